@@ -532,11 +532,25 @@ class Table:
         """
         return graph.file_map(self._state, snapshots, color)
 
-    def explore(self) -> Explorer:
-        """Open the interactive explorer: the tree and the details of a node side by side."""
+    def explore(self, *, height: float | str | None = None, text_size: int | None = None) -> Explorer:
+        """Open the interactive explorer: the tree and the details of a node side by side.
+
+        Parameters
+        ----------
+        height
+            The height of the widget: a number of pixels, or a CSS length such as ``"80vh"``. By default, it is as high
+            as its content needs. It can be dragged by its lower edge.
+        text_size
+            The size of texts and pictures in percent, from 85 to 200; by default that last chosen in the browser.
+
+        Raises
+        ------
+        OptionError
+            A value is invalid.
+        """
         from iceexplore.widgets import explore
 
-        return explore(self)
+        return explore(self, height=height, text_size=text_size)
 
     # Time travel -----------------------------------------------------------------------------------------------------
 

@@ -230,6 +230,6 @@ class Explorer(TableWidget):
             self.scripts = {**self.scripts, self.tab: sent_later(_LATER[self.tab], _VIEW)}
 
 
-def explore(table: TableLike) -> Explorer:
-    """Return the explorer of a table or a table's state."""
-    return Explorer(table)
+def explore(table: TableLike, **options: Any) -> Explorer:
+    """Return the explorer of a table or a table's state; options as of `Explorer`."""
+    return Explorer(table, **options)

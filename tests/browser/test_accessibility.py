@@ -83,9 +83,9 @@ _SMALL = """() => {
   const all = [...document.querySelectorAll(`.ice-widget :is(${acts})`)];
   const box = (one) => {
     const { width, height } = one.getBoundingClientRect();
-    const { position, left, right } = getComputedStyle(one, "::after");
-    const more = position === "absolute" ? -parseFloat(left) - parseFloat(right) : 0;
-    return [width + more, height];
+    const { position, left, right, top, bottom } = getComputedStyle(one, "::after");
+    const more = position === "absolute" ? [left, right, top, bottom].map((px) => -parseFloat(px)) : [0, 0, 0, 0];
+    return [width + more[0] + more[1], height + more[2] + more[3]];
   };
   const unseen = (one) => !one.checkVisibility() || one.closest(".ice-map:not(.ice-as-list) .ice-tree");
   return all.filter((one) => !unseen(one) && ![one, ...(one.labels ?? [])].some((it) => Math.min(...box(it)) > 23.9))

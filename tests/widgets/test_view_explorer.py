@@ -17,6 +17,7 @@ from ipywidgets.widgets.widget import _instances
 import iceexplore as ix
 from iceexplore.widgets import ViewExplorer
 from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.view_explorer._sql_tokens import MOST_HIGHLIGHTED, sql_pieces
 from tests.helpers.hostile import HOSTILE
 from tests.views.test_view_hostile import IN_HTML, hostile_view
@@ -196,6 +197,10 @@ def test_arguments(daily: ix.View) -> None:
     with pytest.raises(ix.OptionError):
         ViewExplorer(daily, tab="rows")
     assert "Its view:" in repr(ViewExplorer(daily, dialect="trino"))
+    widget = daily.explore(height=640, text_size=150)
+    assert (widget.height, widget.text_size, widget.head_collapsed) == ("640px", 150, None)
+    with pytest.raises(ix.OptionError, match="not a height"):
+        daily.explore(height="tall")
 
 
 def test_closed_widgets_leave_no_models(daily: ix.View) -> None:
@@ -278,7 +283,7 @@ def test_the_script_is_small_and_its_types_name_every_trait() -> None:
     assert body
     described = set(re.findall(r"^  (\w+)\??:", body[1], re.MULTILINE))
     synced = set(ViewExplorer.class_trait_names(sync=True)) - set(DOMWidget.class_trait_names(sync=True))
-    shells = {"title", "badges", "busy", "error", "answered", "cancelled"}
+    shells = {"title", "badges", "busy", "error", "answered", "cancelled", *RoomTraits.class_trait_names(sync=True)}
     assert described | shells == {name for name in synced if not name.startswith("_")}
 
 

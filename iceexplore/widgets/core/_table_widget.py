@@ -19,6 +19,7 @@ from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._host import WidgetHost
 from iceexplore.widgets.core._panel import Panel, TableLike
+from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.core._selection import Selection, first_selection, valid_selection
 from iceexplore.widgets.core._styles import styles
 
@@ -30,7 +31,7 @@ P = TypeVar("P", bound=Panel)
 _IGNORED = ("style",)
 
 
-class TableWidget(anywidget.AnyWidget):
+class TableWidget(RoomTraits, anywidget.AnyWidget):
     """A widget of a table, made of panels.
 
     All state is in plain traits, so that a view can be rendered from them without Python. A subclass lists its panels;
@@ -42,6 +43,8 @@ class TableWidget(anywidget.AnyWidget):
         A Table, or a table's state.
     selection
         Another widget whose selection this one shares, or the initial selection.
+    height, text_size, head_collapsed
+        See `iceexplore.widgets.core._room.RoomTraits`.
 
     Raises
     ------
@@ -52,6 +55,8 @@ class TableWidget(anywidget.AnyWidget):
     ----------
     panels
         The classes of the widget's panels, each after those that it uses.
+    resizable
+        Whether the widget can use more height than its content needs.
     selection
         See `iceexplore.widgets.Selection`. ``ipywidgets.link((a, "selection"), (b, "selection"))`` links two widgets.
     busy
@@ -65,6 +70,7 @@ class TableWidget(anywidget.AnyWidget):
     """
 
     panels: ClassVar[tuple[type[Panel], ...]] = ()
+    resizable: ClassVar[bool] = True
 
     _css = style_sheet()
 
@@ -102,6 +108,8 @@ class TableWidget(anywidget.AnyWidget):
     ) -> None:
         state = _state_of(table)
         _check_names(type(self), traits)
+        if traits.get("height") and not self.resizable:
+            raise OptionError(f"{type(self).__name__} takes no height: it is as high as its content")
         self._host = WidgetHost(self, table, state)
         self._link: traitlets.link | None = None
         self._own_layout = "layout" not in traits

@@ -16,6 +16,7 @@ from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import REDACTIONS, json_safe, nameless, redactions
 from iceexplore.storage import place_to_write, whole_file
 from iceexplore.widgets.changes._tables import CHANGES
+from iceexplore.widgets.core._keys import keys_sent
 from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.grid._page import page_of
@@ -36,6 +37,8 @@ _ROWS = 1_000
 _REPORT_SHARE = 4
 _MANY_FILES = "Left out: this commit changed too many files to count them while the page was saved."
 _NO_REPORT = "Left out to limit the size of this page: the doctor's report."
+#: Traits of the places of a page that have keys.
+_PLACES = frozenset({"detail", "nodes", "pages", "parts", "snapshots"})
 #: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
 _ASKING = frozenset({"search", "found", "wanted", "written", "doctor_asked"})
 
@@ -179,4 +182,5 @@ def _traits(widget: anywidget.AnyWidget) -> dict[str, Any]:
     everybody = anywidget.AnyWidget.class_traits(sync=True)
     left = {*everybody, *_ASKING}
     own = {name: trait for name, trait in widget.traits(sync=True).items() if name not in left and name[0] != "_"}
-    return {name: getattr(widget, name) if name in kept else trait.default(widget) for name, trait in own.items()}
+    out = {name: getattr(widget, name) if name in kept else trait.default(widget) for name, trait in own.items()}
+    return {**out, "shortcuts": keys_sent(_PLACES.__contains__)}

@@ -9,6 +9,7 @@
 import { copyButton, markTab, tabRow } from "./controls.js";
 import { changeSelection, el, fill, focusedIn, icon, lineIcon, linkButton, plural } from "./dom.js";
 import { gridView, selectNode } from "./grid.js";
+import { headButton } from "./room.js";
 
 /** The maximum number of characters of a value shown in full, and the number shown of a longer one. */
 const UNFOLDED = 160;
@@ -113,7 +114,7 @@ export function detailView(model) {
   const head = el("div.head", { tabindex: -1 });
   const tabs = tabRow("div.tabs", "Tables");
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
-  const box = el("section.detail", { ariaLabel: "Details" }, head, tabs, tables.element);
+  const box = el("section.detail", { ariaLabel: "Details" }, headButton(model), head, tabs, tables.element);
 
   /**
    * Select the node of a row. The table stays open, because the selected row is in it.

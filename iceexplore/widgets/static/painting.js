@@ -87,7 +87,8 @@ export function canvasColours(model, box, repaint, resize) {
  * @returns {CanvasRenderingContext2D} What draws on it, in px.
  */
 export function resizeCanvas(canvas, width, height) {
-  const ratio = Math.min(devicePixelRatio || 1, 3);
+  // Larger text is more points, too.
+  const ratio = Math.min((devicePixelRatio || 1) * (canvas.currentCSSZoom ?? 1), 3);
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   const context = contextOf(canvas);

@@ -27,6 +27,7 @@ import {
 } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
+import { chosen, collapseButton } from "./room.js";
 import { BIN_WIDTH, GHOST_STEP, paintTimeline } from "./timelinePainter.js";
 import {
   binsOf,
@@ -144,9 +145,8 @@ export function timelineView(model) {
   });
   const foot = el("div.line-foot", legend, result, swap, clear);
   const settings = el("span.group.end", zooms, compareButton, scale, measure, totalsButton);
-  const collapser = smallButton("▾", "Collapse the timeline", () => model.save("collapsed", !model.collapsed), {
-    ariaExpanded: true,
-  });
+  const isCollapsed = () => chosen(model, "collapsed", all.length < 2 || model.isShort());
+  const collapser = collapseButton(model, "collapsed", "timeline", isCollapsed);
   const tools = el("div.line-tools", collapser, back, player, next, speed, description, !isLong && settings);
 
   const jump = el("input.input.line-input", {
@@ -413,8 +413,8 @@ export function timelineView(model) {
       clear.hidden = !compared;
       swap.hidden = !compared || other === current();
     };
-    keepFocus(foot, show, model.collapsed ? collapser : line);
-    foot.hidden = model.collapsed && !compared;
+    keepFocus(foot, show, isCollapsed() ? collapser : line);
+    foot.hidden = isCollapsed() && !compared;
     if (!compared) return fill(result);
     const { against, snapshot, differences: found } = model.comparison;
     const isReady = against === compared.id && snapshot === model.selection.snapshot;
@@ -430,20 +430,13 @@ export function timelineView(model) {
   // Room, search and filter ----------------------------------------------------------------------------------------------
 
   function collapse() {
-    const on = model.collapsed;
-    const label = `${on ? "Expand" : "Collapse"} the timeline`;
+    const on = isCollapsed();
     const hide = () => {
       for (const part of [line, settings]) part.hidden = on;
       for (const part of [finder, overview]) part.hidden = on || !isLong;
       foot.hidden = on && !all[selectedIndex("against")];
     };
     keepFocus(section, hide, collapser);
-    Object.assign(collapser, {
-      ariaExpanded: String(!on),
-      textContent: on ? "▸" : "▾",
-      title: label,
-      ariaLabel: label,
-    });
     if (!on) resize();
   }
   function refilter() {
@@ -757,6 +750,7 @@ export function timelineView(model) {
   model.onChange("comparison", draw);
   model.onChange("cancelled", () => play(false));
   section.append(tools, finder, line, overview, foot);
+  model.onRoom(collapse);
   model.follow("collapsed", collapse);
   return section;
 }

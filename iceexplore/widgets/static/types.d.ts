@@ -58,7 +58,14 @@ export interface ModelMethods {
   follow(names: string | string[], run: () => void): void;
   /** Call `run` when the widget is removed. */
   onEnd(run: () => void): void;
+  /** Whether the widget has a height of its own, and little of it. */
+  isShort(): boolean;
+  /** Call `run` when `isShort` changes. */
+  onRoom(run: () => void): void;
 }
+
+/** The traits that a session of the browser remembers. */
+export type RoomName = "text_size" | "head_collapsed" | "collapsed";
 
 /** The model as views get it: traits are its properties, beside the methods above. */
 export type Model = Traits & ModelMethods;
@@ -79,6 +86,10 @@ export interface Traits {
   error: Partial<ErrorText>;
   answered: number;
   cancelled: number;
+  height: string;
+  text_size: number | null;
+  head_collapsed: boolean | null;
+  shortcuts: [place: string, keys: [names: string[], what: string][]][];
   // the explorer
   parts: [key: string, title: string][];
   tab: string;
@@ -106,7 +117,7 @@ export interface Traits {
   writers: string[];
   broken: Record<string, string>;
   totals: boolean;
-  collapsed: boolean;
+  collapsed: boolean | null;
   // file_map/
   file_map: FileCells;
   file_color: FileColor;

@@ -20,6 +20,7 @@ from iceexplore.widgets.core._bundle import packed, script, style_sheet
 from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._error_messages import words_of
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
+from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.core._worker import Work
 from iceexplore.widgets.view_explorer._blocks import view_blocks_html
 from iceexplore.widgets.view_explorer._entries import MOST_ENTRIES, Entry, entries_of, entries_sent, entry_of
@@ -50,11 +51,13 @@ _BUSY = {
 _ADVICE = "Choose another version or tab; the rest still works."
 #: Dialects offered for translation; any other that sqlglot knows can be set in Python.
 _DIALECTS = ("spark", "trino", "duckdb", "snowflake", "bigquery", "postgres", "clickhouse", "mysql")
+#: The arguments of the widget; the last one is accepted for code that styles many widgets at once.
+_ARGUMENTS = ("entry", "against", "tab", "dialect", "height", "text_size", "head_collapsed", "layout", "style")
 #: The number of tabs' contents that are kept.
 _KEPT = 50
 
 
-class ViewExplorer(anywidget.AnyWidget):
+class ViewExplorer(RoomTraits, anywidget.AnyWidget):
     """A widget to explore a view in a notebook.
 
     All state is in plain traits, so that it can be rendered from them without Python, and a notebook can set them:
@@ -116,8 +119,8 @@ class ViewExplorer(anywidget.AnyWidget):
         if not isinstance(state, ViewState):
             raise OptionError(f"a ViewExplorer takes a View (ix.open_view(...)), not {type(view).__name__}")
         for name in traits:
-            if name not in ("entry", "against", "tab", "dialect", "layout", "style"):
-                raise OptionError(f"ViewExplorer has no argument {name!r}; it has entry, against, tab, dialect, layout")
+            if name not in _ARGUMENTS:
+                raise OptionError(f"ViewExplorer has no argument {name!r}; it has {', '.join(_ARGUMENTS[:-1])}")
         self._state, self._opener = state, open_source
         self._own_layout = "layout" not in traits
         every = entries_of(state.metadata)
@@ -358,6 +361,6 @@ def _parts(problems: int) -> list[list[str]]:
     return [[key, title] for key, title in words.items()]
 
 
-def explore_view(view: object, open_source: OpenSource | None = None) -> ViewExplorer:
-    """Return the explorer of a view or a view's state."""
-    return ViewExplorer(view, open_source=open_source)
+def explore_view(view: object, open_source: OpenSource | None = None, **options: Any) -> ViewExplorer:
+    """Return the explorer of a view or a view's state; options as of `ViewExplorer`."""
+    return ViewExplorer(view, open_source=open_source, **options)

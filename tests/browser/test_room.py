@@ -1,0 +1,199 @@
+"""The room that widgets take: height and its edge, larger text, what collapses, keys, narrow widgets, full screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import iceexplore as ix
+from iceexplore.widgets import Explorer, ScanLab, Timeline
+from tests.browser.bare import MODEL, PAGE, BarePage, bare_page
+
+pytestmark = pytest.mark.browser
+
+
+def box(bare: BarePage, selector: str = ".ice-widget") -> dict[str, float]:
+    """The rectangle of an element."""
+    found: dict[str, float] = bare.page.locator(f"{selector}:visible").first.bounding_box()
+    return found
+
+
+def test_a_height_and_its_edge(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"), height=700)
+    with bare_page(browser, widget, width=1200) as bare:
+        page = bare.page
+        assert box(bare)["height"] == 700
+        before = box(bare, ".ice-panes")["height"]
+        bare.page.get_by_role("button", name="Collapse the timeline").click()
+        bare.idle()
+        assert box(bare)["height"] == 700
+        assert box(bare, ".ice-panes")["height"] > before + 100, "the tree has the room of the timeline"
+
+        edge = page.get_by_role("separator", name="Height of the widget")
+        place = edge.bounding_box()
+        assert place["y"] + place["height"] <= box(bare)["y"] + 700
+        page.mouse.move(600, place["y"] + 6)
+        page.mouse.down()
+        page.mouse.move(600, 500)
+        page.mouse.move(600, 560)
+        assert abs(box(bare)["y"] + box(bare)["height"] - 560) < 3, "while it is dragged"
+        assert widget.height == "700px"
+        page.mouse.up()
+        bare.idle()
+        assert widget.height == f"{round(560 - box(bare)['y'])}px"
+        page.mouse.move(600, 800)
+        assert box(bare)["height"] < 600, "released"
+
+        edge.focus()
+        bare.press("ArrowDown", "ArrowDown", "ArrowUp")
+        assert widget.height == f"{round(600 - box(bare)['y'])}px"
+        assert edge.get_attribute("aria-valuenow") == widget.height.removesuffix("px")
+        bare.press("Home")
+        assert (widget.height, box(bare)["height"]) == ("200px", 200)
+        for name in ("min", "max"):
+            assert edge.get_attribute(f"aria-value{name}") in ("200", "10000")
+        bare.press("Enter")
+        assert widget.height == ""
+        assert box(bare, ".ice-panes")["height"] == 560
+        edge.dblclick()
+        widget.height = "50vh"
+        bare.push()
+        assert box(bare)["height"] == 450
+        assert bare.violations() == []
+
+
+def test_other_widgets_have_a_height_too(browser: Any) -> None:
+    with bare_page(browser, ScanLab(ix.sample("trips"), scan_filter="true", height=820)) as bare:
+        assert box(bare)["height"] == 820
+        assert box(bare, ".ice-scan-panes")["height"] > 480
+    with bare_page(browser, Timeline(ix.sample("trips"))) as bare:
+        assert bare.page.get_by_role("separator").count() == 0
+
+
+def test_the_head_collapses(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=1200) as bare:
+        page = bare.page
+        before = box(bare, ".ice-detail .ice-panel")["height"]
+        page.locator(".ice-detail").get_by_role("button", name="Collapse the head").click()
+        bare.idle()
+        assert widget.room()["head_collapsed"] is True
+        assert box(bare, ".ice-detail .ice-panel")["height"] > before + 120
+        assert page.locator(".ice-facts").first.is_hidden()
+        assert page.locator(".ice-title h3").is_visible()
+        page.locator(".ice-top").get_by_role("button", name="Expand the head").focus()
+        bare.press("Enter")
+        assert widget.head_collapsed is False
+        assert page.locator(".ice-facts").first.is_visible()
+        assert page.locator(".ice-top [aria-expanded]").get_attribute("aria-expanded") == "true"
+
+
+def test_larger_text(browser: Any) -> None:
+    """Words, pictures and what a pointer hits grow together."""
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=1400, height=1000) as bare:
+        page = bare.page
+        larger = page.get_by_role("button", name="Larger text")
+        height = page.locator(".ice-table-name").bounding_box()["height"]
+        for size in (115, 130, 150):
+            larger.click()
+            bare.idle()
+            assert widget.text_size == size
+            assert page.get_by_role("group", name=f"Text size: {size} %").count() == 1
+        assert page.locator(".ice-table-name").bounding_box()["height"] == pytest.approx(1.5 * height, abs=0.6)
+        assert box(bare)["width"] == pytest.approx(1376, abs=1), "no wider"
+
+        node = next(i for i, one in widget.nodes.items() if one["label"] == "main")
+        place = page.evaluate("(id) => document.querySelector('.ice-map').where(id)", node)
+        picture = box(bare, ".ice-canvas")
+        page.mouse.click(picture["x"] + 1.5 * (place["x"] + 60), picture["y"] + 1.5 * (place["y"] + 20))
+        bare.idle()
+        assert widget.selection["node"] == node, "a click meets the card that is under the pointer"
+        ratio = page.locator(".ice-canvas").evaluate("(one) => one.width / one.getBoundingClientRect().width")
+        assert ratio == pytest.approx(1, abs=0.01), "as sharp as the screen"
+
+        line = box(bare, ".ice-axis")
+        page.mouse.click(line["x"] + 1.5 * 16, line["y"] + 1.5 * 49)
+        bare.idle()
+        assert widget.selection["snapshot"] == widget.snapshots[0]["id"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+        widget.text_size = 200
+        bare.push()
+        assert larger.get_attribute("aria-disabled") == "true"
+        assert bare.violations() == []
+        widget.text_size = 85
+        bare.push()
+        assert page.get_by_role("button", name="Smaller text").get_attribute("aria-disabled") == "true"
+        assert page.locator(".ice-table-name").bounding_box()["height"] < height
+
+
+def test_a_session_remembers_what_was_chosen(browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    context.route("**/*", lambda route: route.fulfill(body="", content_type="text/html"))
+    shown: list[Any] = []
+
+    def show(widget: Any) -> Any:
+        page = context.pages[0] if context.pages else context.new_page()
+        if not shown:
+            page.expose_function("iceSave", lambda patch: "{}")
+        shown.append(widget)
+        page.goto("http://127.0.0.1/")
+        page.set_content(PAGE % (widget._css, "#ffffff", "true"))
+        state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
+        state.pop("layout", None)
+        page.evaluate(MODEL, [widget._esm, state])
+        page.wait_for_timeout(150)
+        widget.close()
+        return page
+
+    try:
+        table = ix.sample("trips")
+        page = show(Explorer(table))
+        page.get_by_role("button", name="Larger text").click()
+        page.get_by_role("button", name="Collapse the timeline").click()
+        page.locator(".ice-detail").get_by_role("button", name="Collapse the head").click()
+        page = show(Explorer(table))
+        assert page.get_by_role("group", name="Text size: 115 %").count() == 1
+        assert page.locator(".ice-axis").is_hidden()
+        assert page.locator(".ice-facts").first.is_hidden()
+        chosen = Explorer(table, text_size=130, head_collapsed=False, collapsed=False)
+        page = show(chosen)
+        assert page.get_by_role("group", name="Text size: 130 %").count() == 1, "Python has the last word"
+        assert page.locator(".ice-axis").is_visible()
+        assert page.locator(".ice-facts").first.is_visible()
+    finally:
+        context.close()
+
+
+def test_the_keys_are_listed(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=1000) as bare:
+        page = bare.page
+        sheet = page.get_by_role("dialog", name="Keys")
+        row = page.get_by_role("treeitem").first
+        row.focus()
+        bare.press("?")
+        assert sheet.is_visible()
+        names = page.locator(".ice-keys h3").all_inner_texts()
+        assert names == [place for place, _ in widget.shortcuts]
+        assert page.locator(".ice-keys kbd").all_inner_texts() == [
+            name for _, keys in widget.shortcuts for some, _ in keys for name in some
+        ]
+        assert bare.violations() == []
+        bare.press("Tab", "Tab", "Tab")
+        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
+        bare.press("Escape")
+        assert sheet.is_hidden()
+        assert row.evaluate("(one) => one === document.activeElement"), "the focus is back"
+
+        page.get_by_role("button", name="Keys").click()
+        assert sheet.is_visible()
+        page.mouse.click(4, 4)
+        assert sheet.is_hidden()
+        field = page.locator(".ice-detail .ice-grid-bar input.ice-input").first
+        field.focus()
+        page.keyboard.type("a?")
+        assert field.input_value() == "a?"
+        assert sheet.is_hidden(), "in a field it is text"
