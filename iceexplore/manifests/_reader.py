@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyColumn, build
+from iceexplore.arrow import AnyColumn, Int64s, build
 from iceexplore.arrow import compute as pc
 from iceexplore.delta import commit_version
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
@@ -39,9 +39,11 @@ from iceexplore.manifests.checks._manifest import (
 )
 from iceexplore.manifests.checks._totals import total_problems
 from iceexplore.manifests.checks._v4 import key_problems, leaf_problems
+from iceexplore.manifests.decode._avro import expect_files
 from iceexplore.manifests.decode._file import Loader, Part, Source
 from iceexplore.manifests.decode._inherit import Parent, inherit, replace
 from iceexplore.manifests.decode._role import role_of
+from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.model._locations import absolute_entries, joined
@@ -214,6 +216,7 @@ class ManifestReader:
         if len(order) < 2 or self._at_hand(root, order):
             yield from (self.leaf(root, o, wanted) for o in order)
             return
+        expect_files(build.to_pylist(pc.fill_null(_sizes(root, order), 0)))
         with progress(len(order), "manifests") as step:
             for leaf in self.leaves_of(((root, row) for row in order), wanted):
                 yield leaf
@@ -251,7 +254,7 @@ class ManifestReader:
         """Return whether reading all of these manifests takes less time than starting threads."""
         if not is_local(self.storage.folder):
             return False
-        sizes = root.entries["file_size_in_bytes"].take(pa.array(order, pa.int64()))
+        sizes = _sizes(root, order)
         return sizes.null_count == 0 and int(pc.sum(sizes).as_py()) <= _FEW
 
     def _may_be_relative(self, dialect: Dialect) -> bool:
@@ -435,6 +438,11 @@ def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list
         if names <= {"entries"}:
             raise
         return source.parts({"entries"}), [_problem_of(error, source.location)]
+
+
+def _sizes(root: Manifest, rows: list[int]) -> Int64s:
+    """Return the sizes in bytes that a root states of some manifests."""
+    return whole(root.entries["file_size_in_bytes"].take(pa.array(rows, pa.int64())))
 
 
 def _manifest_rows(root: Manifest) -> list[int]:
