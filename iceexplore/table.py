@@ -647,7 +647,8 @@ class Table:
         Parameters
         ----------
         where
-            SQL text (``ts >= '2024-01-01' and id in (7, 9)``), or an expression of ``pyiceberg.expressions``. Without
+            SQL text (``ts >= '2024-01-01' and id in (7, 9)``), the JSON of an expression as text or parsed (see
+            `iceexplore.expressions.expression_from_json`), or an expression of ``pyiceberg.expressions``. Without
             a filter every live file is read.
         columns
             Names of the columns to read, with dots for fields of structs; all by default.

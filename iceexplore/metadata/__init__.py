@@ -32,6 +32,7 @@ from iceexplore.metadata.document._parts import parse_sort_order, parse_spec
 from iceexplore.metadata.document._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
 from iceexplore.metadata.document._types import parse_schema, parse_type, read_schema, schema_to_json, type_to_json
 from iceexplore.metadata.transforms._bucket import BucketTransform
+from iceexplore.metadata.transforms._functions import SQL_FUNCTIONS, SqlFunction, apply_function, function_type
 from iceexplore.metadata.transforms._identity import IdentityTransform
 from iceexplore.metadata.transforms._projection import Op
 from iceexplore.metadata.transforms._registry import (
@@ -98,6 +99,7 @@ __all__ = [
     "PropertyChange",
     "Ref",
     "Reporter",
+    "SQL_FUNCTIONS",
     "Schema",
     "SchemaChange",
     "Snapshot",
@@ -105,6 +107,7 @@ __all__ = [
     "SortField",
     "SortOrder",
     "SpecChange",
+    "SqlFunction",
     "StatisticsFile",
     "StructType",
     "TRANSFORMS",
@@ -115,6 +118,7 @@ __all__ = [
     "TruncateTransform",
     "Type",
     "ancestry",
+    "apply_function",
     "apply_transform",
     "arrow_type",
     "check_names",
@@ -133,6 +137,7 @@ __all__ = [
     "format_spec",
     "format_transform",
     "format_value",
+    "function_type",
     "has_nanosecond_timestamps",
     "human_value",
     "in_order",

@@ -20,7 +20,7 @@ from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged
 from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
 from iceexplore.doctor.maintenance._files import contradictions, strict
 from iceexplore.doctor.maintenance._grouped_plan import GroupedPlan
-from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, spark_call, sql_text
+from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, procedure_filter, spark_call, sql_text
 from iceexplore.doctor.maintenance._size_based import (
     SIZE_OPTIONS,
     Accuracy,
@@ -33,7 +33,7 @@ from iceexplore.doctor.maintenance._size_based import (
     summed,
 )
 from iceexplore.errors import OptionError, whole_number_of
-from iceexplore.expressions import FilterLike, expression_sql
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState, amount, human_bytes
 from iceexplore.manifests import EntryBatch, bool_array, concat_batches, whole
 from iceexplore.planning import (
@@ -321,7 +321,7 @@ def plan_rewrite_data_files(
     removed, dangles = _removed(
         reading, tasks, groups, sequence, where, dangling_too=given.flag("remove-dangling-deletes")
     )
-    sql = expression_sql(scan.filter.expression) if where is not None else None
+    sql = procedure_filter(scan.filter.expression) if where is not None else None
     commits, progress = _commits(given, groups, spread)
     return RewriteDataFilesPlan(
         state=state,

@@ -121,7 +121,7 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
     """Return the candidates of a manifest, and the rows of the pruned ones, by evaluating the filter again."""
-    batch = _filtered(EntryBatch.of(leaf, wanted.field_ids), candidates(scan, leaf))
+    batch = _filtered(EntryBatch.of(leaf, wanted.stats_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
 
