@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyroaring
 
+from iceexplore._figure_charts import DOCUMENT_BYTES, bitset, roaring
 from iceexplore.deletes import decode_mumbling, encode_mumbling
 
 HERE = Path(__file__).parent
@@ -35,34 +36,6 @@ SHAPES = ("random", "clustered", "runs")
 COLUMN = 100
 #: Single vectors that a number of the proposal is compared with, where it differs.
 SINGLES = 300
-
-#: The proposal's own table, bytes by method, density and size.
-PROPOSAL: dict[str, dict[float, tuple[int, int, int, int]]] = {
-    "LZ4": {
-        0.01: (57, 383, 3_545, 32_713),
-        0.05: (98, 920, 8_480, 75_451),
-        0.1: (130, 1_155, 10_600, 108_987),
-        0.2: (135, 1_264, 12_541, 125_493),
-    },
-    "Roaring": {
-        0.01: (36, 216, 2_024, 20_136),
-        0.05: (116, 1_016, 10_024, 100_136),
-        0.1: (216, 2_016, 15_340, 126_440),
-        0.2: (416, 4_016, 16_408, 129_918),
-    },
-    "ZSTD-3": {
-        0.01: (46, 224, 1_826, 17_690),
-        0.05: (93, 533, 4_727, 46_987),
-        0.1: (97, 715, 6_599, 67_170),
-        0.2: (129, 981, 9_227, 91_923),
-    },
-    "Raw bitset": {
-        0.01: (123, 1_247, 12_485, 124_980),
-        0.05: (123, 1_247, 12_494, 124_985),
-        0.1: (123, 1_247, 12_500, 125_000),
-        0.2: (125, 1_250, 12_500, 125_000),
-    },
-}
 
 
 def positions(shape: str, size: int, density: float, random: np.random.Generator) -> np.ndarray[Any, Any]:
@@ -85,31 +58,19 @@ def positions(shape: str, size: int, density: float, random: np.random.Generator
     return np.concatenate([np.arange(s, s + n) for s, n in zip(starts, lengths, strict=True)])
 
 
-def raw(at: np.ndarray[Any, Any]) -> bytes:
-    """A bitset as Java's ``BitSet.toByteArray``: little endian, without the zero bytes at its end."""
-    bits = np.zeros(int(at[-1]) + 1, dtype=np.uint8)
-    bits[at] = 1
-    return np.packbits(bits, bitorder="little").tobytes()
-
-
-def roaring(at: np.ndarray[Any, Any], *, runs: bool) -> bytes:
-    """The portable serialization, with run containers where they are smaller or without any."""
-    return bytes(pyroaring.BitMap(at.astype(np.uint32), optimize=runs).serialize())
-
-
 def unraw(data: bytes) -> np.ndarray[Any, Any]:
     """The positions of a bitset."""
     return np.flatnonzero(np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little"))
 
 
 METHODS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
-    "Raw bitset": (raw, unraw),
+    "Raw bitset": (bitset, unraw),
     "LZ4": (
-        lambda at: bytes(cramjam.lz4.compress_block(raw(at), store_size=True)),
+        lambda at: bytes(cramjam.lz4.compress_block(bitset(at), store_size=True)),
         lambda data: unraw(bytes(cramjam.lz4.decompress_block(data))),
     ),
     "ZSTD-3": (
-        lambda at: bytes(cramjam.zstd.compress(raw(at), level=3)),
+        lambda at: bytes(cramjam.zstd.compress(bitset(at), level=3)),
         lambda data: unraw(bytes(cramjam.zstd.decompress(data))),
     ),
     "Roaring": (lambda at: roaring(at, runs=False), lambda data: pyroaring.BitMap.deserialize(data)),
@@ -185,7 +146,7 @@ def report(seed: int, repeat: int) -> str:
         "|---|--:|" + "--:|" * len(SIZES),
     ]
     off = []
-    for method, by_density in PROPOSAL.items():
+    for method, by_density in DOCUMENT_BYTES.items():
         for density, expected in by_density.items():
             cells = []
             for size, theirs in zip(SIZES, expected, strict=True):
@@ -194,7 +155,7 @@ def report(seed: int, repeat: int) -> str:
                 if abs(ours / theirs - 1) > 0.05:
                     off.append((method, density, size, ours, theirs))
             lines.append(f"| {method} | {density} | " + " | ".join(cells) + " |")
-    total = sum(len(v) for rows in PROPOSAL.values() for v in rows.values())
+    total = sum(len(v) for rows in DOCUMENT_BYTES.values() for v in rows.values())
     lines += ["", f"{total - len(off)} of the proposal's {total} numbers come out within 5 %.", ""]
     lines += [*_reasons(off, seed), ""]
     names = list(found[0][3])

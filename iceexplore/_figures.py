@@ -1,7 +1,8 @@
 """The figures of the V4 proposal, each built by simulated commits and drawn by ``tree(style="proposal")``.
 
 ``ix.figures()`` lists them, ``ix.figures()["append-root"]`` shows one. Every figure is a small real table: its metadata
-was written by the commit engine and read back. The two discarded approaches violate rules on purpose and name them.
+was written by the commit engine and read back. The two discarded approaches violate rules on purpose and name them. A
+caption that says "Unlike the document" gives the reason.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from iceexplore import commits, graph
+from iceexplore._figure_charts import BitvectorChart
 from iceexplore.commits import ViolatingLeaf
 from iceexplore.deletes import new_dv_blob, write_puffin
 from iceexplore.errors import OptionError
@@ -36,6 +38,8 @@ class Figure:
         The detail to look at, in one sentence.
     relaxed
         The rules that it violates on purpose.
+    differs
+        Where the figure differs from the document's, and why; empty if it does not.
     """
 
     name: str
@@ -44,11 +48,14 @@ class Figure:
     look: str
     make: Callable[[], TableDiagram]
     relaxed: tuple[str, ...] = ()
+    differs: str = ""
 
     def tree(self) -> graph.ProposalDiagram:
         """Return the drawing, with ``to_svg``, ``to_mermaid``, ``to_graphviz`` and ``to_text``."""
         violates = f" Violates: {', '.join(self.relaxed)}." if self.relaxed else ""
-        return graph.ProposalDiagram(lambda: replace(self.make(), title=self.title, caption=self.look + violates))
+        differs = f" Unlike the document: {self.differs}" if self.differs else ""
+        caption = self.look + violates + differs
+        return graph.ProposalDiagram(lambda: replace(self.make(), title=self.title, caption=caption))
 
     def __repr__(self) -> str:
         return self.tree().to_text()
@@ -57,13 +64,13 @@ class Figure:
         return self.tree()._repr_mimebundle_(include, exclude)
 
 
-class Figures(Mapping[str, Figure]):
-    """The figures by name, displayed as a list."""
+class Figures(Mapping[str, Figure | BitvectorChart]):
+    """The figures and charts by name, displayed as a list."""
 
-    def __init__(self, items: tuple[Figure, ...]) -> None:
+    def __init__(self, items: tuple[Figure | BitvectorChart, ...]) -> None:
         self._items = {f.name: f for f in items}
 
-    def __getitem__(self, name: str) -> Figure:
+    def __getitem__(self, name: str) -> Figure | BitvectorChart:
         if name not in self._items:
             raise OptionError(f"no figure {name!r}; the figures are {', '.join(self._items)}")
         return self._items[name]
@@ -79,14 +86,14 @@ class Figures(Mapping[str, Figure]):
         return "\n".join(f"{f.name.ljust(width)}  {f.title}: {f.look}" for f in self._items.values())
 
     def _repr_html_(self) -> str:
-        rows = [[f.name, f.title, f.look, ", ".join(f.relaxed)] for f in self._items.values()]
-        return str(html_table(["figure", "title", "what to look at", "violates"], rows))
+        rows = [[f.name, f.title, f.look, ", ".join(f.relaxed), f.differs] for f in self._items.values()]
+        return str(html_table(["figure", "title", "what to look at", "violates", "unlike the document"], rows))
 
 
 def figures() -> Figures:
-    """Return the figures of the V4 proposal, and one of today's table structure.
+    """Return the figures of the V4 proposal, the charts of its appendix, and a figure of today's table structure.
 
-    The proposal's sections are "Examples", "Discarded Approaches" and "Diagram Source".
+    The proposal's sections are "Examples", "Discarded Approaches", "Diagram Source" and "Appendix".
     """
     return _FIGURES
 
@@ -122,6 +129,39 @@ def _with_leaf(*names: str, **layout: Any) -> Simulation:
     return s
 
 
+def _carry_over(s: Simulation) -> None:
+    """Commit the current root once more, with all its entries EXISTING: the snapshot with which a figure begins."""
+    _commit_violating(s, (), {}, "replace")
+
+
+def _without_file_nodes(diagram: TableDiagram) -> TableDiagram:
+    """Return a diagram without nodes of data files; a vector of a file in a root applies to the row of that root."""
+    dropped = {node.id: node.title.removeprefix("Data File ") for node in diagram.nodes if node.kind == "data-file"}
+    roots = {node.group: node.id for node in diagram.nodes if node.layer == 1}
+    links = []
+    for link in diagram.links:
+        if link.target not in dropped:
+            links.append(link)
+        elif link.kind == "applies-to":
+            root = roots[diagram.by_id[link.source].group]
+            links.append(replace(link, target=root, label=f"applies to data file {dropped[link.target]}"))
+    return replace(diagram, nodes=tuple(n for n in diagram.nodes if n.id not in dropped), links=tuple(links))
+
+
+def _renamed(diagram: TableDiagram, names: Mapping[str, str]) -> TableDiagram:
+    """Return a diagram with other short names in titles, rows and labels."""
+
+    def text(old: str) -> str:
+        return " ".join(names.get(word, word) for word in old.split(" "))
+
+    nodes = [
+        replace(node, title=text(node.title), rows=tuple((text(name), status) for name, status in node.rows))
+        for node in diagram.nodes
+    ]
+    links = [replace(link, label=", ".join(map(text, link.label.split(", ")))) for link in diagram.links]
+    return replace(diagram, nodes=tuple(nodes), links=tuple(links))
+
+
 # The proposal's examples ----------------------------------------------------------------------------------------------
 
 
@@ -143,8 +183,9 @@ def _append_leaf() -> TableDiagram:
 def _remove_root() -> TableDiagram:
     s = _table()
     s.append(_files("D1", "D2"))
+    _carry_over(s)
     s.delete_files([_file("D1")])
-    return _drawn(s)
+    return _without_file_nodes(_drawn(s, last=2))
 
 
 def _remove_leaf() -> TableDiagram:
@@ -158,20 +199,20 @@ def _overwrite_root() -> TableDiagram:
     s.append(_files("D1"))
     s.overwrite(_files("D2"), delete=[_file("D1")])
     s.overwrite(_files("D3"), delete=[_file("D2")])
-    return _drawn(s)
+    return _without_file_nodes(_drawn(s))
 
 
 def _overwrite_leaf() -> TableDiagram:
     s = _with_leaf("D1", "D2", "D3")
     s.overwrite(_files("D4"), delete=[_file("D2")])
-    return _drawn(s)
+    return _without_file_nodes(_drawn(s))
 
 
 def _row_delta_root() -> TableDiagram:
     s = _table()
     s.append(_files("D1"))
     s.row_delta(_files("D2"), deletes={_file("D1"): [5, 12]})
-    return _drawn(s)
+    return _without_file_nodes(_drawn(s))
 
 
 def _row_delta_complex() -> TableDiagram:
@@ -179,7 +220,7 @@ def _row_delta_complex() -> TableDiagram:
     s.append(_files("D1", "D2"))
     s.row_delta(deletes={_file("D1"): [3], _file("D2"): [7]})
     s.row_delta(_files("D3"), deletes={_file("D1"): [20, 21]})
-    return _drawn(s, last=2)
+    return _renamed(_drawn(s, last=2), {"M1": "DM1", "M2": "DVM1", "M3": "DM2", "M4": "DVM2"})
 
 
 def _compaction() -> TableDiagram:
@@ -188,6 +229,7 @@ def _compaction() -> TableDiagram:
     s.append(_files("D4", "D5", "D6"))
     s.set_layout(flush_data_files=100)
     s.delete_files([_file("D1"), _file("D5")])
+    _carry_over(s)
     s.set_layout(flush_data_files=100, compact_leaves=2)
     s.append(_files("D7"))
     return _drawn(s, last=2)
@@ -201,14 +243,21 @@ def _several_dvs() -> TableDiagram:
     s.delete_files([_file("D2")])
     s.delete_files([_file("D3")])
     s.append(_files("D4"))
-    return _drawn(s)
+    diagram = _without_file_nodes(_drawn(s))
+    nodes = [
+        replace(node, kind="deletion-vector", title=node.title.replace("Manifest", "Delete Vector"))
+        if node.kind == "manifest-dv"
+        else node
+        for node in diagram.nodes
+    ]
+    return replace(diagram, nodes=tuple(nodes))
 
 
 def _dv_in_delete_manifest() -> TableDiagram:
     s = _table(flush_data_files=0, flush_delete_files=0)
-    s.append(_files("D1", "D2", "D3"))
+    s.append(_files("D1", "D2"))
     s.row_delta(deletes={_file("D2"): [3]})
-    _commit_violating(s, (), {}, "replace")
+    _carry_over(s)
     _commit_violating(s, (), {"M3": {"DV2": ([20, 21], Status.ADDED)}})
     both = {"DV3": ([3, 20, 21], Status.EXISTING), "DV4": ([40], Status.ADDED)}
     _commit_violating(s, (ContentType.DELETE_MANIFEST,), {"M4": both})
@@ -262,23 +311,8 @@ def _commit_violating(
 # Then and now ---------------------------------------------------------------------------------------------------------
 
 
-def _beside(left: TableDiagram, right: TableDiagram, names: tuple[str, str]) -> TableDiagram:
-    """Return two diagrams side by side, with renamed snapshots."""
-    nodes: list[TableNode] = []
-    links: list[TableLink] = []
-    groups = 0
-    for prefix, diagram, name in (("l/", left, names[0]), ("r/", right, names[1])):
-        many = sum(node.layer == 0 for node in diagram.nodes) > 1
-        for node in diagram.nodes:
-            group = str(groups + int(node.group))
-            title = f"{name}, {node.title}" if many and node.layer == 0 else name if node.layer == 0 else node.title
-            nodes.append(replace(node, id=prefix + node.id, title=title, group=group))
-        links += [replace(x, source=prefix + x.source, target=prefix + x.target) for x in diagram.links]
-        groups = max(int(node.group) for node in nodes)
-    return TableDiagram("", "", tuple(nodes), tuple(links))
-
-
 def _current_and_proposed() -> TableDiagram:
+    """Return the document's sketch: what a real snapshot of each kind lists, without rows, in frames."""
     old = _table(3)
     old.append(_files("D1", "D2"))
     old.append(_files("D3"))
@@ -287,15 +321,64 @@ def _current_and_proposed() -> TableDiagram:
     new.row_delta(deletes={_file("D1"): [3]})
     new.set_layout(flush_data_files=100, flush_delete_files=100)
     new.row_delta(_files("D3"), deletes={_file("D2"): [4]})
-    return _beside(_drawn(old, last=1), _drawn(new, last=1), ("Current", "Proposed"))
+    current = _sketch(_drawn(old, last=1), "current", "Manifest List", ("Current", "Snapshot A"), numbered=True)
+    inside = ("Proposed", "Snapshot A")
+    proposed = _sketch(_drawn(new, last=1), "proposed", "Root Manifest (Entry Point)", inside)
+    frames = {"data-file": "Direct Entries", "deletion-vector": "Direct Entries"}
+    parts = []
+    for node in proposed.nodes:
+        kind = node.id.split(":")[1]
+        frame = () if kind == "root" else (frames.get(kind, "Manifest Entries"),)
+        parts.append(replace(node, kind="entry-point" if kind == "root" else node.kind, frames=(*inside, *frame)))
+    return TableDiagram("", "", (*current.nodes, *parts), (*current.links, *proposed.links))
 
 
-def _v3_beside_v4() -> TableDiagram:
-    old = _table(3)
-    old.append(_files("D1", "D2", "D3"))
-    new = _with_leaf("D1", "D2", "D3")
-    new.overwrite(_files("D5"), delete=[_file("D2")])
-    return _beside(_drawn(old, last=1), _drawn(new, last=1), ("Snapshot V3", "Snapshot V4"))
+def _sketch(
+    diagram: TableDiagram, kind: str, entry: str, frames: tuple[str, ...], *, numbered: bool = False
+) -> TableDiagram:
+    """Return a root, what it lists, and the files of its leaves, each as a box without rows.
+
+    Node ids are "kind of the sketch:kind of the node:number", where the root's kind is "root".
+    """
+    root = TableNode(f"{kind}:root:0", kind, entry, (), 0, kind, frames=frames)
+    nodes, below, links = [root], [], []
+    words = {"data-manifest": "Data Manifest", "delete-manifest": "Delete Manifest"}
+    direct = {"data-file": "Data File 1", "deletion-vector": "Delete Vector 1"}
+    counts: dict[str, int] = {}
+    # As in the document, direct entries come before manifests.
+    for node in sorted((n for n in diagram.nodes if n.layer == 2), key=lambda n: (*direct, *words).index(n.kind)):
+        number = counts[node.kind] = counts.get(node.kind, 0) + 1
+        name = direct.get(node.kind) or f"{words[node.kind]} {number if numbered else ''}".strip()
+        at = f"{kind}:{node.kind}:{number}"
+        nodes.append(TableNode(at, kind, name, (), 1, kind, node.tooltip, frames))
+        links.append(TableLink(root.id, at))
+        if node.kind in words:
+            title = words[node.kind].replace("Manifest", "Files")
+            below.append(TableNode(f"{at}:files", kind, title, (), 2, kind, frames=frames))
+            links.append(TableLink(at, f"{at}:files"))
+    return TableDiagram("", "", (*nodes, *below), tuple(links))
+
+
+def _structure(s: Simulation, snapshot: str) -> TableDiagram:
+    """Return the last snapshot, with the titles that the document gives the nodes of its two structures."""
+    titles = {"Snapshot 1": snapshot, "Manifest List A": "Manifest List", "Root Manifest A": "Root Manifest"}
+    titles["Data Manifest M1"] = "Manifest M1"
+    diagram = _drawn(s, last=1)
+    return replace(
+        diagram, nodes=tuple(replace(node, title=titles.get(node.title, node.title)) for node in diagram.nodes)
+    )
+
+
+def _structure_v3() -> TableDiagram:
+    s = _table(3)
+    s.append(_files("D1", "D2", "D3"))
+    return _structure(s, "Snapshot V3")
+
+
+def _structure_v4() -> TableDiagram:
+    s = _with_leaf("D1", "D2", "D3")
+    s.overwrite(_files("D5"), delete=[_file("D2")])
+    return _structure(s, "Snapshot V4")
 
 
 def _table_structure() -> TableDiagram:
@@ -330,6 +413,8 @@ _DISCARDED = "Single File Commits, Discarded Approaches"
 #: DV1 and DV2 are live at the same time; DV3 is new but EXISTING; M2 and M3 vanish, and DV1 and DV2 with them.
 _VIOLATED_BY_DELETE_MANIFESTS = ("added-is-change", "leaf-change-by-dv", "one-dv")
 
+_APPENDIX = "Adaptive Metadata Tree, Appendix: Bitvector compression benchmarking"
+
 _FIGURES = Figures(
     (
         Figure("append-root", "Appends to the root manifest", f"{_EXAMPLES}: Append Files", "Each append writes one file, a root with one more row; M1 is never rewritten.", _append_root),
@@ -339,12 +424,18 @@ _FIGURES = Figures(
         Figure("overwrite-root", "Overwriting files in the root manifest", f"{_EXAMPLES}: Overwrite Files", "Replacing a file changes rows of the root and writes nothing else.", _overwrite_root),
         Figure("overwrite-leaf", "Overwriting files in a leaf manifest", f"{_EXAMPLES}: Overwrite Files", "D4 replaces D2: one new row and one manifest DV, both in the root.", _overwrite_leaf),
         Figure("row-delta-root", "A row delta in the root manifest", f"{_EXAMPLES}: Row Delta", "DV1 deletes rows 5 and 12 of D1; the updated rows are in D2.", _row_delta_root),
-        Figure("row-delta-complex", "A row delta with delete manifests", f"{_EXAMPLES}: Row Delta", "The new DV of D1 replaces the old one, which a manifest DV removes from its delete manifest.", _row_delta_complex),
-        Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges the remaining entries of M1 and M2, all EXISTING; only D7 is ADDED.", _compaction),
+        Figure("row-delta-complex", "A row delta with delete manifests", f"{_EXAMPLES}: Row Delta", "The new DV4 of D1 replaces DV1, which the manifest DV3 removes from its delete manifest DVM1.", _row_delta_complex, (),
+               "DM1 is EXISTING in A, because rows can be deleted only from files of an earlier commit."),
+        Figure("compaction-append", "Manifest compaction during an append", f"{_EXAMPLES}: Manifest Compaction", "M3 merges the remaining entries of M1 and M2, all EXISTING; only D7 is ADDED.", _compaction, (),
+               "B lists what compaction dropped as DELETED, because the document's text requires it, although its figure has no such rows."),
         Figure("discarded-several-dvs", "Discarded: several deletion vectors per leaf", _DISCARDED, "Each snapshot's changes are a separate ADDED vector beside the EXISTING one.", _several_dvs, ("one-manifest-dv",)),
         Figure("discarded-dv-in-delete-manifest", "Discarded: more deletes in another delete manifest", f"{_DISCARDED}: Modifying an existing Delete Vector", "DV2 adds to DV1 in a separate manifest; M4 then separates earlier deletes (DV3) from new ones (DV4).", _dv_in_delete_manifest, _VIOLATED_BY_DELETE_MANIFESTS),
-        Figure("v3-beside-v4", "The same table in v3 and in V4", "Single File Commits, Diagram Source", "A manifest list names manifests only; a root names manifests, files and vectors.", _v3_beside_v4),
+        Figure("structure-v3", "The structure of a v3 snapshot", "Single File Commits, Diagram Source", "A manifest list names manifests only. It stores no status: ADDED follows from added_snapshot_id.", _structure_v3),
+        Figure("structure-v4", "The structure of a V4 snapshot", "Single File Commits, Diagram Source", "A root manifest lists manifests, data files and deletion vectors.", _structure_v4, (),
+               "M1 is EXISTING, because an earlier snapshot added it: a manifest DV on a leaf of the same commit would be against the rules."),
         Figure("current-and-proposed", "Current and proposed structure", "Single File Commits, Proposal", "Data and deletes may be listed in the root itself until there are enough of them for a leaf.", _current_and_proposed),
+        BitvectorChart("appendix-bytes", "The size of bit vectors", _APPENDIX, "From 100,000 bits on, Zstandard over a bitset is the smallest at every density; of 1,000 bits, the sparsest vectors are smallest in Roaring."),
+        BitvectorChart("appendix-bytes-per-position", "Bytes for each deleted position", _APPENDIX, "From 10,000 bits on, Roaring takes two bytes a position up to a density of 0.05; every other method gets cheaper with density.", per_position=True),
         Figure("table-structure", "The structure of a table", "Iceberg's first design document", "The catalog holds one pointer; each commit writes a new metadata file and swaps it.", _table_structure),
     )
 )  # fmt: skip

@@ -9,13 +9,14 @@ children (K3,3) cannot be drawn without a crossing; then the edges cross as litt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from iceexplore.render._measure import elide, text_width
+from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render.diagrams._tables import TableDiagram, TableLink, TableNode
 
-__all__ = ["DiagramPositions", "Placed", "Route", "place", "route_crossings"]
+__all__ = ["DiagramPositions", "Placed", "Route", "label_lines", "place", "route_crossings"]
 
 TITLE_SIZE = 13.0
 ROW_SIZE = 12.0
@@ -25,6 +26,9 @@ PAD = 10.0
 NODE_GAP = 34.0
 LAYER_GAP = 54.0
 LANE = 9.0
+FRAME_PAD = 12.0
+FRAME_TITLE = 20.0
+LABEL_SIZE = 11.0
 MAX_NAME = 190.0
 MIN_WIDTH = 92.0
 
@@ -76,7 +80,15 @@ class Route:
 
 @dataclass
 class DiagramPositions:
-    """The whole drawing. ``tracks`` has the x of each track by (layer, gap), ``lanes`` the y of each lane by layer."""
+    """The whole drawing.
+
+    Attributes
+    ----------
+    tracks, lanes
+        The x of each track by (layer, gap), and the y of each lane by layer.
+    frames
+        (x, y, width, height) of each frame, outer ones first.
+    """
 
     nodes: dict[str, Placed]
     routes: list[Route]
@@ -84,6 +96,7 @@ class DiagramPositions:
     lanes: dict[int, list[float]]
     width: float
     height: float
+    frames: dict[tuple[str, ...], tuple[float, float, float, float]] = field(default_factory=dict)
 
     def floor(self, node: Placed) -> float:
         """Return the lowest edge of the boxes in a node's layer, where all its curves begin."""
@@ -219,11 +232,16 @@ def place(diagram: TableDiagram) -> DiagramPositions:
     routes = _routes(diagram)
     sizes = {node.id: _size(node) for node in diagram.nodes}
     tracks, lanes = _numbered(diagram, routes)
+    labels = _label_widths(diagram)
     out = DiagramPositions({}, routes, {}, {}, 0.0, 0.0)
+    first, last_layer = _frame_layers(diagram)
     y = 0.0
     for number, layer in enumerate(diagram.layers):
         x = 0.0
+        y += FRAME_TITLE * _deepest(first, number) + (FRAME_PAD if number == 0 and first else 0)
         for i, node in enumerate(layer):
+            if i:
+                x += labels.get((layer[i - 1].id, node.id), 0.0)
             room = tracks.get((number, i), 0) * LANE
             start = x - (NODE_GAP / 2 if i else 0)
             out.tracks[number, i] = [start + LANE * (k + 0.5) for k in range(tracks.get((number, i), 0))]
@@ -235,13 +253,121 @@ def place(diagram: TableDiagram) -> DiagramPositions:
         out.tracks[number, last] = [x - NODE_GAP / 2 + LANE * (k + 0.5) for k in range(tracks.get((number, last), 0))]
         x += tracks.get((number, last), 0) * LANE
         out.width = max(out.width, x - NODE_GAP)
-        y += max(sizes[node.id][1] for node in layer)
+        y += max(sizes[node.id][1] for node in layer) + FRAME_PAD * _deepest(last_layer, number)
         out.lanes[number] = [y + 12 + LANE * k for k in range(lanes.get(number, 0))]
         y += LANE * lanes.get(number, 0) + (14 if lanes.get(number) else 0) + LAYER_GAP
     out.height = y - LAYER_GAP
-    _centre(diagram, out)
+    _centre(diagram, out, labels)
+    _move_under_parents(diagram, out)
     _ends(out)
+    if first:
+        _frame(diagram, out)
     return out
+
+
+def _move_under_parents(diagram: TableDiagram, out: DiagramPositions) -> None:
+    """Move the groups of the lowest layer right, each at most until it is in the middle under its first parent."""
+    number = len(diagram.layers) - 1
+    if number < 1 or any(xs for (layer, _), xs in out.tracks.items() if layer == number):
+        return  # the edges run through the gaps in this layer
+    parents: dict[str, str] = {}
+    for link in diagram.children():
+        if link.target not in parents or diagram.by_id[link.source].group == diagram.by_id[link.target].group:
+            parents[link.target] = link.source
+    blocks: list[list[TableNode]] = []
+    for node in diagram.layers[number]:
+        if blocks and parents.get(blocks[-1][0].id) == parents.get(node.id):
+            blocks[-1].append(node)
+        else:
+            blocks.append([node])
+    room = 1e9  # how far the next block moved, and so how far this one may move
+    for block in reversed(blocks):
+        first, last = out.nodes[block[0].id], out.nodes[block[-1].id]
+        parent = parents.get(block[0].id)
+        wanted = out.nodes[parent].middle - (first.x + last.x + last.width) / 2 if parent else 0.0
+        room = min(max(wanted, 0.0), room)
+        _move(out, block, room)
+    out.width = max(out.width, *(p.x + p.width + LANE for p in out.nodes.values()))
+
+
+def label_lines(link: TableLink) -> list[str]:
+    """Return the lines of the label of a dotted edge between neighbours, each at most as wide as a short sentence."""
+    pieces = (link.label or "applies to").split(", ")
+    return [line for piece in pieces for line in wrapped(piece, LABEL_SIZE, 112, 2)]
+
+
+def _label_widths(diagram: TableDiagram) -> dict[tuple[str, str], float]:
+    """Return how far neighbours that a dotted edge joins are moved apart, so that its label fits between them."""
+    neighbours = {pair for layer in diagram.layers for pair in pairwise(node.id for node in layer)}
+    found: dict[tuple[str, str], float] = {}
+    for link in diagram.relations():
+        for pair in ((link.source, link.target), (link.target, link.source)):
+            if pair in neighbours:
+                width = max(text_width(line, LABEL_SIZE) for line in label_lines(link))
+                found[pair] = max(found.get(pair, 0.0), width + 16 - NODE_GAP)
+    return found
+
+
+def _frame_layers(diagram: TableDiagram) -> tuple[dict[tuple[str, ...], int], dict[tuple[str, ...], int]]:
+    """Return the first and the last layer of each frame, as places among the diagram's layers."""
+    places = {node.id: i for i, layer in enumerate(diagram.layers) for node in layer}
+    found = {frame: [places[node.id] for node in nodes] for frame, nodes in diagram.frames().items()}
+    return {frame: min(at) for frame, at in found.items()}, {frame: max(at) for frame, at in found.items()}
+
+
+def _deepest(layers: dict[tuple[str, ...], int], number: int) -> int:
+    """Return the number of nested frames that begin (or end) at a layer, at most."""
+    mine = {frame for frame, layer in layers.items() if layer == number}
+    return max((sum(frame[:depth] in mine for depth in range(1, len(frame) + 1)) for frame in mine), default=0)
+
+
+def _frame(diagram: TableDiagram, out: DiagramPositions) -> None:
+    """Move frames apart that lie in the same frame, center what is alone in a layer of its frame, and draw around."""
+    frames = diagram.frames()
+    for frame in sorted(frames, key=len, reverse=True):
+        edge = -1e9
+        for other in [f for f in frames if f[:-1] == frame[:-1]]:
+            left, right = _span(out, other, frames)
+            _move(out, frames[other], max(0.0, edge + NODE_GAP / 2 - left))
+            edge = _span(out, other, frames)[1]
+    for frame, nodes in frames.items():
+        alone = [node for node in nodes if node.frames == frame and sum(n.layer == node.layer for n in nodes) == 1]
+        for node in alone:
+            under = [out.nodes[x.target] for x in diagram.children() if x.source == node.id]
+            if under:
+                middle = (min(p.x for p in under) + max(p.x + p.width for p in under)) / 2
+                _move(out, [node], middle - out.nodes[node.id].middle)
+    for frame, nodes in frames.items():
+        left, right = _span(out, frame, frames)
+        inside = [f for f in frames if f[: len(frame)] == frame]
+        placed = [out.nodes[node.id] for node in nodes]
+        above = max(len(f) for f in inside if min(out.nodes[n.id].y for n in frames[f]) == min(p.y for p in placed))
+        below = max(len(f) for f in inside if max(out.nodes[n.id].y for n in frames[f]) == max(p.y for p in placed))
+        top = min(p.y for p in placed) - FRAME_TITLE * (above - len(frame) + 1) - FRAME_PAD / 2
+        bottom = max(p.bottom for p in placed) + FRAME_PAD * (below - len(frame) + 1)
+        out.frames[frame] = (left, top, right - left, bottom - top)
+    start = min(x for x, _, _, _ in out.frames.values())
+    _move(out, diagram.nodes, -start)
+    out.frames = {f: (x - start, y, width, height) for f, (x, y, width, height) in out.frames.items()}
+    out.width = max(x + width for x, _, width, _ in out.frames.values())
+    out.height = max(y + height for _, y, _, height in out.frames.values())
+
+
+def _span(
+    out: DiagramPositions, frame: tuple[str, ...], frames: dict[tuple[str, ...], list[TableNode]]
+) -> tuple[float, float]:
+    """Return the left and right edge of a frame: around its nodes, and around the frames in it."""
+    left, right = [], []
+    for node in frames[frame]:
+        room = FRAME_PAD * (len(node.frames) - len(frame) + 1)
+        left.append(out.nodes[node.id].x - room)
+        right.append(out.nodes[node.id].x + out.nodes[node.id].width + room)
+    return min(left), max(right)
+
+
+def _move(out: DiagramPositions, nodes: Iterable[TableNode], by: float) -> None:
+    for node in nodes:
+        out.nodes[node.id] = replace(out.nodes[node.id], x=out.nodes[node.id].x + by)
 
 
 def _numbered(diagram: TableDiagram, routes: list[Route]) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
@@ -291,14 +417,17 @@ def _length(order: _Order, route: Route) -> float:
     return 0.0 if ends is None else ends[1] - ends[0]
 
 
-def _centre(diagram: TableDiagram, out: DiagramPositions) -> None:
+def _centre(diagram: TableDiagram, out: DiagramPositions, labels: dict[tuple[str, str], float]) -> None:
     """Center each node over the children placed under it, keeping the order; the lowest layer stays."""
     for number in reversed(range(len(diagram.layers) - 1)):
         if any(out.tracks.get((number, gap)) for gap in range(len(diagram.layers[number]) + 1)):
             continue  # the edges run through the gaps in this layer
         edge = -NODE_GAP
+        before = ""
         for node in diagram.layers[number]:
             p = out.nodes[node.id]
+            edge += labels.get((before, node.id), 0.0)
+            before = node.id
             own = [out.nodes[x.target] for x in diagram.children() if x.source == node.id]
             under = [c for c in own if c.node.group == node.group] or own
             middle = (min(c.x for c in under) + max(c.x + c.width for c in under)) / 2 if under else p.middle

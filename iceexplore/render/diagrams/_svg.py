@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from iceexplore.render import _escape as escape
-from iceexplore.render._measure import elide, text_width
+from iceexplore.render._measure import elide, text_width, wrapped
 from iceexplore.render._mime import Svg
 from iceexplore.render._svg_parts import FONT, Theme, check_theme
 from iceexplore.render._svg_parts import number as _n
 from iceexplore.render._svg_parts import text as _text
 from iceexplore.render.diagrams import _positions as metrics
-from iceexplore.render.diagrams._positions import DiagramPositions, Placed, Route, place
-from iceexplore.render.diagrams._tables import TableDiagram, TableLink
-from iceexplore.render.scenes._style import PAPER, STYLE, style
+from iceexplore.render.diagrams._positions import DiagramPositions, Placed, Route, label_lines, place
+from iceexplore.render.diagrams._tables import FIGURE_STYLE, TableDiagram, TableLink, kind_style
+from iceexplore.render.scenes._style import PAPER, STYLE
 
 __all__ = ["tables_svg"]
 
 _MARGIN = 24.0
-_TITLE = 46.0
+#: Height of the title, and of each line of the caption.
+_TITLE, _LINE = 31.0, 15.0
+#: Most lines of a caption, and pixels of one.
+_LINES, _MEASURE = 6, 640.0
 
 
 def tables_svg(diagram: TableDiagram, *, theme: Theme = "auto") -> Svg:
@@ -36,9 +39,12 @@ def tables_svg(diagram: TableDiagram, *, theme: Theme = "auto") -> Svg:
     at = place(diagram)
     dotted = diagram.relations()
     below = _below(at, dotted)
-    inner = max(at.width, 420.0, min(text_width(diagram.caption, 12), 900.0))
-    width, height = inner + 2 * _MARGIN, _TITLE + at.height + below + 2 * _MARGIN
-    shift = (inner - at.width) / 2
+    drawn = max(at.width, *(_label_end(x, at) for x in dotted)) if dotted else at.width
+    inner = max(drawn, 420.0, min(text_width(diagram.caption, 12), _MEASURE))
+    lines = wrapped(escape.visible(diagram.caption), 12, min(inner, 900.0), _LINES)
+    top = _TITLE + _LINE * len(lines)
+    width, height = inner + 2 * _MARGIN, top + at.height + below + 2 * _MARGIN
+    shift = (inner - drawn) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
         f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" font-family="{FONT}">',
@@ -48,10 +54,12 @@ def tables_svg(diagram: TableDiagram, *, theme: Theme = "auto") -> Svg:
         f'<rect class="ix-paper" width="{_n(width)}" height="{_n(height)}" rx="10"/>',
         f'<g transform="translate({_n(_MARGIN)} {_n(_MARGIN)})">',
         _text(0, 13, elide(escape.visible(diagram.title), 16, inner, bold=True), "ix-title", 16),
-        _text(0, 32, elide(escape.visible(diagram.caption), 12, inner), "ix-muted", 12),
-        f'<g transform="translate({_n(shift)} {_n(_TITLE)})">',
+        *(_text(0, 32 + _LINE * i, line, "ix-muted", 12) for i, line in enumerate(lines)),
+        f'<g transform="translate({_n(shift)} {_n(top)})">',
+        *(_frame_box(*box) for box in at.frames.values()),
         *(_edge(route, at, diagram) for route in at.routes),
         *(_relation(link, at, i) for i, link in enumerate(dotted)),
+        *(_frame_title(frame, *box) for frame, box in at.frames.items()),
         *(_box(p) for p in at.nodes.values()),
         "</g></g></svg>",
     ]
@@ -68,8 +76,21 @@ def _described(diagram: TableDiagram) -> str:
     return " ".join(lines)
 
 
+def _frame_box(x: float, y: float, width: float, height: float) -> str:
+    return f'<rect class="ix-frame" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="6"/>'
+
+
+def _frame_title(frame: tuple[str, ...], x: float, y: float, width: float, height: float) -> str:
+    title = elide(escape.visible(frame[-1]), 12, width - 16, bold=True)
+    return _text(x + 8, y + 16, title, "ix-frame-title", 12)
+
+
 def _name(diagram: TableDiagram, node_id: str) -> str:
     return diagram.by_id[node_id].title
+
+
+def _css_class(kind: str) -> str:
+    return f"ix-{kind}" if kind in STYLE or kind in FIGURE_STYLE else "ix-other"
 
 
 def _css(theme: Theme, kinds: set[str]) -> str:
@@ -77,12 +98,13 @@ def _css(theme: Theme, kinds: set[str]) -> str:
         paper = PAPER["dark" if dark else "light"]
         out = [
             f".ix-paper{{fill:{paper.paper}}}.ix-title,.ix-label,.ix-row{{fill:{paper.ink}}}.ix-muted{{fill:{paper.muted}}}",
-            f".ix-line{{stroke:{paper.muted}}}.ix-tip{{fill:{paper.muted}}}",
+            f".ix-line{{stroke:{paper.muted}}}.ix-tip{{fill:{paper.muted}}}.ix-applies-label{{stroke:{paper.paper}}}",
+            f".ix-frame{{stroke:{paper.line}}}.ix-frame-title{{fill:{paper.muted};stroke:{paper.paper}}}",
         ]
         for kind in sorted(kinds):
-            look = style(kind)
+            look = kind_style(kind)
             fill, stroke = (look.dark_fill, look.dark_stroke) if dark else (look.fill, look.stroke)
-            at = f".ix-{kind}" if kind in STYLE else ".ix-other"
+            at = f".{_css_class(kind)}"
             out.append(f"{at} .ix-box{{fill:{fill};stroke:{stroke}}}{at} .ix-rule{{stroke:{stroke}}}")
         vector = STYLE["deletion-vector"]
         colour = vector.dark_stroke if dark else vector.stroke
@@ -92,6 +114,8 @@ def _css(theme: Theme, kinds: set[str]) -> str:
     base = (
         ".ix-title{font-weight:650}.ix-label{font-weight:650;text-anchor:middle}.ix-line{fill:none;stroke-width:1.4}"
         ".ix-box{stroke-width:2}.ix-rule{stroke-width:.7;opacity:.55}"
+        ".ix-frame{fill:none;stroke-width:1.2}.ix-frame-title{font-weight:650;stroke-width:4;paint-order:stroke}"
+        ".ix-applies-label{text-anchor:middle;stroke-width:3;paint-order:stroke}"
         ".ix-applies{fill:none;stroke-width:1.5;stroke-dasharray:2.5 3.5}.ix-status{font-weight:600}"
     )
     if theme == "auto":
@@ -100,8 +124,8 @@ def _css(theme: Theme, kinds: set[str]) -> str:
 
 
 def _box(p: Placed) -> str:
-    kind = f"ix-{p.node.kind}" if p.node.kind in STYLE else "ix-other"
-    look = style(p.node.kind)
+    kind = _css_class(p.node.kind)
+    look = kind_style(p.node.kind)
     tip = escape.svg(escape.shorten(f"{look.title}: {p.node.tooltip or p.node.title}", 1500))
     frame = f'x="{_n(p.x)}" y="{_n(p.y)}" width="{_n(p.width)}" height="{_n(p.height)}"'
     parts = [f'<g class="{kind}"><title>{tip}</title><rect class="ix-box" {frame} rx="3"/>']
@@ -148,9 +172,23 @@ def _neighbours(source: Placed, target: Placed, at: DiagramPositions) -> bool:
     )
 
 
+def _label_end(link: TableLink, at: DiagramPositions) -> float:
+    """Return the right end of the label of a dotted edge that goes up a layer; 0 for others."""
+    source, target = at.nodes[link.source], at.nodes[link.target]
+    if target.node.layer >= source.node.layer:
+        return 0.0
+    return source.middle + 24 + text_width(link.label or "applies to", metrics.LABEL_SIZE)
+
+
+def _is_far(link: TableLink, at: DiagramPositions) -> bool:
+    """Return whether a dotted edge runs below all layers: it neither joins neighbours nor goes up a layer."""
+    source, target = at.nodes[link.source], at.nodes[link.target]
+    return target.node.layer >= source.node.layer and not _neighbours(source, target, at)
+
+
 def _below(at: DiagramPositions, links: list[TableLink]) -> float:
     """Return the height below the lowest layer for dotted edges between distant nodes, and their labels."""
-    far = [x for x in links if not _neighbours(at.nodes[x.source], at.nodes[x.target], at)]
+    far = [x for x in links if _is_far(x, at)]
     return 30.0 + 16.0 * len(far) if far else 0.0
 
 
@@ -163,7 +201,19 @@ def _relation(link: TableLink, at: DiagramPositions, number: int) -> str:
         x2 = target.x + target.width if target.x < source.x else target.x
         way = 1 if x2 > x1 else -1
         path, tip = f"M{_n(x1)} {_n(y)}H{_n(x2 - 6 * way)}", f"M{_n(x2)} {_n(y)}l{_n(-8 * way)} -4v8z"
-        words = f"<title>{escape.svg(label)}</title>"
+        lines = enumerate(label_lines(link), start=1)
+        words = f"<title>{escape.svg(label)}</title>" + "".join(
+            _text((x1 + x2) / 2, y + 12 * i, escape.visible(line), "ix-applies-label", metrics.LABEL_SIZE)
+            for i, line in lines
+        )
+    elif target.node.layer < source.node.layer:
+        # Up, beside the solid edge that comes down.
+        x1, x2 = source.middle + 18, max(target.x + 8, min(source.middle + 18, target.x + target.width - 8))
+        middle = (target.bottom + source.y) / 2
+        path = f"M{_n(x1)} {_n(source.y)}C{_n(x1)} {_n(middle)} {_n(x2)} {_n(middle)} {_n(x2)} {_n(target.bottom + 7)}"
+        tip = f"M{_n(x2)} {_n(target.bottom + 1)}l-4 8h8z"
+        beside = x1 + 6 + text_width(label, metrics.LABEL_SIZE) / 2
+        words = _text(beside, middle + 4, label, "ix-applies-label", metrics.LABEL_SIZE)
     else:
         y = at.height + 14 + 16.0 * number
         lanes = [r for r in at.routes if r.link.target == link.target and r.gap is not None]
@@ -172,6 +222,5 @@ def _relation(link: TableLink, at: DiagramPositions, number: int) -> str:
         end = target.bottom if source.node.layer == target.node.layer else target.y + target.height
         path = f"M{_n(x1)} {_n(source.bottom)}V{_n(y)}H{_n(x2)}V{_n(end + 7)}"
         tip = f"M{_n(x2)} {_n(end + 1)}l-4 8h8z"
-        middle = (x1 + x2) / 2 - text_width(label, 11) / 2
-        words = _text(middle, y - 3, label, "ix-applies-label", 11)
+        words = _text((x1 + x2) / 2, y - 3, label, "ix-applies-label", metrics.LABEL_SIZE)
     return f'<g><path class="ix-applies" d="{path}"/><path class="ix-applies-tip" d="{tip}"/>{words}</g>'

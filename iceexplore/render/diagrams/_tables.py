@@ -12,8 +12,23 @@ from functools import cached_property
 from typing import Literal
 
 from iceexplore.errors import OptionError
+from iceexplore.render.scenes._style import KindStyle, style
 
-__all__ = ["TableDiagram", "TableLink", "TableNode"]
+__all__ = ["FIGURE_STYLE", "TableDiagram", "TableLink", "TableNode", "kind_style"]
+
+#: Kinds of the figure "Current and proposed structure" alone; the colours are the proposal's.
+FIGURE_STYLE: dict[str, KindStyle] = {
+    "current": KindStyle("Current", "", "▭", "rows", ("[", "]"), "box", "#ffebee", "#c62828", "#3b1518", "#ef9a9a"),
+    "proposed": KindStyle("Proposed", "", "▭", "rows", ("[", "]"), "box", "#e8f5e8", "#1b5e20", "#14301a", "#81c784"),
+    "entry-point": KindStyle(
+        "Entry point", "", "⬢", "hexagon", ("[", "]"), "box", "#e1f5fe", "#01579b", "#0c2b3e", "#4fc3f7"
+    ),
+}
+
+
+def kind_style(kind: str) -> KindStyle:
+    """Return the style of a node's kind: of `STYLE`, of `FIGURE_STYLE`, or a neutral one."""
+    return FIGURE_STYLE.get(kind) or style(kind)
 
 
 @dataclass(frozen=True)
@@ -23,7 +38,7 @@ class TableNode:
     Attributes
     ----------
     kind
-        A key of `STYLE`.
+        A key of `STYLE` or `FIGURE_STYLE`.
     title
         The kind as text, and the name: ``Data Manifest M1``.
     rows
@@ -32,6 +47,8 @@ class TableNode:
         0 for snapshots, 1 for roots, 2 for their children; more in some figures.
     group
         The first snapshot that has the node: children of one group are placed side by side.
+    frames
+        Titles of the frames around the node, outermost first. Neighbours with the same titles share the frames.
     """
 
     id: str
@@ -41,6 +58,7 @@ class TableNode:
     layer: int = 0
     group: str = ""
     tooltip: str = ""
+    frames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,3 +116,11 @@ class TableDiagram:
     def relations(self) -> list[TableLink]:
         """Return the dotted edges."""
         return [link for link in self.links if link.kind == "applies-to"]
+
+    def frames(self) -> dict[tuple[str, ...], list[TableNode]]:
+        """Return the nodes in each frame, by the titles down to the frame's own; a frame comes before those in it."""
+        found: dict[tuple[str, ...], list[TableNode]] = {}
+        for node in self.nodes:
+            for depth in range(1, len(node.frames) + 1):
+                found.setdefault(node.frames[:depth], []).append(node)
+        return dict(sorted(found.items(), key=lambda item: len(item[0])))

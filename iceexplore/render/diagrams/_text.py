@@ -9,9 +9,8 @@ from iceexplore.errors import MissingDependencyError
 from iceexplore.render import _escape as escape
 from iceexplore.render._mime import Mermaid
 from iceexplore.render.diagrams._fold import with_children, with_newest, with_rows
-from iceexplore.render.diagrams._tables import TableDiagram, TableNode
+from iceexplore.render.diagrams._tables import TableDiagram, TableNode, kind_style
 from iceexplore.render.scenes._mermaid import MAX_EDGES, MAX_TEXT
-from iceexplore.render.scenes._style import style
 
 if TYPE_CHECKING:
     from graphviz import Digraph
@@ -62,23 +61,41 @@ def _write(diagram: TableDiagram) -> str:
     numbers = _numbers(diagram)
     out = [_THEME, "graph TD"]
     out.append(f"  accTitle: {escape.mermaid(escape.shorten(diagram.title, 200))}")
-    out.append(f"  accDescr: {escape.mermaid(escape.shorten(diagram.caption, 400))}")
-    for i, layer in enumerate(diagram.layers):
-        out.append(f'  subgraph layer{i} [" "]')
-        out += [f'    {numbers[node.id]}["{_mermaid_label(node)}"]' for node in layer]
-        out.append("  end")
+    out.append(f"  accDescr: {escape.mermaid(escape.shorten(diagram.caption, 600))}")
+    frames = diagram.frames()
+    if frames:
+        out += _mermaid_frames(diagram, (), numbers, {frame: f"frame{i}" for i, frame in enumerate(frames)})
+    else:
+        for i, layer in enumerate(diagram.layers):
+            out.append(f'  subgraph layer{i} [" "]')
+            out += [f'    {numbers[node.id]}["{_mermaid_label(node)}"]' for node in layer]
+            out.append("  end")
     out += [f"  {numbers[x.source]} --> {numbers[x.target]}" for x in diagram.children()]
     for x in diagram.relations():
         words = escape.mermaid(escape.shorten(x.label or "applies to", _MAX_NAME))
         out.append(f'  {numbers[x.source]} -.->|"{words}"| {numbers[x.target]}')
     for kind in sorted({node.kind for node in diagram.nodes}):
-        look, name = style(kind), "k" + "".join(c for c in kind if c.isalnum())
+        look, name = kind_style(kind), "k" + "".join(c for c in kind if c.isalnum())
         members = [numbers[node.id] for node in diagram.nodes if node.kind == kind]
         out.append(f"  classDef {name} fill:{look.fill},stroke:{look.stroke},stroke-width:2px,color:#1c2430")
         out.append(f"  class {','.join(members)} {name}")
-    for i in range(len(diagram.layers)):
-        out.append(f"  style layer{i} fill:transparent,stroke:transparent")
+    out += [f"  style frame{i} fill:transparent,stroke:#7d8896" for i in range(len(frames))]
+    if not frames:
+        out += [f"  style layer{i} fill:transparent,stroke:transparent" for i in range(len(diagram.layers))]
     return "\n".join(out)
+
+
+def _mermaid_frames(
+    diagram: TableDiagram, at: tuple[str, ...], numbers: dict[str, str], names: dict[tuple[str, ...], str]
+) -> list[str]:
+    """Return the lines of what is in a frame: its own nodes, then the frames in it, as subgraphs."""
+    pad = "  " * (len(at) + 1)
+    out = [f'{pad}{numbers[node.id]}["{_mermaid_label(node)}"]' for node in diagram.nodes if node.frames == at]
+    for frame, name in names.items():
+        if frame[:-1] == at:
+            out.append(f'{pad}subgraph {name} ["{escape.mermaid(escape.shorten(frame[-1], _MAX_NAME))}"]')
+            out += [*_mermaid_frames(diagram, frame, numbers, names), f"{pad}end"]
+    return out
 
 
 def _mermaid_label(node: TableNode) -> str:
@@ -106,7 +123,7 @@ def tables_graphviz(diagram: TableDiagram) -> Digraph:
     except ImportError as error:
         raise MissingDependencyError("writing DOT needs the package graphviz: pip install graphviz") from error
     font = "Helvetica,Arial,sans-serif"
-    heading = escape.dot(escape.shorten(f"{diagram.title} · {diagram.caption}", 300))
+    heading = escape.dot(escape.shorten(f"{diagram.title} · {diagram.caption}", 800))
     graph = gv.Digraph(
         name="iceexplore",
         graph_attr={"rankdir": "TB", "label": heading, "labelloc": "t", "fontname": font, "bgcolor": "white"},
@@ -114,14 +131,15 @@ def tables_graphviz(diagram: TableDiagram) -> Digraph:
         edge_attr={"color": "#8792a0", "arrowsize": "0.6", "fontname": font, "fontsize": "9"},
     )
     numbers = _numbers(diagram)
-    for layer in diagram.layers:
+    if diagram.frames():
+        _dot_frames(graph, diagram, (), numbers)
+    for layer in () if diagram.frames() else diagram.layers:
         with graph.subgraph() as same:
             same.attr(rank="same")
             for before, after in pairwise(layer):  # keeps the order of the layer
                 same.edge(numbers[before.id], numbers[after.id], style="invis")
             for node in layer:
-                look = style(node.kind)
-                same.node(numbers[node.id], label=_dot_label(node), fillcolor=look.fill, color=look.stroke)
+                _dot_node(same, node, numbers)
     for x in diagram.children():
         graph.edge(numbers[x.source], numbers[x.target])
     for x in diagram.relations():
@@ -130,6 +148,23 @@ def tables_graphviz(diagram: TableDiagram) -> Digraph:
             numbers[x.source], numbers[x.target], style="dotted", color="#c62828", constraint="false", label=label
         )
     return graph
+
+
+def _dot_node(graph: Digraph, node: TableNode, numbers: dict[str, str]) -> None:
+    look = kind_style(node.kind)
+    graph.node(numbers[node.id], label=_dot_label(node), fillcolor=look.fill, color=look.stroke)
+
+
+def _dot_frames(graph: Digraph, diagram: TableDiagram, at: tuple[str, ...], numbers: dict[str, str]) -> None:
+    """Add the nodes in a frame, and the frames in it as clusters."""
+    for node in diagram.nodes:
+        if node.frames == at:
+            _dot_node(graph, node, numbers)
+    for i, frame in enumerate(diagram.frames()):
+        if frame[:-1] == at:
+            with graph.subgraph(name=f"cluster_{i}") as cluster:
+                cluster.attr(label=escape.dot(escape.shorten(frame[-1], _MAX_NAME)), color="#8792a0", style="rounded")
+                _dot_frames(cluster, diagram, frame, numbers)
 
 
 def _dot_label(node: TableNode) -> str:
@@ -152,10 +187,14 @@ def tables_text(diagram: TableDiagram) -> str:
         out.append(escape.text(diagram.caption))
     for layer in diagram.layers:
         out.append("")
+        before: tuple[str, ...] = ()
         for node in layer:
+            if node.frames != before:
+                before = node.frames
+                out.append(f"{escape.text(escape.shorten(' › '.join(before), 200))}:")
             named = [diagram.by_id[x.target].title for x in diagram.children() if x.source == node.id]
             arrow = f" → {', '.join(named)}" if named and not node.rows else ""
-            out.append(f"{style(node.kind).sign} {escape.text(escape.shorten(node.title + arrow, 200))}")
+            out.append(f"{kind_style(node.kind).sign} {escape.text(escape.shorten(node.title + arrow, 200))}")
             width = max((len(name) for name, _ in node.rows), default=0)
             for name, status in node.rows:
                 shown = escape.text(escape.shorten(name, 80)).ljust(min(width, 80))
