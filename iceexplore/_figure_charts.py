@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from iceexplore.render import Bar, BarChart, BarPicture, BarRow, Svg, Theme
 
-__all__ = ["DOCUMENT_BYTES", "METHODS", "BitvectorChart", "bitset", "roaring"]
+__all__ = ["BitvectorChart", "DOCUMENT_BYTES", "METHODS", "bitset", "roaring"]
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
 #: Vectors of each kind, of which the mean is shown; the proposal has measured one.
