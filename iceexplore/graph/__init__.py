@@ -23,6 +23,7 @@ from iceexplore.graph.file_map._live_files import FILE_KINDS, LiveFiles, live_fi
 from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
 from iceexplore.graph.redaction._nameless import nameless
 from iceexplore.graph.redaction._redactor import Redaction, redactions
+from iceexplore.graph.tree._applies import applies_edges
 from iceexplore.graph.tree._labels import amount
 from iceexplore.graph.tree._nodes import TreeNode, json_safe
 from iceexplore.graph.tree._ranges import partition_ranges
@@ -51,6 +52,7 @@ __all__ = [
     "Tree",
     "TreeNode",
     "amount",
+    "applies_edges",
     "blank_secrets",
     "build_proposal_diagram",
     "build_tree",

@@ -273,6 +273,52 @@ def test_a_comparison_is_drawn(browser: Any) -> None:
         assert not legend.is_visible()
 
 
+_RECORD = """() => {
+  window.iceTexts = [];
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { a, f } = this.getTransform();
+    window.iceTexts.push([text, parseFloat(this.font.match(/[\\d.]+px/)[0]) * a / devicePixelRatio,
+      (y * a + f) / devicePixelRatio]);
+    return draw.call(this, text, x, y);
+  };
+}"""
+
+
+def texts(bare: BarePage, act: Any) -> list[tuple[str, float, float]]:
+    """What the picture writes while something is done: each text, its size and its place from the top, in px."""
+    bare.page.evaluate("window.iceTexts = []")
+    act()
+    bare.idle()
+    return [(text, size, y) for text, size, y in bare.page.evaluate("window.iceTexts")]
+
+
+def test_the_whole_tree_has_words_and_headings(browser: Any) -> None:
+    """Of 25 cards, `Fit` shows no grey skeletons; headings stay at the top; siblings are told apart."""
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    for manifest in manifests(widget)[:2]:
+        widget.expanded = [*widget.expanded, manifest]
+        assert widget.settle(60)
+    assert len(widget.nodes) == 25
+    with bare_page(browser, widget, width=1400, height=1000) as bare:
+        bare.page.evaluate(_RECORD)
+        whole = texts(bare, by_name(bare, "Fit the tree").click)
+        assert where(bare, "table")["scale"] < 0.5
+        words = [text for text, _, _ in whole]
+        assert min(size for text, size, _ in whole if text not in "+−=!") > 9
+        headings = ["Table", "Metadata", "Snapshots", "Manifest list", "Manifests", "Files"]
+        assert [text for text, _, y in whole if y == pytest.approx(15, abs=1)] == headings
+        days = [f"2024-03-0{i}" for i in range(1, 8)]
+        assert all(any(text.startswith(day) for text in words) for day in days)
+        assert any(re.match("−4 · 2024-03", text) for text in words)
+        bare.page.locator(".ice-tree [tabindex='0']").focus()
+        for _ in range(3):
+            bare.press("+")
+        moved = texts(bare, lambda: bare.press("Shift+ArrowDown", "Shift+ArrowDown"))
+        assert {text for text, _, y in moved if y == pytest.approx(15, abs=1)} & set(headings)
+
+
 def test_files_of_the_picture(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget) as bare:

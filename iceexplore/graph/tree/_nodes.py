@@ -124,19 +124,24 @@ class TreeNode:
         size = self.fields.get("file_size_in_bytes") if vector is None else vector
         return size if isinstance(size, int) else None
 
+    @property
+    def own_label(self) -> str:
+        """The label, or that of a deletion vector after its data file: vectors of one Puffin file have one name."""
+        target = self.fields.get("referenced_file")
+        is_named = self.kind == "deletion-vector" and target and self.label == basename(self.location)
+        return f"DV of {basename(target)}" if is_named else self.label
+
     def scene_node(self) -> SceneNode:
         """Return the node in the form that renderers take."""
         tooltip = [self.location or self.label, *self.lines, *(f"! {p.text}" for p in self.problems[:5])]
-        label, lines = self.label, self.lines
-        target = self.fields.get("referenced_file")
-        if self.kind == "deletion-vector" and target and label == basename(self.location):
-            # The vectors of one Puffin file would all have its name.
-            label = f"DV of {basename(target)}"
-            lines = tuple(self.label if line == f"in {basename(target)}" else line for line in lines)
+        lines = self.lines
+        if self.own_label != self.label:
+            target = f"in {basename(self.fields['referenced_file'])}"
+            lines = tuple(self.label if line == target else line for line in lines)
         return SceneNode(
             id=self.id,
             kind=self.kind,
-            label=label,
+            label=self.own_label,
             lines=lines,
             badge=self.badge,
             marks=self.marks,

@@ -47,6 +47,9 @@ export function canvasColours(model, box, repaint, resize) {
       if (found.plain) return found.ink;
       return styles[name]?.[found.dark ? "dark" : "light"] ?? found.muted;
     },
+    fill(kind) {
+      return (!found.plain && styles[kind]?.fills?.[found.dark ? 1 : 0]) || found.paper;
+    },
   });
   /** @type {HTMLElement | null} */
   let root = null;

@@ -10,7 +10,7 @@ import { CARD, CELL } from "./arrangement.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { canvasColours, contextOf, inNextFrame, resizeCanvas } from "./painting.js";
-import { cardPainter, ICONS_SCALE, WORDS_SCALE } from "./treeCards.js";
+import { cardPainter, HEADINGS, WORDS_SCALE } from "./treeCards.js";
 
 const SMALLEST_SCALE = 0.03;
 const LARGEST_SCALE = 2.5;
@@ -71,7 +71,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   /** @type {Viewport} */
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   /** @type {Arrangement} */
-  let arrangement = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
+  let arrangement = { rows: [], byId: new Map(), blocks: [], columns: [], width: 0, height: 0 };
   /** @type {TreeState} */
   const state = { selected: null, focus: null, hovered: null, hits: new Set() };
   const wait = timer(model);
@@ -129,7 +129,8 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   }
   /** Return the scale at which all cards are in view. */
   function wholeScale() {
-    return Math.min((view.width - EDGE) / arrangement.width, (view.height - EDGE) / arrangement.height);
+    const room = view.height - EDGE - HEADINGS;
+    return Math.min((view.width - EDGE) / arrangement.width, room / arrangement.height);
   }
   /**
    * @param {number} dx
@@ -154,7 +155,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   function fit() {
     const isHigh = wholeScale() < 0.1;
     const scale = Math.min(isHigh ? (view.width - EDGE) / arrangement.width : wholeScale(), 1.1);
-    const top = isHigh ? EDGE : (view.height - arrangement.height * scale) / 2;
+    const top = isHigh ? EDGE : (view.height + HEADINGS - arrangement.height * scale) / 2;
     moveTo((view.width - arrangement.width * scale) / 2, top, scale);
   }
   /** Show everything if it is readable at that scale, else the selected node and its children. */
@@ -193,7 +194,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     if (!row || !card || !view.width) return;
     const { width, height, scale } = view;
     /** @type {(start: number, size: number, room: number) => number} */
-    const distance = (start, size, room) => clamp(MARGIN, start, room - size - MARGIN - 20) - start;
+    const distance = (start, size, room) => clamp(MARGIN + HEADINGS, start, room - size - MARGIN - 20) - start;
     const isNear = Math.abs(card.x - width / 2) < width && Math.abs(card.y - height / 2) < height;
     if (isNear && scale >= WORDS_SCALE) {
       pan(distance(card.x, card.width, width), distance(card.y, card.height, height));
@@ -253,7 +254,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
    * @param {MouseEvent} event
    */
   function isOnTwisty(row, { offsetX }) {
-    if (row.node.leaf || row.isCell || view.scale < ICONS_SCALE) return false;
+    if (row.node.leaf || row.isCell || view.scale < WORDS_SCALE) return false;
     return (offsetX - view.x) / view.scale > row.x + row.width - TWISTY_INSIDE;
   }
 

@@ -9,16 +9,23 @@
 import { CARD, CELL } from "./arrangement.js";
 import { contextOf, drawPath, drawText, fitText, SHADES } from "./painting.js";
 
-/** The minimum scale at which cards have text. */
-export const WORDS_SCALE = 0.35;
-/** The minimum scale at which cards have icons; below it, they are dots. */
-export const ICONS_SCALE = 0.24;
+/** The minimum scale at which cards have words and icons; below it, they are dots. */
+export const WORDS_SCALE = 0.3;
+/** The scale below which cards have one line, in letters that are as large on the screen as at `LETTERS` px. */
+const ONE_LINE_SCALE = 0.74;
+const LETTERS = 9.2;
+/** The height of the columns' headings in px of the screen. */
+export const HEADINGS = 22;
+/** The most arrows from deletes that are drawn while none of their ends is selected. */
+const MOST_ARROWS = 400;
 /** The first of these marks that a node has gives its card a colour. */
 const COLOURED_MARKS = ["problem", "removed", "added"];
 /** The distance, in px, from the cards of a block to its frame. */
 const BLOCK_MARGIN = 6;
 /** The distance, in px, by which the sign for unfolding extends beyond its card. */
 const TWISTY_REACH = 14;
+/** The most, in px, that an arrow within a column extends beyond its cards. */
+const BULGE = 60;
 /** The distance in px from which lines share a common stem. */
 const FAR = 150;
 
@@ -35,6 +42,19 @@ function toneName(node) {
 /** @param {TreeNode} node */
 function mainMark({ marks }) {
   return COLOURED_MARKS.find((mark) => marks?.includes(mark));
+}
+
+/**
+ * Return a few words for a card in which there is little room: what tells it apart from its siblings.
+ *
+ * @param {Pick<TreeNode, "kind" | "label" | "title" | "note">} node
+ */
+export function fewWords({ kind, label, title, note }) {
+  if (!title) return label.replace(/^Snapshot /, "");
+  // The values of the partition, without the names of its fields.
+  const values = note.replace(/[^\s=]+=/g, "");
+  if (!values || kind.endsWith("-manifest")) return title;
+  return kind === "data-file" ? `${values} · ${title}` : `${title.replace(/^(\S+) deleted .*/, "−$1")} · ${values}`;
 }
 
 /**
@@ -83,6 +103,7 @@ export function cardPainter(colours, styles) {
       return box.x > right || box.x + box.width + TWISTY_REACH < left || box.y > bottom || boxBottom < top;
     };
 
+    const arrows = arrowsOf(arrangement, state.selected);
     const edgesAndFrames = () => {
       for (const block of arrangement.blocks) {
         const frame = {
@@ -101,16 +122,113 @@ export function cardPainter(colours, styles) {
         }
       }
     };
-    drawPath(context, edgesAndFrames, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
+    drawPath(context, edgesAndFrames, { stroke: colours.muted, alpha: 0.6, width: Math.max(1, 0.6 / scale) });
 
     const inView = arrangement.rows.filter((row) => !isOutside(row));
     const visible = inView.filter(({ isCell }) => !isCell);
     cells(context, inView.filter(({ isCell }) => isCell), state);
-    if (scale < ICONS_SCALE) { for (const row of visible) if (row.node.cells) folded(context, row); }
-    if (scale < ICONS_SCALE) {
+    if (scale < WORDS_SCALE) {
+      for (const row of visible) if (row.node.cells) folded(context, row);
       dots(context, visible, scale, arrangement, state);
     } else {
       for (const row of visible) card(context, row, scale, state);
+    }
+    for (const [isStrong, some] of arrows) {
+      const seen = some.filter(([from, to]) => {
+        const end = Math.max(from.x + from.width, to.x + to.width) + BULGE;
+        return Math.min(from.x, to.x) < (width - x) / scale && end > left &&
+          Math.max(from.y, to.y) + CARD.height > top && Math.min(from.y, to.y) < bottom;
+      });
+      drawArrows(context, seen, scale, isStrong, arrows.length > 1);
+    }
+    headings(context, ratio, { x, scale, width }, arrangement.columns);
+  }
+
+  /**
+   * Return the arrows from deletes to what they apply to: those of the selected node last, which are drawn stronger.
+   *
+   * @param {Arrangement} arrangement
+   * @param {string | null} selected
+   * @returns {[isStrong: boolean, arrows: [TreeRow, TreeRow][]][]}
+   */
+  function arrowsOf({ rows, byId }, selected) {
+    /** @type {[TreeRow, TreeRow][]} */
+    const plain = [];
+    /** @type {[TreeRow, TreeRow][]} */
+    const strong = [];
+    for (const row of rows) {
+      for (const id of row.node.applies ?? []) {
+        const target = byId.get(id);
+        if (!target) continue;
+        if (row.id === selected || id === selected) strong.push([row, target]);
+        else if (!row.isCell && !target.isCell) plain.push([row, target]);
+      }
+    }
+    /** @type {[boolean, [TreeRow, TreeRow][]][]} */
+    const groups = [[false, plain.length > MOST_ARROWS ? [] : plain], [true, strong]];
+    return groups.filter(([, some]) => some.length);
+  }
+
+  /**
+   * Draw arrows: in a column on the right of its cards, between columns from side to side.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {[TreeRow, TreeRow][]} arrows
+   * @param {number} scale
+   * @param {boolean} isStrong
+   * @param {boolean} isAmong Whether others are stronger.
+   */
+  function drawArrows(context, arrows, scale, isStrong, isAmong) {
+    const colour = colours.tint("deletion-vector");
+    const size = Math.max(1, 0.6 / scale);
+    /** @type {[x: number, y: number, side: number][]} */
+    const tips = [];
+    const lines = () => {
+      for (const [from, to] of arrows) {
+        const isSame = Math.abs(from.x - to.x) < 1;
+        // An arrow leaves on the side towards its end, and in one column on the right.
+        const side = isSame || to.x > from.x ? 1 : -1;
+        const fromX = from.x + (side > 0 ? from.width : 0);
+        const toX = to.x + (isSame || side < 0 ? to.width : 0);
+        const fromY = from.y + from.height / 2;
+        // Below the sign for unfolding.
+        const toY = to.y + (to.isCell ? to.height / 2 : CARD.height * (to.node.leaf ? 0.5 : 0.85));
+        const bend = isSame ? Math.min(BULGE, 14 + Math.abs(toY - fromY) * 0.14) : 30;
+        const end = isSame || side < 0 ? 1 : -1;
+        context.moveTo(fromX, fromY);
+        context.bezierCurveTo(fromX + side * bend, fromY, toX + end * bend, toY, toX + end * 6 * size, toY);
+        tips.push([toX + end, toY, end * size]);
+      }
+    };
+    const alpha = isStrong ? 1 : isAmong ? 0.25 : 0.6;
+    drawPath(context, lines, { stroke: colour, alpha, width: size * (isStrong ? 2.2 : 1.2), dash: isStrong ? [] : [5, 4] });
+    const heads = () => {
+      for (const [tipX, tipY, way] of tips) {
+        context.moveTo(tipX, tipY);
+        context.lineTo(tipX + way * 8, tipY - 4 * Math.abs(way));
+        context.lineTo(tipX + way * 8, tipY + 4 * Math.abs(way));
+        context.closePath();
+      }
+    };
+    drawPath(context, heads, { fill: colour, alpha });
+  }
+
+  /**
+   * Draw the headings of the columns at the top, where they stay while the picture is moved.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} ratio
+   * @param {Pick<Viewport, "x" | "scale" | "width">} view
+   * @param {Arrangement["columns"]} columns
+   */
+  function headings(context, ratio, { x, scale, width }, columns) {
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawPath(context, () => context.rect(0, 0, width, HEADINGS), { fill: colours.panel });
+    const font = `600 11px ${colours.font}`;
+    for (const column of columns) {
+      const left = Math.max(8, column.x * scale + x);
+      const room = Math.min(width, (column.x + column.width + CARD.gapX / 2) * scale + x) - left;
+      if (room > 24) drawText(context, fitText(context, column.title, room, font), left, 15, colours.muted, font);
     }
   }
 
@@ -133,8 +251,11 @@ export function cardPainter(colours, styles) {
     if (Math.abs(toY - fromY) < FAR) {
       context.bezierCurveTo(half, fromY, half, toY, toX, toY);
     } else {
-      context.arcTo(half, fromY, half, toY, 8);
-      context.arcTo(half, toY, toX, toY, 8);
+      const bend = toY > fromY ? 8 : -8;
+      context.lineTo(half - 8, fromY);
+      context.bezierCurveTo(half, fromY, half, fromY, half, fromY + bend);
+      context.lineTo(half, toY - bend);
+      context.bezierCurveTo(half, toY, half, toY, half + 8, toY);
       context.lineTo(toX, toY);
     }
   }
@@ -246,15 +367,17 @@ export function cardPainter(colours, styles) {
     const isMore = node.kind === "more";
     const mark = mainMark(node);
 
-    let fill = isMore || isPruned ? colours.panel : colours.paper;
-    if (isSelected) fill = colours.chosen;
-    else if (id === hovered) fill = colours.hover;
-    let stroke = mark ? colours.tint(`mark:${mark}`) : colours.line;
+    const outline = () => context.roundRect(x, y, width, height, 6);
+    const isBold = isSelected || id === hovered || mark;
+    let stroke = colours.tint(mark ? `mark:${mark}` : isPruned ? "" : node.kind);
     if (isSelected) stroke = colours.accent;
-    drawPath(context, () => context.roundRect(x, y, width, height, 6), {
-      fill,
+    drawPath(context, outline, { fill: isMore || isPruned ? colours.panel : colours.paper });
+    // What the snapshot did not change is paler.
+    if (!isMore && !isPruned) drawPath(context, outline, { fill: colours.fill(node.kind), alpha: isDim ? 0.45 : 1 });
+    drawPath(context, outline, {
       stroke,
-      width: isSelected ? 2 : 1,
+      alpha: isDim && !isBold ? 0.6 : 1,
+      width: isSelected ? 3 : isBold ? 2 : 1,
       dash: marks.includes("removed") || isMore || isPruned ? [4, 3] : [],
     });
     if (node.cells) folded(context, row);
@@ -262,28 +385,31 @@ export function cardPainter(colours, styles) {
       drawPath(context, () => context.rect(x + 8, y + height - 3, width - 16, 3), { fill: colours.accent });
     }
     if (id === focus) {
-      const outline = () => context.roundRect(x - 3.5, y - 3.5, width + 7, height + 7, 9);
-      drawPath(context, outline, { stroke: colours.accent, width: 2 });
+      const ring = () => context.roundRect(x - 3.5, y - 3.5, width + 7, height + 7, 9);
+      drawPath(context, ring, { stroke: colours.accent, width: 2 });
     }
 
+    // From afar one line, with letters, signs and icons that are larger in relation to the card.
+    const isOneLine = scale < ONE_LINE_SCALE;
+    const size = isOneLine ? Math.round(2 * Math.max(12.5, LETTERS / scale)) / 2 : 12.5;
+    const grow = Math.min(1.6, size / 12.5);
     context.globalAlpha = isDim ? 0.72 : 1;
-    drawIcon(context, node.kind, x + 9, y + 12, isPruned);
+    drawIcon(context, node.kind, x + 7, y + CARD.height / 2 - 8 * grow, isPruned, grow);
     context.globalAlpha = 1;
 
     const signs = marks.map((name) => `mark:${name}`).filter((name) => styles[name]?.sign);
-    if (scale < WORDS_SCALE) {
-      // Draw a bar in place of the text.
-      drawPath(context, () => context.rect(x + 32, y + 15, width - 52, 10), { fill: colours.line });
-    } else {
-      let ink = isDim ? colours.muted : colours.ink;
-      if (isMore) ink = colours.accent;
-      words(context, row, isPruned, width - 45 - 11 * signs.length, ink);
-    }
+    const pitch = 0.88 * size;
     const right = x + width - (node.leaf ? 6 : 13);
+    const middle = y + CARD.height / 2 + size * 0.36;
+    let ink = isDim ? colours.muted : colours.ink;
+    if (isMore) ink = colours.accent;
+    const left = x + 15 + 16 * grow;
+    words(context, row, isPruned, { left, room: right - left, signs: pitch * signs.length, size, middle }, isOneLine, ink);
     signs.forEach((name, i) => {
       const sign = styles[name].sign ?? "";
-      const signX = right - 11 * (signs.length - i);
-      drawText(context, sign, signX, y + 17, colours.tint(name), `bold 13px ${colours.font}`);
+      const signX = right - pitch * (signs.length - i);
+      const font = `bold ${size}px ${colours.font}`;
+      drawText(context, sign, signX, isOneLine ? middle : y + 17, colours.tint(name), font);
     });
     if (!node.leaf) twisty(context, row);
   }
@@ -292,15 +418,20 @@ export function cardPainter(colours, styles) {
    * @param {CanvasRenderingContext2D} context
    * @param {TreeRow} row
    * @param {boolean} isPruned
-   * @param {number} room For the label, in px.
+   * @param {{ left: number, room: number, signs: number, size: number, middle: number }} place What is free, in px, of
+   *   which signs take some beside the first line; the size of letters, and where a single line is.
+   * @param {boolean} isOneLine
    * @param {string} ink
    */
-  function words(context, { node, x, y, width }, isPruned, room, ink) {
-    const note = (isPruned && node.reason) || node.note;
-    const large = `12.5px ${colours.font}`;
+  function words(context, { node, y }, isPruned, { left, room, signs, size, middle }, isOneLine, ink) {
+    // A manifest or file is told apart by its numbers and partition, and by its name after them.
+    const own = node.title ? [node.note, node.label].filter(Boolean).join(" · ") : node.note;
+    const note = !isOneLine && ((isPruned && node.reason) || own);
+    const large = `${size}px ${colours.font}`;
     const small = `11px ${colours.font}`;
-    drawText(context, fitText(context, node.label, room, large), x + 32, y + (note ? 17 : 24.5), ink, large);
-    if (note) drawText(context, fitText(context, note, width - 45, small), x + 32, y + 31.5, colours.muted, small);
+    const text = isOneLine ? fewWords(node) : node.title ?? node.label;
+    drawText(context, fitText(context, text, room - signs, large), left, note ? y + 17 : middle, ink, large);
+    if (note) drawText(context, fitText(context, note, room, small), left, y + 31.5, colours.muted, small);
   }
 
   /**
@@ -333,8 +464,9 @@ export function cardPainter(colours, styles) {
    * @param {number} x
    * @param {number} y
    * @param {boolean} isGrey
+   * @param {number} grow
    */
-  function drawIcon(context, kind, x, y, isGrey) {
+  function drawIcon(context, kind, x, y, isGrey, grow) {
     let paths = iconPaths.get(kind);
     if (!paths) {
       paths = (styles[kind]?.icon ?? ["", ""]).map((d) => new Path2D(d));
@@ -343,11 +475,13 @@ export function cardPainter(colours, styles) {
     const [filled, stroked] = paths;
     const colour = isGrey ? colours.muted : colours.tint(kind);
     context.translate(x, y);
+    context.scale(grow, grow);
     context.fillStyle = colour;
     context.strokeStyle = colour;
     context.lineWidth = 1.3;
     context.fill(filled);
     context.stroke(stroked);
+    context.scale(1 / grow, 1 / grow);
     context.translate(-x, -y);
   }
 

@@ -32,8 +32,8 @@ const SEARCH_DELAY = 250;
  * @returns {string[]}
  */
 export function matchingNodes(nodes, text) {
-  const matches = Object.entries(nodes).filter(([id, { kind, label, note, tooltip }]) => {
-    return kind !== "more" && [id, label, note, tooltip].join("\n").toLowerCase().includes(text);
+  const matches = Object.entries(nodes).filter(([id, { kind, label, title, note, tooltip }]) => {
+    return kind !== "more" && [id, label, title, note, tooltip].join("\n").toLowerCase().includes(text);
   });
   return matches.map(([id]) => id);
 }

@@ -248,7 +248,7 @@ export function treeView(model, options = {}) {
     if (next.nodes !== drawn.nodes) parents = parentsOf(next.nodes);
     if (next.nodes !== drawn.nodes || next.roots !== drawn.roots || next.expanded !== drawn.expanded) {
       drawn = next;
-      arrangement = arrange(next.nodes, next.roots, next.expanded);
+      arrangement = arrange(next.nodes, next.roots, next.expanded, styles);
       picture.show(arrangement, arrangement.byId.has(toggled) ? toggled : now);
       rows.show({ rows: arrangement.rows });
       search.look();

@@ -204,6 +204,10 @@ export interface Style {
   light: string;
   dark: string;
   title?: string;
+  /** Of a kind of node, the heading of its column. */
+  layer?: string;
+  /** Of a kind of node, the colours that its cards are filled with. */
+  fills?: [light: string, dark: string];
   /** A letter or sign. */
   sign?: string;
   /** SVG paths to fill and to stroke. */
@@ -218,8 +222,12 @@ export type Styles = Record<string, Style>;
 export interface TreeNode {
   kind: string;
   label: string;
+  /** Of a file or manifest, what tells it apart from its siblings; then the note is its partition. */
+  title?: string;
   note: string;
   marks: string[];
+  /** Of a delete, the ids of the nodes that it applies to. */
+  applies?: string[];
   tooltip?: string;
   /** Whether it can never have children. */
   leaf: boolean;
@@ -292,6 +300,8 @@ export interface Arrangement {
   rows: TreeRow[];
   byId: Map<string, TreeRow>;
   blocks: TreeBlock[];
+  /** The headings of the columns. */
+  columns: { x: number, width: number, title: string }[];
   width: number;
   height: number;
 }
@@ -877,6 +887,8 @@ export interface Colours {
   plain: boolean;
   /** The colour of a kind of node, a mark or an operation. */
   tint(name: string): string;
+  /** The colour that cards of a kind of node are filled with. */
+  fill(kind: string): string;
 }
 
 /** How to draw a path. */
