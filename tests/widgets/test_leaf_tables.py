@@ -20,6 +20,7 @@ from iceexplore.widgets._explorer import Explorer
 from iceexplore.widgets.detail import _node_tables
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.grid import _table as _grid_table
+from iceexplore.widgets.grid._arranged import ArrangedTable
 from iceexplore.widgets.grid._copy_export import cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
 from iceexplore.widgets.grid._page import page_of
@@ -167,14 +168,23 @@ def test_the_explorer_makes_no_frame_of_many_files(
     assert table.snapshot is not None
     of = f"snapshot:{table.snapshot.snapshot_id}"
     widget = Explorer(table)
-    widget.query = {"detail": {"n": 1, "of": of, "table": "files", "sort": [5, "desc"]}}
+    widget.query = {"detail": {"n": 1, "of": of, "table": "files"}}
+    assert widget.settle(60) and widget.error == {}
+    page = widget.pages["detail"]
+    assert "bars" not in page, "no manifest is read for them"
+    place = [column["name"] for column in page["columns"]].index("record_count")
+    widget.query = {"detail": {"n": 2, "of": of, "table": "files", "sort": [place, "desc"]}}
     assert widget.settle(60) and widget.error == {}
     page = widget.pages["detail"]
     assert page["total"] == len(table.inspect.files())
-    counts = [int(row[page["shown"].index(5)] or 0) for row in page["rows"]]
+    counts = [int(row[page["shown"].index(place)] or 0) for row in page["rows"]]
     assert counts == sorted(counts, reverse=True)
-    kept = widget._panel(GridPanel).table("detail", of, "files")
+    assert list(page["bars"]) == [str(place)] and page["bars"][str(place)][0] == 100, "the sorted column is known"
+    arranged = widget._panel(GridPanel).table("detail", of, "files")
+    assert isinstance(arranged, ArrangedTable)
+    kept = arranged.base
     assert isinstance(kept, LeafTable) and not is_whole(kept)
+    pd.testing.assert_frame_equal(arranged.frame(), table.inspect.files())
     widget.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -35,6 +36,7 @@ from iceexplore.widgets.deletes._positions import (
 )
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._table import ArrowTable, GridTable
+from iceexplore.widgets.grid._view import TableView, looks_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -259,6 +261,10 @@ class DeleteTables(GridSource):
     def frame(self, of: str, table: str) -> GridTable:
         """Return all deletes."""
         return _DeleteTable(all_deletes(self._host.state, self._host.snapshot_of(of).snapshot_id))
+
+    def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
+        """Return that bytes and rows have units."""
+        return replace(super().view(of, table, names), looks=looks_of(names))
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         """Return the node of each delete."""

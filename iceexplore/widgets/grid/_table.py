@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, AnyDictionaryArray, build
+from iceexplore.arrow import AnyArray, AnyColumn, AnyDictionaryArray, DynamicType, build
 from iceexplore.errors import OptionError
 from iceexplore.graph import to_frame
 from iceexplore.widgets.grid._arrow_values import array_values
@@ -65,6 +65,10 @@ class Columns(ABC):
         self.check([place])
         return self._column(place)
 
+    def kind(self, place: int) -> DynamicType:
+        """Return the type of a column."""
+        return self.column(place).type
+
     def check(self, places: Iterable[int]) -> None:
         """Raise an `OptionError` if a column does not exist."""
         for place in places:
@@ -87,6 +91,10 @@ class GridTable(Columns):
     @abstractmethod
     def nbytes(self) -> int:
         """The approximate memory that it uses, in bytes."""
+
+    def kept(self, place: int) -> AnyArray | None:
+        """Return a whole column if no file has to be read for it, else None."""
+        return self.column(place)
 
     @abstractmethod
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
@@ -159,10 +167,17 @@ class FrameTable(GridTable):
 
 
 class ArrowTable(GridTable):
-    """A table from an Arrow table, converted to a DataFrame only on request."""
+    """A table from an Arrow table, converted to a DataFrame only on request.
 
-    def __init__(self, table: pa.Table) -> None:
+    Parameters
+    ----------
+    frame
+        The columns that it has as a DataFrame (`frame`); None for all.
+    """
+
+    def __init__(self, table: pa.Table, frame: Sequence[str] | None = None) -> None:
         self._table = table
+        self._frame = frame
         self.names = tuple(table.column_names)
         self.right = tuple(map(_is_number, table.schema.types))
 
@@ -176,6 +191,10 @@ class ArrowTable(GridTable):
 
     def _column(self, place: int) -> AnyArray:
         return _plain(self._table.column(place))
+
+    def kind(self, place: int) -> DynamicType:
+        """Return the type of a column."""
+        return _plain(self._table.column(place).slice(0, 0)).type
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
         """Return a slice of the rows."""
@@ -195,7 +214,7 @@ class ArrowTable(GridTable):
 
     def frame(self) -> pd.DataFrame:
         """Return the whole table."""
-        return self._whole.frame()
+        return self._whole.frame() if self._frame is None else self._whole.frame()[list(self._frame)]
 
     @cached_property
     def _whole(self) -> FrameTable:
@@ -225,6 +244,14 @@ class LeafTable(GridTable):
 
     def _column(self, place: int) -> AnyArray:
         return next(self.parts([place])).column(place)
+
+    def kind(self, place: int) -> DynamicType:
+        """Return the type of a column."""
+        return _plain(self._rows.schema.empty_table().column(place)).type
+
+    def kept(self, place: int) -> AnyArray | None:
+        """Return a whole column if it is cached."""
+        return self._columns.get(place) if self._whole is None else self._whole.column(place)
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
         """Return a slice of the rows. If they come from many manifests, the next rows in this order are cached too."""
@@ -286,11 +313,14 @@ class LeafTable(GridTable):
 
     def frame(self) -> pd.DataFrame:
         """Return the whole table and cache it."""
-        if self._whole is None:
-            self._whole = FrameTable(self._table())
+        if self._whole is not None:
+            return self._whole.frame()
+        made = FrameTable(self._table())
+        if made.names == self.names:  # else it lacks columns that the grid shows
+            self._whole = made
             self._columns.clear()
             self._ahead = _Ahead(self._rows, np.zeros(0, dtype=np.int64))
-        return self._whole.frame()
+        return made.frame()
 
 
 class _Ahead:

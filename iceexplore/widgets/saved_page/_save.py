@@ -160,13 +160,19 @@ class SavedPagePanel(Panel):
         if text is not None:
             return text
         table = self._grid.table("detail", of, key)
-        page = page_of(table, 0, rows, head=tables.row_header(of, key, table.names))
+        view = tables.view(of, key, table.names)
+        page = page_of(table, 0, rows, view=view)
         nodes = list(tables.nodes(of, key, range(len(page["rows"]))))
         self._grid.forget("detail")
         columns = [
-            {k: c[k] for k in ("name", "right", "head") if k in c} for c in (page["columns"][i] for i in page["shown"])
+            {k: c[k] for k in ("name", "right", "head", "unit") if k in c}
+            for c in (page["columns"][i] for i in page["shown"])
         ]
         made = {"columns": columns, "rows": page["rows"], "total": page["total"]}
+        made |= {k: page[k] for k in ("texts", "bars") if k in page}
+        first = [i for i in view.essential(table.names) if i < len(columns)]
+        if len(first) < len(columns):
+            made["first"] = first
         if above := tables.above(of, key):
             made["above"] = above
         if not page["total"] and (none := tables.none(of, key)):

@@ -350,7 +350,7 @@ export interface Detail {
 
 // Grids ----------------------------------------------------------------------------------------------------------------
 
-export type Operator = "contains" | "=" | "<" | ">" | "null" | "not null";
+export type Operator = "contains" | "=" | "!=" | "<" | "<=" | ">" | ">=" | "null" | "not null";
 
 /** A filter of one column, by its index, or of any (null). */
 export interface Filter {
@@ -379,8 +379,10 @@ export interface Column {
   /** Whether its values are numbers, which are aligned right. */
   right?: boolean;
   doc?: string;
-  /** Whether it names the rows: it is shown first. */
+  /** Whether it names the rows; it is the first. */
   head?: boolean;
+  /** The unit of its exact values. */
+  unit?: string;
 }
 
 /** A page of a table; `shown` are the indexes of the columns in `rows`. */
@@ -392,7 +394,12 @@ export interface TablePage {
   filters: Filter[];
   columns: Column[];
   shown: number[];
+  /** The exact values. */
   rows: (string | null)[][];
+  /** What cells show instead of exact values, by column. */
+  texts?: Record<string, (string | null)[]>;
+  /** The per cent of each value of the column's largest, by column. */
+  bars?: Record<string, (number | null)[]>;
   nodes: (string | null)[];
   page: number;
   pages: number;
@@ -409,6 +416,10 @@ export interface TablePage {
   preview?: string;
   /** Says why the filter that was asked for is invalid. */
   refused?: string;
+  /** Whether the filter may become valid when more is typed. */
+  unfinished?: boolean;
+  /** What each filter was understood as, if it is of one column. */
+  understood?: string[];
 }
 
 /** What is shown as text, not as a table: JSON. */
@@ -428,6 +439,10 @@ export interface SavedTable {
   text?: string;
   columns: Column[];
   rows: (string | null)[][];
+  texts?: Record<string, (string | null)[]>;
+  bars?: Record<string, (number | null)[]>;
+  /** The columns to show at first; all, if it is missing. */
+  first?: number[];
   /** The node of each row. */
   nodes?: (string | null)[];
   /** The number of rows of the table, if some are not in the page. */
