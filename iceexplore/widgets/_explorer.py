@@ -18,6 +18,7 @@ from iceexplore.widgets.deletes._panel import DeletesPanel
 from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.file_map._panel import FileMapPanel
 from iceexplore.widgets.grid._panel import GridPanel
+from iceexplore.widgets.navigation._history import HistoryPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._panel import ProblemsPanel
 from iceexplore.widgets.rows._panel import RowsPanel
@@ -93,6 +94,7 @@ class Explorer(TableWidget):
         RowsPanel,
         RangesPanel,
         SavedPagePanel,
+        HistoryPanel,
     )
 
     parts = traitlets.List([[key, words] for key, words in _PARTS.items()]).tag(sync=True)
@@ -128,6 +130,16 @@ class Explorer(TableWidget):
     def found_problems(self) -> pd.DataFrame:
         """All problems found so far: severity, code, where, text, field, found, expected, node."""
         return self._panel(ProblemsPanel).found_problems
+
+    # Movement ---------------------------------------------------------------------------------------------------------
+
+    def back(self) -> None:
+        """Go back to what was shown before; nothing happens at the beginning."""
+        self._panel(HistoryPanel).go(-1)
+
+    def forward(self) -> None:
+        """Go forward again; nothing happens at the end."""
+        self._panel(HistoryPanel).go(1)
 
     # Rows -------------------------------------------------------------------------------------------------------------
 

@@ -197,3 +197,44 @@ def test_the_keys_are_listed(browser: Any) -> None:
         page.keyboard.type("a?")
         assert field.input_value() == "a?"
         assert sheet.is_hidden(), "in a field it is text"
+
+
+def test_back_and_forward(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=1200) as bare:
+        page = bare.page
+        back, forward = (page.get_by_role("button", name=name, exact=True) for name in ("Back", "Forward"))
+        assert [one.get_attribute("aria-disabled") for one in (back, forward)] == ["true", "true"]
+        first = dict(widget.selection)
+        row = page.locator("[role=treeitem][tabindex='0']")
+        row.focus()
+        bare.press("Home", "Enter")
+        node = widget.selection["node"]
+        assert node != first["node"]
+        page.locator(".ice-part[data-part=scan]").click()
+        bare.idle()
+        back.click()
+        bare.idle()
+        assert (widget.tab, widget.selection["node"]) == ("tree", node)
+        assert forward.get_attribute("title").startswith("Forward: Scan")
+        assert page.locator(".ice-part[data-part=tree]").get_attribute("aria-selected") == "true"
+
+        address = page.url
+        row.focus()
+        bare.press("Alt+ArrowLeft")
+        assert widget.selection == first
+        assert back.get_attribute("aria-disabled") == "true"
+        bare.press("Alt+ArrowLeft")
+        assert widget.selection == first and page.url == address, "the browser does not go back instead"
+        line = page.get_by_role("slider", name="Snapshot")
+        line.focus()
+        bare.press("Alt+ArrowRight", "Alt+ArrowRight")
+        assert (widget.tab, widget.selection["node"]) == ("scan", node)
+        assert line.evaluate("(one) => one === document.activeElement")
+
+        page.locator("h1").evaluate("(one) => { one.tabIndex = -1; one.focus(); }")
+        page.evaluate("window.addEventListener('keydown', (e) => (window.iceHeld = e.defaultPrevented))")
+        page.evaluate("""document.activeElement.dispatchEvent(
+            new KeyboardEvent('keydown', { key: 'ArrowLeft', altKey: true, cancelable: true, bubbles: true }))""")
+        assert page.evaluate("window.iceHeld") is False, "outside of the widget the keys are the browser's"
+        assert widget.tab == "scan"

@@ -36,6 +36,11 @@ KEYS = (
         ),
     ),
     Place(
+        "Explorer",
+        ("history",),
+        (Key(("Alt+Left", "Alt+Right"), "Go back or forward: node, snapshot, comparison and tab"),),
+    ),
+    Place(
         "Tabs",
         ("parts", "commit_form", "scan_plan", "problems"),
         (

@@ -40,7 +40,7 @@ _NO_REPORT = "Left out to limit the size of this page: the doctor's report."
 #: Traits of the places of a page that have keys.
 _PLACES = frozenset({"detail", "nodes", "pages", "parts", "snapshots"})
 #: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
-_ASKING = frozenset({"search", "found", "wanted", "written", "doctor_asked"})
+_ASKING = frozenset({"search", "found", "wanted", "written", "doctor_asked", "history", "history_asked"})
 
 
 class SavedPagePanel(Panel):

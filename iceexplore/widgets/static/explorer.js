@@ -9,7 +9,8 @@
 
 import { markTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, consumeEvent, el, fill, keepFocus, listen, randomId } from "./dom.js";
+import { clamp, consumeEvent, el, fill, keepFocus, listen, randomId, setEnabled, smallButton } from "./dom.js";
+import { takesKeys } from "./room.js";
 import { timelineView } from "./timeline.js";
 import { treeView } from "./treeView.js";
 
@@ -113,9 +114,10 @@ function treeTab(model) {
  * Return the explorer.
  *
  * @param {Model} model
+ * @param {HTMLElement} root The widget's.
  * @param {Record<string, View>} [given] Views of tabs, by their key; others are loaded when they are first shown.
  */
-export function explorerView(model, given = {}) {
+export function explorerView(model, root, given = {}) {
   const id = `ice-${randomId()}`;
   let isRemoved = false;
   const parts = model.parts.map(([key]) => {
@@ -135,15 +137,24 @@ export function explorerView(model, given = {}) {
     return { key, tab, panel, isMade: false };
   });
   const tabs = parts.map(({ tab }) => tab);
+  const ways = /** @type {const} */ ([["back", "←", -1], ["forward", "→", 1]]).map(([way, sign, by]) => {
+    const button = smallButton(sign, way === "back" ? "Back" : "Forward", () => go(by), { hidden: !model.history });
+    model.follow("history", () => {
+      const words = model.history?.[way];
+      setEnabled(button, words);
+      button.title = [button.ariaLabel, words].filter(Boolean).join(": ");
+    });
+    return button;
+  });
   const fullScreenButton = el(
-    "button.button.end",
+    "button.button",
     { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: toggleFullScreen },
     "Full screen",
   );
   const element = el(
     "div.explorer",
     timelineView(model),
-    el("div.bar", tabRow("div.parts", "Views of the explorer", tabs), fullScreenButton),
+    el("div.bar", tabRow("div.parts", "Views of the explorer", tabs), el("span.group.end", ways), fullScreenButton),
     parts.map(({ panel }) => panel),
   );
 
@@ -177,19 +188,30 @@ export function explorerView(model, given = {}) {
    */
   function make(part, view) {
     if (isRemoved || part.isMade) return;
-    fill(part.panel, view(model));
+    fill(part.panel, view(model, root));
     part.isMade = true;
   }
 
-  function widget() {
-    return element.closest(".ice-widget");
+  /** @param {number} by */
+  function go(by) {
+    model.requestEach("history_asked", { by });
   }
+  /** @param {KeyboardEvent} event */
+  function pressed(event) {
+    const { key, altKey, ctrlKey, metaKey, shiftKey } = event;
+    if (takesKeys(event.target) || !model.history) return;
+    if (!altKey || ctrlKey || metaKey || shiftKey || (key !== "ArrowLeft" && key !== "ArrowRight")) return;
+    consumeEvent(event);
+    go(key === "ArrowLeft" ? -1 : 1);
+  }
+  // Before the parts of the widget, which have keys of their own.
+  root.addEventListener("keydown", pressed, true);
   function toggleFullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
-    else widget()?.requestFullscreen();
+    else root.requestFullscreen();
   }
   function fullScreenChanged() {
-    const isFull = document.fullscreenElement !== null && document.fullscreenElement === widget();
+    const isFull = document.fullscreenElement === root;
     fullScreenButton.ariaPressed = String(isFull);
     fullScreenButton.textContent = isFull ? "Leave full screen" : "Full screen";
   }

@@ -238,7 +238,7 @@ export function widgetRoom(model, root, changed) {
     root.addEventListener(name, (event) => scaleOffsets(/** @type {MouseEvent} */ (event)), true);
   }
   root.addEventListener("keydown", (event) => {
-    if (event.key !== "?" || isTextField(event.target)) return;
+    if (event.key !== "?" || takesKeys(event.target)) return;
     consumeEvent(event);
     showKeys();
   }, true);
@@ -253,10 +253,10 @@ export function widgetRoom(model, root, changed) {
 }
 
 /**
- * Return whether a key pressed at an element is text.
+ * Return whether keys pressed at an element are its own: in a text field and in a dialog.
  *
  * @param {EventTarget | null} target
  */
-export function isTextField(target) {
-  return /** @type {Element} */ (target).matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
+export function takesKeys(target) {
+  return /** @type {Element} */ (target).matches("input:not([type=checkbox]), textarea, select, dialog, dialog *");
 }

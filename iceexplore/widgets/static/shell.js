@@ -217,7 +217,7 @@ export function shell({ model: anyModel, el: host }, view) {
   });
   line.prepend(headButton(model));
   line.append(...controls);
-  root.append(view(model), edge);
+  root.append(view(model, root), edge);
   model.follow(["title", "badges"], drawTop);
   model.follow("busy", drawBusy);
   model.follow("error", drawError);

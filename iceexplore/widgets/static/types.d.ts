@@ -32,7 +32,8 @@ export type RequestName =
   | "rows_ask"
   | "scan_picture_asked"
   | "commit_asked"
-  | "doctor_asked";
+  | "doctor_asked"
+  | "history_asked";
 
 /** What `createModel` of `shell.js` adds to the traits. */
 export interface ModelMethods {
@@ -70,8 +71,11 @@ export type RoomName = "text_size" | "head_collapsed" | "collapsed";
 /** The model as views get it: traits are its properties, beside the methods above. */
 export type Model = Traits & ModelMethods;
 
-/** What a module exports for a widget or a tab: a function that returns the element of a view. */
-export type View = (model: Model) => HTMLElement;
+/**
+ * What a module exports for a widget or a tab: a function that returns the element of a view. `root` is the element of
+ * the widget, to which the shell will add it.
+ */
+export type View = (model: Model, root: HTMLElement) => HTMLElement;
 
 // Traits ---------------------------------------------------------------------------------------------------------------
 
@@ -94,6 +98,9 @@ export interface Traits {
   parts: [key: string, title: string][];
   tab: string;
   scripts: Record<string, DataView<ArrayBuffer>>;
+  // navigation/
+  history?: { back: string; forward: string };
+  history_asked: { n?: number; by?: number };
   // tree/
   nodes: Nodes;
   roots: string[];

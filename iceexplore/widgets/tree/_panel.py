@@ -79,6 +79,11 @@ class TreePanel(Panel):
         """The selected node, with all known fields."""
         return self.forest.node(self.host.selection["node"])
 
+    @property
+    def awaited(self) -> bool:
+        """Whether another selection is being read for the tree."""
+        return self._awaited
+
     # Selecting and unfolding ------------------------------------------------------------------------------------------
 
     def _view(self, expanded: list[str] | None = None, selection: Mapping[str, str] | None = None) -> View:
