@@ -406,9 +406,10 @@ def test_fits(browser: Any, width: int) -> None:
     with bare_page(browser, widget, width=width) as bare:
         box = bare.page.locator(".ice-widget")
         assert box.evaluate("(e) => e.scrollWidth <= e.clientWidth")
-        map_box, detail = (bare.page.locator(s).bounding_box() for s in (".ice-map", ".ice-detail"))
+        detail_of = {True: ".ice-drawer", False: ".ice-detail"}
+        map_box, detail = (bare.page.locator(s).bounding_box() for s in (".ice-map", detail_of[width < 740]))
         if width < 740:
-            assert map_box["y"] + map_box["height"] <= detail["y"] + 1
+            assert map_box["y"] + map_box["height"] <= detail["y"] + 1, "the handle of the drawer is below"
             assert map_box["width"] > 0.9 * (width - 26)
         else:
             assert map_box["x"] + map_box["width"] <= detail["x"]

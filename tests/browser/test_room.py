@@ -238,3 +238,56 @@ def test_back_and_forward(browser: Any) -> None:
             new KeyboardEvent('keydown', { key: 'ArrowLeft', altKey: true, cancelable: true, bubbles: true }))""")
         assert page.evaluate("window.iceHeld") is False, "outside of the widget the keys are the browser's"
         assert widget.tab == "scan"
+
+
+@pytest.mark.parametrize("width", [724, 600, 390])
+def test_details_are_a_drawer_where_it_is_narrow(browser: Any, width: int) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=width) as bare:
+        page = bare.page
+        assert box(bare)["height"] < 1000, "it was 1,100 px"
+        details = page.locator(".ice-detail")
+        handle = page.locator(".ice-handle")
+        assert details.is_hidden()
+        assert (handle.get_attribute("aria-expanded"), handle.get_attribute("aria-controls")) == (
+            "false", details.get_attribute("id"),
+        )  # fmt: skip
+        assert handle.inner_text().startswith("▴ Details: Snapshot")
+        assert bare.violations() == []
+
+        tree = page.locator("[role=treeitem][tabindex='0']")
+        tree.focus()
+        bare.press("Home", "Enter")
+        assert widget.selection["node"] == page.locator("[role=treeitem]").first.get_attribute("data-id")
+        assert details.is_visible()
+        assert page.evaluate("document.activeElement.className") == "ice-head"
+        panes, drawer = box(bare, ".ice-panes"), box(bare, ".ice-drawer")
+        assert drawer["y"] > panes["y"] and drawer["y"] + drawer["height"] <= panes["y"] + panes["height"] + 1
+        assert page.locator(".ice-crumbs").is_visible(), "what is above it is still reached"
+        assert bare.violations() == []
+        page.locator(".ice-facts .ice-why").first.click()
+        bare.press("Escape")
+        assert details.is_visible(), "the first Escape closed an explanation"
+        bare.press("Escape")
+        assert details.is_hidden()
+        assert page.evaluate("document.activeElement.getAttribute('role')") == "treeitem"
+
+        handle.focus()
+        bare.press("Enter")
+        assert details.is_visible() and handle.get_attribute("aria-expanded") == "true"
+        tree.focus()
+        bare.press("Escape")
+        assert details.is_hidden(), "from the tree, too"
+        line = page.get_by_role("slider", name="Snapshot")
+        line.focus()
+        bare.press("ArrowLeft")
+        assert details.is_hidden(), "who goes through the history watches the tree"
+        assert widget.detail["title"] in handle.inner_text()
+        handle.click()
+        page.set_viewport_size({"width": 1200, "height": 900})
+        bare.idle()
+        assert handle.is_hidden()
+        first, second = box(bare, ".ice-map"), box(bare, ".ice-detail")
+        assert first["x"] + first["width"] <= second["x"]
+        page.keyboard.press("Escape")
+        assert details.is_visible(), "beside the tree it stays"

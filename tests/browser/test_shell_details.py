@@ -163,8 +163,8 @@ def test_each_part_has_the_same_room(browser: Any) -> None:
         button.click()
         page.locator(".ice-commit-figure img").first.wait_for()
         page.set_viewport_size({"width": 700, "height": 1000})
-        assert {shown(bare, part)["height"] for part in parts} == {820}, "in a narrow cell, too"
-        assert shown(bare, "scan") and page.locator(".ice-scan:visible").bounding_box()["height"] == 820
+        assert {shown(bare, part)["height"] for part in parts} == {500}, "in a narrow cell, too"
+        assert shown(bare, "scan") and page.locator(".ice-scan:visible").bounding_box()["height"] >= 500
 
 
 def test_right_to_left_narrow_and_forced_colours(browser: Any) -> None:

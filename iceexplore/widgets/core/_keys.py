@@ -87,7 +87,7 @@ KEYS = (
     Place(
         "Details",
         ("detail",),
-        (Key(("Escape",), "Close the explanation of a field"),),
+        (Key(("Escape",), "Close the explanation of a field; in a narrow widget, close the details"),),
     ),
     Place(
         "Tables",

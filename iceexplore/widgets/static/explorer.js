@@ -9,7 +9,7 @@
 
 import { markTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, consumeEvent, el, fill, keepFocus, listen, randomId, setEnabled, smallButton } from "./dom.js";
+import { clamp, consumeEvent, el, fill, focusedIn, keepFocus, listen, randomId, setEnabled, smallButton } from "./dom.js";
 import { takesKeys } from "./room.js";
 import { timelineView } from "./timeline.js";
 import { treeView } from "./treeView.js";
@@ -71,7 +71,43 @@ function treeTab(model) {
     ariaValueMin: SHARE.least,
     ariaValueMax: 100 - SHARE.least,
   });
-  const panes = el("div.panes", treeView(model), splitter, detailView(model));
+  const tree = treeView(model);
+  const details = detailView(model);
+  details.id = `ice-${randomId()}`;
+  // In a narrow widget, the details are a drawer over the tree, and this is its handle.
+  const handle = el("button.handle", { "aria-controls": details.id, onclick: () => setOpen(!isOpen()) });
+  const drawer = el("div.drawer", handle, details);
+  const panes = el("div.panes", tree, splitter, drawer);
+  let node = model.selection.node;
+  function isOpen() {
+    return panes.classList.contains("ice-drawn");
+  }
+  /** @param {boolean} on */
+  function setOpen(on) {
+    const focused = focusedIn(panes);
+    panes.classList.toggle("ice-drawn", on);
+    drawHandle();
+    if (!focused || !handle.checkVisibility()) return;
+    const to = on ? details.querySelector(".ice-head") : tree.querySelector("[role=treeitem][tabindex='0']");
+    /** @type {HTMLElement | null} */ (to)?.focus();
+  }
+  function drawHandle() {
+    const { kind_title, title } = model.detail;
+    handle.ariaExpanded = String(isOpen());
+    handle.textContent = isOpen() ? "▾ Close the details" : `▴ Details: ${[kind_title, title].join(" ")}`;
+  }
+  /** Open the drawer for a node that was selected in the tree, not for one that follows the timeline. */
+  function selected() {
+    if (node !== model.selection.node && focusedIn(panes)) setOpen(true);
+    node = model.selection.node;
+  }
+  panes.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !isOpen() || !handle.checkVisibility()) return;
+    consumeEvent(event);
+    setOpen(false);
+  });
+  model.onChange("selection", selected);
+  model.follow("detail", drawHandle);
   let share = SHARE.first;
   /** @param {number} percent */
   function setShare(percent) {

@@ -171,6 +171,8 @@ export function treeView(model, options = {}) {
       search.focus();
       return true;
     }
+    // Others may want it too.
+    if (event.key === "Escape") picture.hideTip();
     if (isList()) return false;
     const moves = /** @type {Record<string, [number, number]>} */ ({
       ArrowLeft: [PAN_STEP, 0],
@@ -179,7 +181,7 @@ export function treeView(model, options = {}) {
       ArrowDown: [0, -PAN_STEP],
     });
     /** @type {Record<string, () => void>} */
-    const actions = { "+": zoomIn, "=": zoomIn, "-": zoomOut, 0: picture.fit, Escape: picture.hideTip };
+    const actions = { "+": zoomIn, "=": zoomIn, "-": zoomOut, 0: picture.fit };
     const move = moves[event.key];
     if (event.shiftKey && move) {
       picture.pan(...move);
