@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -179,7 +179,13 @@ def _stored(stats: dict[str, int | None] | None) -> int:
 
 
 def refuse_broken(
-    batch: EntryBatch, *, snapshot_id: int, sequence_number: int, added: EntryBatch, relaxed: Collection[str] = ()
+    batch: EntryBatch,
+    *,
+    snapshot_id: int,
+    sequence_number: int,
+    added: EntryBatch,
+    relaxed: Collection[str] = (),
+    dialect: str = Dialect.V4_PROPOSAL,
 ) -> None:
     """Refuse a root that breaks a rule, before it is written.
 
@@ -193,6 +199,8 @@ def refuse_broken(
         The files that the commit adds, in the root or in leaves.
     relaxed
         Rules that the layout breaks on purpose.
+    dialect
+        The root's dialect; only its rules are checked.
 
     Raises
     ------
@@ -201,11 +209,12 @@ def refuse_broken(
     """
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
+    how: Any = {"sequence_number": sequence_number, "dialect": dialect}
     found = [
-        *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
-        *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),
+        *row_breaks(added.entries, where="the added files", **how),
+        *row_breaks(entries.filter(own), where="the new root's new rows", **how),
         *root_breaks(entries, where="the new root", snapshot_id=snapshot_id, own=True),
     ]
     for item in found:
-        if item.rule not in relaxed:
+        if item.rule not in relaxed and named_rule(item.rule).applies_to(dialect):
             raise RuleError(item.rule, f"{item.where}: {item.text}")

@@ -85,6 +85,8 @@ def content_stats(
         ``source`` has no place for a value: a transform of several columns, or a partition field id above 1039.
     """
     columns = given_columns(batch, metadata)
+    if draft:  # its table metadata have no expressions, so their ids mean nothing
+        columns = {i: parts for i, parts in columns.items() if i in metadata.all_fields()}
     names = {i: name for i, (name, _) in metadata.all_fields().items()}
     names |= {e.expr_id: e.name or f"expression_{e.expr_id}" for e in metadata.expressions}
     fields = partition_fields(batch, metadata)

@@ -97,6 +97,11 @@ ENTRY_SCHEMA = build.schema(
         pa.field("split_offsets", pa.list_(pa.int64())),
         pa.field("equality_ids", pa.list_(pa.int32())),
         pa.field("first_row_id", pa.int64()),
+        # Fields of the V4 draft only: the version of the file's writer (0: before V4), and for a manifest the positions
+        # that the snapshot added to its manifest DV, as bitmaps: of removed entries, and of those listed elsewhere now.
+        pa.field("format_version", pa.int32()),
+        pa.field("deleted_positions", pa.binary()),
+        pa.field("replaced_positions", pa.binary()),
         # Ordinal, in the root, of the manifest DV that removes this entry of a leaf; null if none does. `status` is
         # still that of the leaf.
         pa.field("manifest_dv", pa.int64()),

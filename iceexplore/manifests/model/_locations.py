@@ -16,7 +16,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import whole
 
-__all__ = ["absolute", "absolute_entries", "joined"]
+__all__ = ["absolute", "absolute_entries", "joined", "relative"]
 
 _ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|/|$)"
 _DOTS = r"(?:^|/)\.{1,2}(?:/|$)"
@@ -25,6 +25,21 @@ _DOTS = r"(?:^|/)\.{1,2}(?:/|$)"
 def joined(location: str, table_location: str) -> str:
     """Return one location as absolute."""
     return absolute(pa.array([location]), table_location, "")[0][0].as_py() or location
+
+
+def relative(locations: AnyArray, table_location: str | None) -> AnyArray:
+    """Return locations with those below the table's relative to it; with None, as they are.
+
+    Spec, "Path Relativization": a location is relative if it starts with the table's, immediately followed by a
+    separator. What would not be read as relative, because it begins like an absolute location, stays absolute.
+    """
+    if table_location is None or not table_location:
+        return locations
+    prefix = table_location + "/"
+    rest = pc.utf8_slice_codeunits(locations, len(prefix))
+    odd = pc.or_(pc.match_substring_regex(rest, _ABSOLUTE), pc.match_substring_regex(rest, _DOTS))
+    below = pc.and_(pc.starts_with(locations, prefix), pc.invert(odd))
+    return pc.if_else(pc.fill_null(below, False), rest, locations)
 
 
 def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyArray, list[Problem]]:
@@ -44,7 +59,9 @@ def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyA
             relative = pc.and_(relative, pc.invert(own))
     if not relative.true_count:
         return locations, []
-    made = pc.binary_join_element_wise(table_location.rstrip("/"), locations, "/")
+    # "The relative portion is joined to the prefix (table location) without consideration of any additional separator
+    # characters": after a location with a slash at its end, there are two (spec, "Path Resolution").
+    made = pc.binary_join_element_wise(table_location, locations, "/")
     problems = []
     dotted = pc.and_(relative, pc.fill_null(pc.match_substring_regex(locations, _DOTS), False))
     for row in build.to_pylist(pc.indices_nonzero(dotted)[:10]):
