@@ -16,6 +16,7 @@ from iceexplore.inspect._files import live_position_deletes, live_rows
 from iceexplore.inspect._partition import PartitionUnion, partition_union
 from iceexplore.inspect._shown import as_text
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, whole
+from iceexplore.metadata import Type, format_value, type_base
 
 __all__ = [
     "COLUMN_STATS_SCHEMA",
@@ -213,8 +214,8 @@ def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
                 _same(name, pa.string(), len(leaf)),
                 _same(None if kind is None else str(kind), pa.string(), len(leaf)),
                 *counts,
-                as_text(s.lower),
-                as_text(s.upper),
+                _bound_text(s.lower, kind),
+                _bound_text(s.upper, kind),
                 s.lower_raw,
                 s.upper_raw,
             ]
@@ -223,6 +224,13 @@ def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
             yield made.filter(here if shown is None else pc.and_(here, shown))
 
     return make
+
+
+def _bound_text(bounds: AnyArray, kind: Type | None) -> AnyArray:
+    """Return bounds as text, those of geometries as coordinates."""
+    if kind is None or type_base(kind) not in ("geometry", "geography"):
+        return as_text(bounds)
+    return pa.array([None if b is None else format_value(kind, b) for b in build.to_pylist(bounds)], pa.string())
 
 
 def _same(value: object, kind: pa.DataType, count: int) -> AnyArray:

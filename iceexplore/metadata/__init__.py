@@ -72,6 +72,7 @@ from iceexplore.metadata.values._decode import decode_values
 from iceexplore.metadata.values._defaults import default_from_json, default_to_json
 from iceexplore.metadata.values._encode import encode_values
 from iceexplore.metadata.values._human import format_value
+from iceexplore.metadata.values._points import point_of
 from iceexplore.metadata.values._single_value import decode_value, encode_value
 from iceexplore.metadata.values._stored_integers import integers_of
 from iceexplore.metadata.values._temporal import INSTANT_UNITS, parse_date, time_nanos
@@ -155,6 +156,7 @@ __all__ = [
     "parse_table_metadata",
     "parse_transform",
     "parse_type",
+    "point_of",
     "parse_version",
     "partition_type",
     "properties_changes",

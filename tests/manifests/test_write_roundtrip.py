@@ -134,6 +134,8 @@ def test_v4_draft(manifest_format: str, data: st.DataObject) -> None:
     for column_id, stats in batch.stats.items():
         for name in (*STATS, "average_length", "tight_bounds"):
             wanted = pc.struct_field(stats, name)
+            if name == "tight_bounds" and column_id == cases.COLUMNS["geometry"]:
+                continue  # the draft has none for geometries
             sized = is_variable_length(TABLES[4].all_fields()[column_id][1].type)
             if column_id in found.stats and name == "average_length" and not sized:
                 assert pc.struct_field(found.stats[column_id], name).null_count == len(batch)
