@@ -68,9 +68,9 @@ class Rule:
         """True if `check_rules` checks the rule in a snapshot."""
         return self.scope not in ("commit", "metadata")
 
-    def applies_to(self, dialect: str) -> bool:
-        """Return whether a tree whose root is of this dialect must follow the rule."""
-        return self.draft or self.draft_only if dialect == "v4-draft" else not self.draft_only
+    def is_followed(self, *, by_draft: bool) -> bool:
+        """Return whether trees must follow the rule: those of the V4 draft, or all others."""
+        return self.draft or self.draft_only if by_draft else not self.draft_only
 
 
 def _rules(*rules: Rule) -> dict[str, Rule]:

@@ -23,7 +23,11 @@ def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[
     if root is None:
         return ()
     kind = "root manifest" if root.dialect.has_root_manifest else "manifest list"
-    return tuple(r for r in RULES.values() if r.is_checked and r.only in (None, kind) and r.applies_to(root.dialect))
+    return tuple(
+        r
+        for r in RULES.values()
+        if r.is_checked and r.only in (None, kind) and r.is_followed(by_draft=root.dialect.is_draft)
+    )
 
 
 def check_rules(
@@ -94,5 +98,7 @@ def check_rules(
         # Look only for faults of whole files: faults of single entries and invalid manifest DVs are left to the rules.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
-    seen = dict.fromkeys(b for b in out if b.rule not in relaxed and RULES[b.rule].applies_to(root.dialect))
+    seen = dict.fromkeys(
+        b for b in out if b.rule not in relaxed and RULES[b.rule].is_followed(by_draft=root.dialect.is_draft)
+    )
     return sorted(seen, key=lambda b: (b.rule, b.where, b.text))

@@ -216,5 +216,5 @@ def refuse_broken(
         *root_breaks(entries, where="the new root", snapshot_id=snapshot_id, own=True),
     ]
     for item in found:
-        if item.rule not in relaxed and named_rule(item.rule).applies_to(dialect):
+        if item.rule not in relaxed and named_rule(item.rule).is_followed(by_draft=Dialect(dialect).is_draft):
             raise RuleError(item.rule, f"{item.where}: {item.text}")
