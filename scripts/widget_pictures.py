@@ -92,7 +92,7 @@ WIDGETS: dict[str, tuple[str, Callable[[ix.Table], TableWidget]]] = {
     "rows": ("Rows", _rows),
     "scan-lab": ("The scan lab", _scan_lab),
     "commit-lab": ("The commit lab", _commit_lab),
-    "problems": ("Problems", _problems),
+    "problems": ("Health", _problems),
     "deletes": ("Deleted positions", _deletes),
 }
 

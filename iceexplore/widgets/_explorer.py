@@ -20,6 +20,7 @@ from iceexplore.widgets.file_map._panel import FileMapPanel
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.navigation._history import HistoryPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
+from iceexplore.widgets.problems._health_panel import HealthPanel
 from iceexplore.widgets.problems._panel import ProblemsPanel
 from iceexplore.widgets.rows._panel import RowsPanel
 from iceexplore.widgets.saved_page._save import SavedPagePanel
@@ -32,7 +33,7 @@ from iceexplore.widgets.tree._panel import TreePanel
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.doctor import Report
+    from iceexplore.doctor import Report, TableHealth
     from iceexplore.graph import TreeNode
     from iceexplore.planning import ScanPlan
     from iceexplore.reading import RowPlaces
@@ -57,7 +58,7 @@ _PARTS = {
     "rows": "Rows",
     "scan": "Scan",
     "commit": "Commit",
-    "problems": "Problems",
+    "problems": "Health",
     "deletes": "Deletes",
 }
 
@@ -71,7 +72,7 @@ class Explorer(TableWidget):
     Attributes
     ----------
     parts
-        The tabs, each a key and a label; that of the problems includes their number.
+        The tabs, each a key and a label; that of the health includes the number of findings.
     tab
         The key of the tab shown: ``tree``, ``files``, ``rows``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
@@ -84,6 +85,7 @@ class Explorer(TableWidget):
         DetailPanel,
         TimelinePanel,
         FileMapPanel,
+        HealthPanel,
         DoctorPanel,
         ProblemsPanel,
         DeletesPanel,
@@ -123,8 +125,13 @@ class Explorer(TableWidget):
 
     @property
     def report(self) -> Report | None:
-        """The last report of the tab Problems; None before a check. Its repair plan's ``table`` is a table's state."""
+        """The last report of the tab Health; None before a check. Its repair plan's ``table`` is a table's state."""
         return self._panel(DoctorPanel).report
+
+    @property
+    def table_health(self) -> TableHealth | None:
+        """The figures of the tab Health; None before they were shown."""
+        return self._panel(HealthPanel).made
 
     @property
     def found_problems(self) -> pd.DataFrame:
@@ -231,7 +238,7 @@ class Explorer(TableWidget):
     def _on_problems(self, change: Bunch) -> None:
         # After a check, the findings of its report: several problems may be one fault.
         found = sum((self.doctor_report or self.problems).get("counts", {}).values())
-        words = {**_PARTS, "problems": f"Problems ({found:,})"} if found else _PARTS
+        words = {**_PARTS, "problems": f"Health ({found:,})"} if found else _PARTS
         self.parts = [[key, title] for key, title in words.items()]
 
     def _on_tab(self, change: Bunch) -> None:

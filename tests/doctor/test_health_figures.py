@@ -28,19 +28,14 @@ def bar_of(figure: HealthFigure, label: str) -> list[float]:
 
 def matches(row: dict[str, Any], where: tuple[tuple[str, str, str], ...]) -> bool:
     """Apply a figure's conditions to a row of a metadata table, as the grid does."""
-    found = []
-    for name, op, value in where:
-        cell = row[name]
-        found.append(
-            {
-                "=": lambda cell=cell, value=value: cell == int(value),
-                "<": lambda cell=cell, value=value: cell < int(value),
-                ">": lambda cell=cell, value=value: cell > int(value),
-                "null": lambda cell=cell: cell is None,
-                "not null": lambda cell=cell: cell is not None,
-            }[op]()
-        )
-    return all(found)
+    return all(_matches(row[name], op, value) for name, op, value in where)
+
+
+def _matches(cell: Any, op: str, value: str) -> bool:
+    if op in ("null", "not null"):
+        return (cell is None) == (op == "null")
+    number = int(value)
+    return bool({"=": cell == number, "<": cell < number, ">": cell > number}[op])
 
 
 def test_the_histogram_counts_each_file_once(tmp_path: Path) -> None:
@@ -58,8 +53,8 @@ def test_the_histogram_counts_each_file_once(tmp_path: Path) -> None:
     everything = t.inspect.files.arrow().to_pylist()
     for bar in figure.bars:
         if bar.show is not None:
-            assert sum(matches(row, bar.show.where) for row in everything) == bar.values[0][0]  # type: ignore[index]
-    assert sum(matches(row, figure.show.where) for row in everything) == 7  # type: ignore[union-attr]
+            assert sum(matches(row, bar.show.where) for row in everything) == bar.values[0][0]
+    assert sum(matches(row, figure.show.where) for row in everything) == 7
 
 
 def test_the_target_is_marked_where_no_file_is(tmp_path: Path) -> None:
@@ -212,8 +207,8 @@ def test_gains_are_those_of_the_plans(tmp_path: Path) -> None:
     assert frame.loc["sizes", "files_after"] == 1
     assert frame.loc["sizes", "sql"] == gain.sql
     whole = simulated(tmp_path / "b", spread(2)).health()
-    assert whole.gain("sizes").nothing  # type: ignore[union-attr]
-    assert whole.gain("sizes").sentence.startswith("rewrite_data_files has nothing to do")  # type: ignore[union-attr]
+    assert whole.gain("sizes").nothing
+    assert whole.gain("sizes").sentence.startswith("rewrite_data_files has nothing to do")
 
 
 def test_a_damaged_manifest_is_stated_at_the_figures(tmp_path: Path) -> None:

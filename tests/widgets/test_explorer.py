@@ -258,14 +258,14 @@ def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
         path.unlink()
     widget = Explorer(ix.open(folder))
     words = [words for _, words in widget.parts]
-    assert words == ["Tree", "Files", "Rows", "Scan", "Commit", "Problems", "Deletes"]
+    assert words == ["Tree", "Files", "Rows", "Scan", "Commit", "Health", "Deletes"]
     chosen = manifest(widget)
     widget.expanded = [*widget.expanded, chosen]
     widget.select(chosen)
     assert widget.settle(60)
     assert [p["severity"] for p in widget.detail["problems"]] == ["error"]
     assert "missing" in widget.detail["problems"][0]["title"]
-    assert ["problems", "Problems (1)"] in widget.parts
+    assert ["problems", "Health (1)"] in widget.parts
     widget.close()
 
 

@@ -170,7 +170,7 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         title=title,
         verdict=verdict,
         attention=bool((touched & ((share >= _DELETE_RATIO) | (positions + equality >= _MIN_INPUT_FILES))).any()),
-        columns=("data files", "rows", "deleted rows"),
+        columns=("number", "rows", "deleted rows"),
         bars=bars,
         rows=build.table(table),
         show=Shown("files", (("content", ">", "0"),)) if not _on_entries(tasks) else on_map,

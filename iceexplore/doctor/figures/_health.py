@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from iceexplore.render import (
     svg_image,
     whole_numbers,
 )
+from iceexplore.storage import result_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +109,11 @@ class TableHealth(Mapping[str, HealthFigure]):
         OptionError
             A name is unknown, or names no column with a single value per row.
         """
+        return result_of(cls.steps(state, columns))
+
+    @classmethod
+    def steps(cls, state: TableState, columns: Iterable[str] | None = None) -> Generator[str, None, TableHealth]:
+        """Do the same step by step, and plan the gains of a table with few files; yield what comes next, as text."""
         named = None if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
         exact, why = None, ""
         try:
@@ -125,8 +131,13 @@ class TableHealth(Mapping[str, HealthFigure]):
             partitions_figure(state, tasks),
         ):
             made._figures[figure.key] = made._marked(figure)
-        if named is not None or len(tasks) <= FEW_FILES:
+        if named is not None or made.is_small:
+            yield "Measuring clustering …"
             made.measure_clustering()
+        if made.is_small:
+            for figure in made.measured:
+                yield f"Planning what a rewrite would gain: {figure.title} …"
+                made.gain(figure.key)
         return made
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
@@ -278,7 +289,8 @@ class TableHealth(Mapping[str, HealthFigure]):
         gain = self.gain(key)
         return (self.gain_note(key), "") if gain is None else (gain.sentence, gain.sql)
 
-    def _card(self) -> Card:
+    def card(self) -> Card:
+        """Return verdicts, gains and what was not checked as a card."""
         facts = []
         for figure in self.measured:
             sentence, sql = self._shown_gain(figure.key)
@@ -294,15 +306,15 @@ class TableHealth(Mapping[str, HealthFigure]):
         )
 
     def __repr__(self) -> str:
-        return card_text(self._card())
+        return card_text(self.card())
 
     def to_text(self) -> str:
         """Return all charts as text, below the card."""
         charts = (bars_text(figure.chart()) for figure in self.measured)
-        return "\n\n".join([card_text(self._card()), *charts])
+        return "\n\n".join([card_text(self.card()), *charts])
 
     def _repr_html_(self) -> str:
-        parts = [card_html(self._card())]
+        parts = [card_html(self.card())]
         for figure in self.measured:
             if figure.bars:
                 chart = figure.chart()

@@ -106,6 +106,8 @@ class DetailPanel(Panel):
 
         def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
             node, kept, self.detail = read
+            if kept is None and waiting and query.get("of") == wanted:
+                return  # one of its tables was asked for together with it
             if kept is None:
                 keeps = latest.get("of") == old["node"] and same_pair
                 self._first_page(node, latest if keeps else {})

@@ -112,17 +112,17 @@ class PageRedactor:
             if names[:2] == ["key", "value"]:
                 cells = [self._name(row[0] or ""), *(self._placed(row[0] or "", cell) for cell in cells[1:])]
             rows.append([cells[0], *(BLANK for _ in cells[1:])] if hidden else cells)
-        above = {"above": self._blocks(page["above"])} if "above" in page else {}
+        above = {"above": self.blocks(page["above"])} if "above" in page else {}
         return {**page, "rows": self._all(rows), **above}
 
-    def _blocks(self, content: JsonValue) -> JsonValue:
+    def blocks(self, content: JsonValue) -> JsonValue:
         """Return redacted blocks, whose parts mark values and secrets by their kind."""
         if not isinstance(content, list):
             return self._all(content)
         kind = content[0] if len(content) == 2 and isinstance(content[0], str) else ""
         if _MARKED.get(kind) in self.kinds:
             return [kind, BLANK]
-        return [self._blocks(part) for part in content]
+        return [self.blocks(part) for part in content]
 
     def _json(self, text: str) -> str:
         """Return a redacted JSON text; a truncated one is left out, as its secrets cannot be identified."""

@@ -33,6 +33,7 @@ export type RequestName =
   | "scan_picture_asked"
   | "commit_asked"
   | "doctor_asked"
+  | "health_asked"
   | "history_asked";
 
 /** What `createModel` of `shell.js` adds to the traits. */
@@ -133,6 +134,8 @@ export interface Traits {
   severities: Severity[];
   read_all: number;
   doctor_asked?: { n?: number; do?: string };
+  health: { blocks?: Block[] };
+  health_asked?: { n?: number; do?: string };
   doctor_report: DoctorReport;
   doctor_effects: Effect[];
   doctor_draft: DoctorDraft;
@@ -490,6 +493,7 @@ export interface GridAnswer {
 export type Part =
   | string
   | ["go", text: string, selection: Partial<Selection>]
+  | ["set", text: string, traits: object]
   | ["bars", [kind: string, share: number][]]
   | ["sign", sign: string, style: string]
   | [kind: string, text: string, tip?: string];
