@@ -109,7 +109,9 @@ Deno.test("of more than thirty leaves those that changed are cards first, and th
 
 Deno.test("columns have the heading of most of their nodes, and span their blocks", () => {
   const looks = { "data-file": "Files", "data-manifest": "Manifests", "root-manifest": "Root", more: "" };
-  const styles = Object.fromEntries(Object.entries(looks).map(([kind, layer]) => [kind, { light: "", dark: "", layer }]));
+  const styles = Object.fromEntries(
+    Object.entries(looks).map(([kind, layer]) => [kind, { light: "", dark: "", layer }]),
+  );
   const { nodes, ids } = fan(9);
   nodes.r.kind = "root-manifest";
   nodes.leaf1.kind = "more";

@@ -11,7 +11,7 @@ import traitlets
 from traitlets import Bunch
 
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.graph import TableState, TreeNode, card_html, card_text, table_card
+from iceexplore.graph import TableState, TreeNode, card_html, card_text, format_ms, table_card
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import is_catalog, not_a_table
 from iceexplore.widgets.core._bundle import style_sheet
@@ -59,6 +59,8 @@ class TableWidget(RoomTraits, anywidget.AnyWidget):
         Whether the widget can use more height than its content needs.
     selection
         See `iceexplore.widgets.Selection`. ``ipywidgets.link((a, "selection"), (b, "selection"))`` links two widgets.
+    caption
+        The selected snapshot and its date, as a caption of pictures.
     busy
         A description of the running work; empty if there is none.
     error
@@ -77,6 +79,7 @@ class TableWidget(RoomTraits, anywidget.AnyWidget):
     title = traitlets.Unicode().tag(sync=True)
     badges = traitlets.List(traitlets.Unicode()).tag(sync=True)
     styles = traitlets.Dict().tag(sync=True)
+    caption = traitlets.Unicode().tag(sync=True)
     selection = Selection().tag(sync=True)
     busy = traitlets.Unicode().tag(sync=True)
     error = traitlets.Dict().tag(sync=True)
@@ -122,6 +125,7 @@ class TableWidget(RoomTraits, anywidget.AnyWidget):
             "title": signs(state.name),
             "badges": [f"Iceberg v{state.metadata.format_version}", *([signs(state.travel)] if state.travel else [])],
             "styles": styles(),
+            "caption": self._caption_of(start),
             "selection": start,
             **self._host.first(start),
         }
@@ -207,8 +211,18 @@ class TableWidget(RoomTraits, anywidget.AnyWidget):
         return self._accepted
 
     def _on_selection(self, change: Bunch) -> None:
+        self.caption = self._caption_of(change["new"])
         if change["new"] != change["old"]:  # equal if the browser's selection was rejected: its error stays
             self._host.shown(lambda: self._host.selected(change["old"], change["new"]))
+
+    def _caption_of(self, selection: Mapping[str, str]) -> str:
+        """Return the selected snapshot as a caption of pictures."""
+        found = self._host.snapshot_of(selection["snapshot"]) if selection["snapshot"] else None
+        if found is None:
+            return "no snapshot"
+        return signs(
+            f"snapshot {found.snapshot_id} · {found.operation or 'no operation'} · {format_ms(found.timestamp_ms)}"
+        )
 
     def _on_cancelled(self, change: Bunch) -> None:
         self._host.shown(self._host.cancelled)

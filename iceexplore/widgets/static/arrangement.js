@@ -64,8 +64,8 @@ function cardsOf(run) {
 function columnTitle(layers) {
   // The content of a V4 root.
   if (layers.includes("Manifests") && layers.includes("Files")) return "Manifests and files";
-  const counts = Object.entries(Object.groupBy(layers.filter(Boolean), (layer) => layer));
-  return counts.reduce((best, one) => (one[1].length > best[1].length ? one : best), ["", []])[0];
+  const counts = [...Map.groupBy(layers.filter(Boolean), (layer) => layer)];
+  return counts.sort(([, some], [, others]) => others.length - some.length)[0]?.[0] ?? "";
 }
 
 /**

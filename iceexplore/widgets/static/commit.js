@@ -11,7 +11,9 @@ import { blocks } from "./blocks.js";
 import { copyButton, keyboardForm, panelTabs } from "./controls.js";
 import { button, el, fill, options, randomId, sameJson, setEnabled } from "./dom.js";
 import { gridView } from "./grid.js";
+import { canvasColours } from "./painting.js";
 import { sidesView } from "./sides.js";
+import { pictureOf, slideButtons } from "./slide.js";
 
 /** The tabs of a step, and which of them are tables. */
 const COMMIT_TABS = {
@@ -321,6 +323,14 @@ export function commitView(model) {
   const reportSummary = el("summary");
   const details = el("details.rest", reportSummary, report);
   const figure = el("div.commit-figure");
+  const figureBox = el("div");
+  const colours = canvasColours(model, figureBox);
+  const slides = slideButtons(model, "Figure", {
+    colours,
+    picture: () => pictureOf(model.commit_report.figure?.[0] ?? "", colours),
+    legend: () => [[model.commit_report.title ?? ""]],
+  });
+  figureBox.append(slides, figure);
   /** The step whose figure is drawn. */
   let drawn = "";
 
@@ -339,6 +349,7 @@ export function commitView(model) {
     const key = `${step}:${picture?.[0].length}`;
     if (key === drawn) return;
     drawn = key;
+    slides.hidden = !picture;
     fill(figure, picture === null ? "There is no snapshot to draw." : figureElements(picture));
   }
   function drawRefused() {
@@ -379,7 +390,7 @@ export function commitView(model) {
   const panel = el(
     "div.commit-panel",
     { role: "tabpanel", id: `${id}-panel` },
-    figure,
+    figureBox,
     sides.element,
     grid.element,
     cost,
@@ -400,7 +411,7 @@ export function commitView(model) {
     const missing = compared || "Cancelled. Undo and redo the step to compute this.";
     fill(cost, costs ? blocks(model, costs) : missing);
     const shown = /** @type {Record<string, HTMLElement>} */ ({
-      figure,
+      figure: figureBox,
       trees: sides.element,
       cost,
       python,

@@ -34,8 +34,8 @@ export function onResize(model, box, run) {
  *
  * @param {Model} model
  * @param {HTMLElement} box
- * @param {() => void} repaint Is called when colours change.
- * @param {() => void} resize Is called when the box has another size; the colours are there by then.
+ * @param {() => void} [repaint] Is called when colours change.
+ * @param {() => void} [resize] Is called when the box has another size; the colours are there by then.
  * @returns {Colours}
  */
 export function canvasColours(model, box, repaint, resize) {
@@ -63,7 +63,7 @@ export function canvasColours(model, box, repaint, resize) {
     found.font = getComputedStyle(box).fontFamily;
     found.dark = root?.dataset.iceTheme === "dark";
     found.plain = forced.matches;
-    repaint();
+    repaint?.();
   }
   function readTwice() {
     read();
@@ -76,7 +76,7 @@ export function canvasColours(model, box, repaint, resize) {
       watchTheme(model, [root], { attributeFilter: ["data-ice-theme", "data-ice-contrast"] }, [forced], readTwice);
       read();
     }
-    resize();
+    resize?.();
   });
   return found;
 }

@@ -5,7 +5,7 @@
  * @module
  */
 
-/** @import { Model } from "./types.d.ts" */
+/** @import { LegendItem, Model } from "./types.d.ts" */
 /** @import { Bin } from "./timelineScale.js" */
 
 import { blocks } from "./blocks.js";
@@ -28,6 +28,7 @@ import {
 import { gestures } from "./gestures.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
 import { chosen, collapseButton } from "./room.js";
+import { recorded, slideButtons } from "./slide.js";
 import { BIN_WIDTH, GHOST_STEP, paintTimeline } from "./timelinePainter.js";
 import {
   binsOf,
@@ -214,6 +215,11 @@ export function timelineView(model) {
   let context = null;
   const redraw = inNextFrame(model, paint);
   const colours = canvasColours(model, line, redraw, resize);
+  foot.append(slideButtons(model, "Timeline", {
+    colours,
+    picture: () => recorded({ width, height }, paint),
+    legend: legendOfLine,
+  }));
 
   /**
    * Return the index of a selected snapshot, or -1.
@@ -275,6 +281,13 @@ export function timelineView(model) {
     );
     redraw();
   }
+  /** @returns {LegendItem[]} */
+  function legendOfLine() {
+    const shown = [...new Set(all.map(({ operation }) => operation))].filter(Boolean);
+    const curves = model.totals ? CURVE_WORDS[model.measure] : "";
+    const operations = shown.map((name) => /** @type {LegendItem} */ ([name, `operation:${name}`]));
+    return [...operations, [`bars: ${model.measure} added ↑, removed ↓`], [curves]];
+  }
   function resize() {
     if (!line.clientWidth) return;
     width = line.clientWidth;
@@ -285,14 +298,14 @@ export function timelineView(model) {
 
   // Drawing ------------------------------------------------------------------------------------------------------------
 
-  function paint() {
-    if (!context) return;
+  function paint(paper = context) {
+    if (!paper) return;
     const range = visible();
     const isBinned = range[1] - range[0] > MOST_SINGLE;
     const place = (/** @type {number} */ i) => Math.floor(x(i) / BIN_WIDTH);
     bins = isBinned ? binsOf(all, range, place, model.measure, (i) => isMatching[i], model.broken) : null;
     const most = Math.max(2, Math.floor(width / DATE_WIDTH));
-    paintTimeline(context, colours, styles, {
+    paintTimeline(paper, colours, styles, {
       all,
       range,
       bins,

@@ -4,12 +4,13 @@
  * @module
  */
 
-/** @import { Arrangement, Model, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
+/** @import { Arrangement, Model, SlidePicture, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
 
 import { CARD, CELL } from "./arrangement.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { canvasColours, contextOf, inNextFrame, resizeCanvas } from "./painting.js";
+import { recorded } from "./slide.js";
 import { cardPainter, HEADINGS, WORDS_SCALE } from "./treeCards.js";
 
 const SMALLEST_SCALE = 0.03;
@@ -29,8 +30,8 @@ const TIP_DELAY = 350;
 const OVERVIEW_NEEDS = { width: 450, height: 220 };
 /** The maximum size of the overview in px, without its border. */
 const OVERVIEW = { width: 124, height: 84, border: 4 };
-/** The maximum size of a saved picture in px, in either direction. */
-const MOST_SAVED = 12000;
+/** The room for a picture on a slide, in px. */
+const SLIDE_ROOM = { width: 1790, height: 800 };
 
 /**
  * The place of a card in px of the canvas.
@@ -262,7 +263,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
 
   function draw() {
     if (!view.width) return;
-    cards.paint(canvas, view, arrangement, state);
+    cards.paint(contextOf(canvas), canvas.width / view.width, view, arrangement, state);
     drawMini();
   }
 
@@ -377,18 +378,17 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   }
 
   /**
-   * Return the whole picture as a PNG file, in as much detail as a canvas allows.
+   * Return the whole picture as SVG, at the scale at which a slide shows it, so that its words can be read.
    *
-   * @returns {Promise<Blob | null>}
+   * @returns {SlidePicture}
    */
-  function png() {
-    const width = arrangement.width + 2 * EDGE;
-    const height = arrangement.height + 2 * EDGE;
-    const scale = Math.min(2, MOST_SAVED / width, MOST_SAVED / height);
-    const file = el("canvas", { width: Math.ceil(width * scale), height: Math.ceil(height * scale) });
-    const whole = { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height };
-    cards.paint(file, whole, arrangement, state);
-    return new Promise((done) => file.toBlob(done, "image/png"));
+  function picture() {
+    const high = (SLIDE_ROOM.height - HEADINGS) / (arrangement.height + EDGE);
+    const scale = Math.min(1, SLIDE_ROOM.width / (arrangement.width + EDGE), high);
+    const y = EDGE / 2 + HEADINGS;
+    // Beside the last column there may be arrows.
+    const size = { width: arrangement.width * scale + 2 * EDGE, height: arrangement.height * scale + y + EDGE / 2 };
+    return recorded(size, (paper) => cards.paint(paper, 1, { x: EDGE / 2, y, scale, ...size }, arrangement, state));
   }
 
   /**
@@ -401,5 +401,5 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     redraw();
   }
 
-  return { element: box, show, fit, zoom, pan, reveal, hideTip, png, mark, placeOf };
+  return { element: box, show, fit, zoom, pan, reveal, hideTip, picture, colours, mark, placeOf };
 }

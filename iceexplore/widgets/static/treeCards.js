@@ -7,7 +7,7 @@
 /** @import { Arrangement, Colours, FoldedCells, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
 
 import { CARD, CELL } from "./arrangement.js";
-import { contextOf, drawPath, drawText, fitText, SHADES } from "./painting.js";
+import { drawPath, drawText, fitText, SHADES } from "./painting.js";
 
 /** The minimum scale at which cards have words and icons; below it, they are dots. */
 export const WORDS_SCALE = 0.3;
@@ -79,14 +79,13 @@ export function cardPainter(colours, styles) {
   /**
    * Paint the visible part of a forest.
    *
-   * @param {HTMLCanvasElement} canvas The page's canvas, or one for a file.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} ratio How many points of the canvas a px has.
    * @param {Viewport} view
    * @param {Arrangement} arrangement
    * @param {TreeState} state
    */
-  function paint(canvas, { x, y, scale, width, height }, arrangement, state) {
-    const context = contextOf(canvas);
-    const ratio = canvas.width / width;
+  function paint(context, ratio, { x, y, scale, width, height }, arrangement, state) {
     Object.assign(context, { direction: "ltr", lineJoin: "round", lineCap: "round", fillStyle: colours.panel });
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillRect(0, 0, width, height);
@@ -201,7 +200,12 @@ export function cardPainter(colours, styles) {
       }
     };
     const alpha = isStrong ? 1 : isAmong ? 0.25 : 0.6;
-    drawPath(context, lines, { stroke: colour, alpha, width: size * (isStrong ? 2.2 : 1.2), dash: isStrong ? [] : [5, 4] });
+    drawPath(context, lines, {
+      stroke: colour,
+      alpha,
+      width: size * (isStrong ? 2.2 : 1.2),
+      dash: isStrong ? [] : [5, 4],
+    });
     const heads = () => {
       for (const [tipX, tipY, way] of tips) {
         context.moveTo(tipX, tipY);
@@ -404,7 +408,14 @@ export function cardPainter(colours, styles) {
     let ink = isDim ? colours.muted : colours.ink;
     if (isMore) ink = colours.accent;
     const left = x + 15 + 16 * grow;
-    words(context, row, isPruned, { left, room: right - left, signs: pitch * signs.length, size, middle }, isOneLine, ink);
+    words(
+      context,
+      row,
+      isPruned,
+      { left, room: right - left, signs: pitch * signs.length, size, middle },
+      isOneLine,
+      ink,
+    );
     signs.forEach((name, i) => {
       const sign = styles[name].sign ?? "";
       const signX = right - pitch * (signs.length - i);
@@ -469,7 +480,7 @@ export function cardPainter(colours, styles) {
   function drawIcon(context, kind, x, y, isGrey, grow) {
     let paths = iconPaths.get(kind);
     if (!paths) {
-      paths = (styles[kind]?.icon ?? ["", ""]).map((d) => new Path2D(d));
+      paths = (styles[kind]?.icon ?? ["", ""]).map((d) => Object.assign(new Path2D(d), { d }));
       iconPaths.set(kind, paths);
     }
     const [filled, stroked] = paths;

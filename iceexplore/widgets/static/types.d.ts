@@ -86,6 +86,8 @@ export interface Traits {
   title: string;
   badges: string[];
   styles: Styles;
+  /** The selected snapshot, as a caption of pictures. */
+  caption?: string;
   selection: Selection;
   busy: string;
   error: Partial<ErrorText>;
@@ -171,7 +173,7 @@ export interface Traits {
   scan_view: string;
   scan_range_of: { column?: string; by?: string };
   scan_range: Partial<RangeAnswer>;
-  scan_picture_asked: { n?: number; theme?: string };
+  scan_picture_asked: { n?: number; theme?: string; what?: string };
   scan_picture: { n?: number; svg?: string };
   // rows/
   rows_filter: string;
@@ -263,7 +265,7 @@ export interface FoldedCells {
 }
 export type Nodes = Record<string, TreeNode>;
 
-export type FileFormat = "png" | "svg" | "mermaid" | "dot";
+export type FileFormat = "mermaid" | "dot";
 
 export interface SearchAnswer {
   n?: number;
@@ -311,7 +313,7 @@ export interface Arrangement {
   byId: Map<string, TreeRow>;
   blocks: TreeBlock[];
   /** The headings of the columns. */
-  columns: { x: number, width: number, title: string }[];
+  columns: { x: number; width: number; title: string }[];
   width: number;
   height: number;
 }
@@ -916,6 +918,16 @@ export interface Colours {
   /** The colour that cards of a kind of node are filled with. */
   fill(kind: string): string;
 }
+
+/** A picture as SVG, without the element around it, and its size in px. */
+export interface SlidePicture {
+  svg: string;
+  width: number;
+  height: number;
+}
+
+/** An item of a legend: its text, and the name of the style of its sign, if it has one. */
+export type LegendItem = [text: string, look?: string];
 
 /** How to draw a path. */
 export interface Look {

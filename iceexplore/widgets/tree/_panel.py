@@ -10,7 +10,7 @@ from traitlets import Bunch
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
-from iceexplore.render import graphviz, mermaid, svg
+from iceexplore.render import graphviz, mermaid
 from iceexplore.widgets.core._ids import id_of, snapshot_of_node
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.tree._forest import Forest, Growth, View, first_expanded
@@ -38,7 +38,7 @@ class TreePanel(Panel):
         The browser requests with ``n`` (incremented) and ``text``; Python answers with the same ``n``, ``hits`` (node
         ids), ``busy`` (the search continues) and ``more`` (there are more hits than listed).
     wanted, written
-        The browser requests with ``n`` and ``format``: ``svg``, ``mermaid``, ``dot``; Python answers with these and
+        The browser requests with ``n`` and ``format``: ``mermaid``, ``dot``; Python answers with these and
         ``text``, which the browser clears on receipt.
     """
 
@@ -266,15 +266,13 @@ class TreePanel(Panel):
     @shown
     def _on_wanted(self, change: Bunch) -> None:
         wanted = self.wanted.get("format")
-        if wanted not in ("svg", "mermaid", "dot"):
-            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is svg, mermaid or dot")
+        if wanted not in ("mermaid", "dot"):
+            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is mermaid or dot")
         view = self._view([i for i in self.expanded if not i.startswith("more:")])
         asked = {"n": self.wanted.get("n", 0), "format": wanted}
 
         def read() -> str:
             scene = self.forest.scene(view)
-            if wanted == "svg":
-                return str(svg(scene))
             return str(mermaid(scene)) if wanted == "mermaid" else str(graphviz(scene).source)
 
         def show(text: str) -> None:

@@ -249,6 +249,13 @@ def _joined(names: DynamicArray, numbers: DynamicArray) -> DynamicArray:
 def _more(node: TreeNode, limit: int) -> dict[str, Any]:
     rest = None if node.child_count is None or node.kind == "metadata" else node.child_count - limit
     label = f"+{rest:,} more" if rest and rest > 0 else "more …"
-    nothing = {"lines": (), "badge": None, "location": None, "child_count": 0, "headline": "", "partition": ""}
+    nothing: dict[str, Any] = {
+        "lines": (),
+        "badge": None,
+        "location": None,
+        "child_count": 0,
+        "headline": "",
+        "partition": "",
+    }
     more = replace(node, id="more", kind="more", label=label, **nothing)
     return sent(more, None)
