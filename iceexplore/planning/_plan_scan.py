@@ -198,7 +198,7 @@ def _picked(
     order = [row for data in scan.kept.tolist() for row in (data, *beside.get(data, ()))]
     deletes = {row for rows in beside.values() for row in rows}
     out = []
-    for leaf in leaves_of(state, scan, parts_of(columns), order):
+    for leaf in leaves_of(state, scan, parts_of(columns), order, None if deletes else columns):
         if leaf.root_row is not None and leaf.root_row in deletes:
             if loaded is not None:
                 loaded[leaf.root_row] = leaf

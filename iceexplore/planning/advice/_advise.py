@@ -122,7 +122,7 @@ def _scene(plan: PlannedScan) -> Scene:
     ids = plan.filter.stats_ids
     found = []
     for scan in plan.roots:
-        for leaf in leaves_of(plan.state, scan, parts_of(ids), scan.rows.tolist()):
+        for leaf in leaves_of(plan.state, scan, parts_of(ids), scan.rows.tolist(), ids):
             found.append(EntryBatch.of(leaf, ids).filter(candidates(scan, leaf)))
     batch = concat_batches(found)
     rows, sizes = (counted(batch, name).astype(np.float64) for name in ("record_count", "file_size_in_bytes"))

@@ -76,14 +76,26 @@ def parts_of(columns: Collection[int]) -> frozenset[str]:
     return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
 
 
-def leaves_of(state: TableState, scan: RootScan, parts: frozenset[str], rows: Iterable[int]) -> Iterator[Manifest]:
-    """Yield the root's own files as a leaf first, then the manifests in these rows, which threads read ahead."""
+def leaves_of(
+    state: TableState,
+    scan: RootScan,
+    parts: frozenset[str],
+    rows: Iterable[int],
+    columns: Collection[int] | None = None,
+) -> Iterator[Manifest]:
+    """Yield the root's own files as a leaf first, then the manifests in these rows, which threads read ahead.
+
+    Parameters
+    ----------
+    columns
+        The only columns whose statistics will be asked for, if that is known; see `ManifestReader.leaves`.
+    """
     direct = state.reader.direct(scan.root)
     if direct is not None:
         yield direct
     order = list(rows)
     if order:
-        yield from state.reader.leaves(scan.root, order, parts=parts)
+        yield from state.reader.leaves(scan.root, order, parts=parts, columns=columns)
 
 
 def pick(
