@@ -213,13 +213,14 @@ export function commitView(model) {
     const name = fieldValue(choose[0], model.commit_draft);
     return operations.find((one) => one.name === name) ?? operations[0];
   }
-  function apply() {
+  /** @param {string} [version] The format version to upgrade to, instead of the chosen one. */
+  function apply(version) {
     const { layout = [], choose = [] } = model.commit_form;
     const draft = model.commit_draft;
     ask("apply", {
       ...fieldValues(choose, draft),
       values: fieldValues(chosenOperation().fields, draft),
-      layout: fieldValues(layout, draft),
+      layout: { ...fieldValues(layout, draft), ...(version && { format_version: version }) },
     });
   }
 
@@ -230,6 +231,9 @@ export function commitView(model) {
   const layoutOptions = el("div.options");
   const operationHelp = el("p.advice");
   const applyButton = submitButton("Apply");
+  const upgradeButton = button("Apply in V4", () => apply("4"), {
+    title: "Upgrade the table to version 4, and make this commit there",
+  });
   const refused = el("div.problem.is-error", { role: "alert" });
   const layoutFields = el(
     "fieldset",
@@ -242,17 +246,20 @@ export function commitView(model) {
   const fields = el("div.commit-fields", layoutFields, commitFields);
   const form = keyboardForm(
     ".commit-form",
-    apply,
+    () => apply(),
     awaited,
     fields,
-    applyButton,
+    el("p.group", applyButton, upgradeButton),
   );
   const drawLayout = fieldDrawer(layoutOptions, version);
   const drawOwnFields = fieldDrawer(ownFields);
   const drawChoices = fieldDrawer(rival, operation);
 
   function drawApply() {
-    setEnabled(applyButton, model.commit_form.layout && model.busy === "");
+    const { layout } = model.commit_form;
+    for (const one of [applyButton, upgradeButton]) setEnabled(one, layout && model.busy === "");
+    const canUpgrade = layout?.[0].choices?.some(([version]) => version === "4");
+    upgradeButton.hidden = !canUpgrade || fieldValue(layout?.[0], model.commit_draft) === "4";
   }
   function drawForm() {
     const { needs, layout, choose = [] } = model.commit_form;
