@@ -11,7 +11,7 @@ from traitlets import Bunch
 
 from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
-from iceexplore.widgets.core._bundle import packed, script, sent_later
+from iceexplore.widgets.core._bundle import sent_later, sent_script
 from iceexplore.widgets.core._panel import TableLike
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletesPanel
@@ -103,7 +103,7 @@ class Explorer(TableWidget):
     tab = traitlets.Unicode("tree").tag(sync=True)
     scripts = traitlets.Dict().tag(sync=True)
 
-    _esm = packed(script(_VIEW, *_LATER.values()))
+    view_script = sent_script(_VIEW, *_LATER.values())
 
     def _begin(self) -> None:
         self.observe(self._on_problems, ["problems", "doctor_report"])

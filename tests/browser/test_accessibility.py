@@ -193,7 +193,7 @@ def test_two_views_of_one_widget_stay_in_step(browser: Any) -> None:
               const host = document.createElement("div");
               document.querySelector("main").append(host);
               const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-              window.ice.second = module.default.render({ model: window.ice.model, el: host });
+              window.ice.second = await module.default.render({ model: window.ice.model, el: host });
             }""",
             widget._esm,
         )

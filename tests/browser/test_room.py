@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import iceexplore as ix
 from iceexplore.widgets import Explorer, ScanLab, Timeline
-from tests.browser.bare import MODEL, PAGE, BarePage, bare_page
+from tests.browser.bare import MODEL, PAGE, BarePage, bare_page, state_text
 
 pytestmark = pytest.mark.browser
 
@@ -143,7 +144,7 @@ def test_a_session_remembers_what_was_chosen(browser: Any) -> None:
         page.set_content(PAGE % (widget._css, "#ffffff", "true"))
         state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
         state.pop("layout", None)
-        page.evaluate(MODEL, [widget._esm, state])
+        page.evaluate(MODEL, [widget._esm, json.loads(state_text(state))])
         page.wait_for_timeout(150)
         widget.close()
         return page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -14,14 +15,13 @@ import pytest
 import iceexplore as ix
 from iceexplore.storage import CACHE, progress
 from iceexplore.widgets import Explorer, explore
-from iceexplore.widgets.core._bundle import script, style_sheet
+from iceexplore.widgets.core._bundle import LOADER, script, style_sheet
 from iceexplore.widgets.core._worker import Work
 from iceexplore.widgets.grid._cells import cell
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._table import FrameTable
 from iceexplore.widgets.tree._forest import short
 from iceexplore.widgets.tree._panel import TreePanel
-from tests.widgets.test_scripts import unpacked
 
 SYNCED = (
     "title", "badges", "styles", "snapshots", "selection", "nodes", "roots", "expanded",
@@ -289,11 +289,10 @@ def test_only_tables(table: ix.Table) -> None:
 
 
 def test_assets_are_small_and_fetch_nothing() -> None:
-    sent = Explorer._esm
-    module = unpacked(sent)
+    module = gzip.decompress(Explorer.view_script).decode()
     css = style_sheet()
     assert module.startswith(script("explorer.explorerView").partition("\nexport default")[0])
-    assert "http" not in sent
+    assert "http" not in LOADER
     assert "import{" not in module
     assert "//" not in module.replace("http://www.w3.org/2000/svg", "")
     assert module.count("export") == 1

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import anywidget
 import traitlets
 from traitlets import Bunch
 
@@ -14,12 +13,12 @@ from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import TableState, TreeNode, card_html, card_text, format_ms, table_card
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import is_catalog, not_a_table
-from iceexplore.widgets.core._bundle import style_sheet
 from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._host import WidgetHost
 from iceexplore.widgets.core._panel import Panel, TableLike
 from iceexplore.widgets.core._room import RoomTraits
+from iceexplore.widgets.core._scripted import ScriptedWidget
 from iceexplore.widgets.core._selection import Selection, first_selection, valid_selection
 from iceexplore.widgets.core._styles import styles
 
@@ -31,7 +30,7 @@ P = TypeVar("P", bound=Panel)
 _IGNORED = ("style",)
 
 
-class TableWidget(RoomTraits, anywidget.AnyWidget):
+class TableWidget(RoomTraits, ScriptedWidget):
     """A widget of a table, made of panels.
 
     All state is in plain traits, so that a view can be rendered from them without Python. A subclass lists its panels;
@@ -73,8 +72,6 @@ class TableWidget(RoomTraits, anywidget.AnyWidget):
 
     panels: ClassVar[tuple[type[Panel], ...]] = ()
     resizable: ClassVar[bool] = True
-
-    _css = style_sheet()
 
     title = traitlets.Unicode().tag(sync=True)
     badges = traitlets.List(traitlets.Unicode()).tag(sync=True)

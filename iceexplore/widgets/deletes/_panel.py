@@ -17,7 +17,7 @@ from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe, travel
 from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.render import escape, style
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
@@ -374,7 +374,7 @@ class DeletionVectors(TableWidget):
 
     panels = (GridPanel, DeletesPanel)
 
-    _esm = packed(script("vectors.vectorsView"))
+    view_script = sent_script("vectors.vectorsView")
 
     @property
     def selected(self) -> pd.DataFrame | None:

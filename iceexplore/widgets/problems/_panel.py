@@ -13,7 +13,7 @@ from iceexplore.errors import Problem
 from iceexplore.graph import amount, format_ms, json_safe
 from iceexplore.manifests import ContentType
 from iceexplore.render import escape
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._static_html import problems_html
 from iceexplore.widgets.core._table_widget import TableWidget
@@ -219,7 +219,7 @@ class Problems(TableWidget):
 
     panels = (HealthPanel, DoctorPanel, ProblemsPanel)
 
-    _esm = packed(script("problems.problemsView"))
+    view_script = sent_script("problems.problemsView")
 
     @property
     def report(self) -> Report | None:

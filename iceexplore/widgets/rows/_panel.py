@@ -14,7 +14,7 @@ from traitlets import Bunch
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, amount, json_safe
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
@@ -353,7 +353,7 @@ class Rows(TableWidget):
 
     panels = (GridPanel, FilterBoxPanel, RowsPanel)
 
-    _esm = packed(script("rows.rowsView"))
+    view_script = sent_script("rows.rowsView")
 
     @property
     def found(self) -> RowPlaces | None:

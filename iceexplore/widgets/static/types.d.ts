@@ -100,6 +100,7 @@ export interface Traits {
   // the explorer
   parts: [key: string, title: string][];
   tab: string;
+  script: DataView<ArrayBuffer>;
   scripts: Record<string, DataView<ArrayBuffer>>;
   // navigation/
   history?: { back: string; forward: string };

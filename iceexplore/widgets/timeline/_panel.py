@@ -20,7 +20,7 @@ from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets.changes._counted import Counted
 from iceexplore.widgets.changes._tables import ChangeTables, compared_key
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import snapshots_html
@@ -248,7 +248,7 @@ class Timeline(TableWidget):
     panels = (TimelinePanel,)
     resizable = False
 
-    _esm = packed(script("timeline.timelineView"))
+    view_script = sent_script("timeline.timelineView")
 
     @property
     def selected(self) -> Snapshot | None:

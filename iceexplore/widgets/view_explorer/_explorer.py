@@ -7,7 +7,6 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
-import anywidget
 import traitlets
 from traitlets import Bunch
 
@@ -16,11 +15,12 @@ from iceexplore.render import Html, card_html, card_text, details, html_page, ht
 from iceexplore.storage import whole_file
 from iceexplore.views import OpenSource, ViewState, ViewVersion, view_at, view_card
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script, style_sheet
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._error_messages import words_of
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
 from iceexplore.widgets.core._room import RoomTraits
+from iceexplore.widgets.core._scripted import ScriptedWidget
 from iceexplore.widgets.core._worker import Work
 from iceexplore.widgets.view_explorer._blocks import view_blocks_html
 from iceexplore.widgets.view_explorer._entries import MOST_ENTRIES, Entry, entries_of, entries_sent, entry_of
@@ -57,7 +57,7 @@ _ARGUMENTS = ("entry", "against", "tab", "dialect", "height", "text_size", "head
 _KEPT = 50
 
 
-class ViewExplorer(RoomTraits, anywidget.AnyWidget):
+class ViewExplorer(RoomTraits, ScriptedWidget):
     """A widget to explore a view in a notebook.
 
     All state is in plain traits, so that it can be rendered from them without Python, and a notebook can set them:
@@ -95,8 +95,7 @@ class ViewExplorer(RoomTraits, anywidget.AnyWidget):
         What is shown: ``tab``, ``key`` (the selection that it belongs to) and ``blocks``.
     """
 
-    _esm = packed(script("viewExplorer.viewExplorerView"))
-    _css = style_sheet()
+    view_script = sent_script("viewExplorer.viewExplorerView")
 
     title = traitlets.Unicode().tag(sync=True)
     badges = traitlets.List(traitlets.Unicode()).tag(sync=True)
