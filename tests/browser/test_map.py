@@ -330,7 +330,7 @@ def test_files_of_the_picture(browser: Any) -> None:
         ):
             by_name(bare, "Save the picture").click()
             with bare.page.expect_download() as waiting:
-                by_name(bare, f"Save as {name}: Tree" if ending in ("png", "svg") else f"Save as {name}").click()
+                by_name(bare, f"{name}: Tree" if ending in ("png", "svg") else f"Save as {name}").click()
             assert waiting.value.suggested_filename == f"trips-tree.{ending}"
             assert Path(waiting.value.path()).read_bytes().startswith(start)
         bare.idle()  # a download begins before the page has confirmed what it received

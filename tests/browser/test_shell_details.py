@@ -55,7 +55,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
 
         page.get_by_role("button", name="Save the picture").focus()
         bare.press("Enter")
-        page.get_by_role("button", name="Save as PNG: Tree").focus()
+        page.get_by_role("button", name="PNG: Tree").focus()
         page.evaluate("document.body.addEventListener('click', (e) => (window.iceSaved = e.target.download))")
         with page.expect_download():
             bare.press("Enter")

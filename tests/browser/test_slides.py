@@ -25,7 +25,7 @@ def saved(bare: BarePage, name: str, way: str) -> bytes:
     if name == "Tree":
         page.get_by_role("button", name="Save the picture").click()
     with page.expect_download() as waiting:
-        page.get_by_role("button", name=f"Save as {way}: {name}", exact=True).click()
+        page.get_by_role("button", name=f"{way}: {name}", exact=True).click()
     assert waiting.value.suggested_filename.endswith(f"-{name.lower().replace(' ', '-')}.{way.lower()}")
     return Path(waiting.value.path()).read_bytes()
 
@@ -112,7 +112,7 @@ def test_a_picture_is_copied(browser: Any) -> None:
         bare.page.wait_for_function("window.iceCopied")
         assert bare.page.evaluate("window.iceCopied[0]") == "image/png"
         assert bare.page.evaluate("window.iceCopied[1]") > 10_000
-        assert button.inner_text() == "Copied"
+        assert button.inner_text() == "Done"
         bare.page.evaluate("delete window.ClipboardItem")
         button.click()
         bare.page.wait_for_timeout(300)

@@ -41,7 +41,7 @@ def test_words_on_filled_cards_can_be_read(dark: bool) -> None:
         if "fills" not in look:
             continue
         fill = look["fills"][dark]
-        for share in (1.0, 0.45):
+        for share in (1.0, 0.55):
             ground = _mixed(fill, colours["paper"], share)
             for ink in ("ink", "muted"):
                 assert _contrast(_rgb(colours[ink]), ground) >= 4.5, (kind, ink, share)

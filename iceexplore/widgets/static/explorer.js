@@ -9,7 +9,18 @@
 
 import { markTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, consumeEvent, el, fill, focusedIn, keepFocus, listen, randomId, setEnabled, smallButton } from "./dom.js";
+import {
+  clamp,
+  consumeEvent,
+  el,
+  fill,
+  focusedIn,
+  keepFocus,
+  listen,
+  randomId,
+  setEnabled,
+  smallButton,
+} from "./dom.js";
 import { takesKeys } from "./room.js";
 import { timelineView } from "./timeline.js";
 import { treeView } from "./treeView.js";

@@ -10,8 +10,8 @@
 import { el, fill, saveFile, smallButton } from "./dom.js";
 import { contextOf, fitText } from "./painting.js";
 
-/** Sizes in px of the page: its own, the margin, where the picture begins, of texts, and between lines. */
-const SLIDE = { width: 1920, height: 1080, margin: 64, top: 164, title: 44, small: 22, line: 36 };
+/** Sizes in px: of the page, its margin, of small letters, and the distance of their lines. */
+const SLIDE = { width: 1920, height: 1080, margin: 64, small: 22, line: 40 };
 /** How long, in ms, a button shows its result. */
 const RESULT_TIME = 1500;
 /** What XML cannot contain, or must escape. */
@@ -27,16 +27,15 @@ export function escapeXml(text) {
 }
 
 /**
- * Return an element as SVG; attributes that are undefined are left out.
+ * Return an element as SVG.
  *
  * @param {string} name
  * @param {Record<string, unknown>} attributes
  * @param {string} [inside] SVG.
  */
 function tag(name, attributes, inside = "") {
-  const pairs = Object.entries(attributes).filter(([, value]) => value !== undefined);
   // The minifier does not know template literals in one another.
-  const written = pairs.map(([key, value]) => ` ${key}="${escapeXml(value)}"`).join("");
+  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(value)}"`).join("");
   return `<${name}${written}>${inside}</${name}>`;
 }
 
@@ -67,16 +66,15 @@ export function recorded(size, paint) {
   const by = (/** @type {number} */ n) => round(n * scale);
   /** @type {(name: string, attributes: Record<string, unknown>, inside?: string) => void} */
   function add(name, attributes, inside) {
-    const opacity = paper.globalAlpha < 1 ? round(paper.globalAlpha) : undefined;
-    parts.push(tag(name, { ...attributes, opacity }, inside));
+    parts.push(tag(name, { ...attributes, opacity: paper.globalAlpha }, inside));
   }
   /**
    * @param {(Path2D & { d?: string }) | undefined} own A path with coordinates of its own.
    * @param {Record<string, unknown>} look
    */
   function addPath(own, look) {
-    const transform = own && `translate(${at(0, 0)}) scale(${by(1)})`;
-    if (own ? own.d : d) add("path", { d: own ? own.d : d, transform, ...look });
+    const transform = own ? `translate(${at(0, 0)}) scale(${by(1)})` : "";
+    add("path", { d: own ? own.d : d, transform, ...look });
   }
   /** @type {any} */
   const paper = {
@@ -99,16 +97,16 @@ export function recorded(size, paint) {
       d += `M${at(x, y)}h${by(width)}v${by(height)}h${by(-width)}Z`,
     roundRect(/** @type {number[]} */ ...[x, y, width, height, radius]) {
       const r = by(radius);
-      const [w, h] = [by(width) - 2 * r, by(height) - 2 * r].map(round);
-      const corner = (/** @type {number} */ dx, /** @type {number} */ dy) => `a${r} ${r} 0 0 1 ${dx} ${dy}`;
-      d += `M${at(x + radius, y)}h${w}${corner(r, r)}v${h}${corner(-r, r)}h${-w}${corner(-r, -r)}v${-h}${
-        corner(r, -r)
-      }Z`;
+      const [w, h] = [by(width - 2 * radius), by(height - 2 * radius)];
+      const arc = `a${r} ${r} 0 0 1 `;
+      d += `M${
+        at(x + radius, y)
+      }h${w}${arc}${r} ${r}v${h}${arc}${-r} ${r}h${-w}${arc}${-r} ${-r}v${-h}${arc}${r} ${-r}Z`;
     },
     fill: (/** @type {Path2D} */ own) => addPath(own, { fill: paper.fillStyle }),
     stroke(/** @type {Path2D} */ own) {
       const width = own ? paper.lineWidth : by(paper.lineWidth);
-      const dashes = dash.length ? dash.map(by).join(" ") : undefined;
+      const dashes = dash.map(by).join(" ") || "none";
       addPath(own, { fill: "none", stroke: paper.strokeStyle, "stroke-width": width, "stroke-dasharray": dashes });
     },
     fillRect(/** @type {number[]} */ ...box) {
@@ -117,11 +115,10 @@ export function recorded(size, paint) {
       paper.fill();
     },
     fillText(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y) {
-      const [, weight = "", px = ""] = paper.font.match(/^(\S+ )?([\d.]+)px/) ?? [];
-      const baseline = paper.textBaseline === "middle" ? y + Number(px) * 0.36 : y;
-      const [textX, textY] = at(x, baseline).split(" ");
-      const look = { fill: paper.fillStyle, "font-size": by(Number(px)), "font-weight": weight.trim() || undefined };
-      add("text", { x: textX, y: textY, ...look }, escapeXml(text));
+      const [, weight, px] = paper.font.match(/^(\w*) ?\b([\d.]+)px/) ?? [];
+      const baseline = paper.textBaseline === "middle" ? y + px * 0.36 : y;
+      const look = { fill: paper.fillStyle, "font-size": by(px), "font-weight": weight || "normal" };
+      add("text", { transform: `translate(${at(x, baseline)})`, ...look }, escapeXml(text));
     },
     measureText(/** @type {string} */ text) {
       ruler ??= contextOf(el("canvas"));
@@ -157,8 +154,7 @@ export function pictureOf(source, { dark }) {
  * @param {Pick<CanvasRenderingContext2D, "font" | "measureText">} ruler
  */
 export function slide({ title, caption = "", styles }, picture, name, legend, colours, ruler) {
-  const { width, height, margin, top, small, line } = SLIDE;
-  const room = width - 2 * margin;
+  const { width, height, margin, small, line } = SLIDE;
   const heading = `${name} of ${title}`;
   /** @type {(text: string, x: number, y: number, size: number, fill: string) => string} */
   function write(text, x, y, size, fill) {
@@ -166,19 +162,11 @@ export function slide({ title, caption = "", styles }, picture, name, legend, co
     return tag("text", { x, y, fill, "font-size": size }, escapeXml(shown));
   }
   // The legend, in lines from left to right.
-  let [x, y] = [0, 0];
-  const items = legend.filter(([text]) => text).map(([text, look]) => {
+  let [x, y] = [margin, 182];
+  const signs = legend.filter(([text]) => text).map(([text, look = ""]) => {
     ruler.font = `${small}px ${colours.font}`;
     const need = ruler.measureText(text).width + 64;
-    if (x && x + need > room) [x, y] = [0, y + line];
-    const place = [margin + x, y];
-    x += need;
-    return { text, look, place };
-  });
-  const bottom = height - margin - y - (items.length && line);
-  const signs = items.map(({ text, look, place: [left, below] }) => {
-    const at = bottom + line + below;
-    if (!look) return write(text, left, at, small, colours.muted);
+    if (x > margin && x + need > width - margin) [x, y] = [margin, y + line];
     const { icon: [filled, stroked] = ["", ""], corners, sign = "" } = styles[look] ?? {};
     const fill = colours.tint(look);
     let shape = tag("path", { d: filled, fill }) + tag("path", { d: stroked, fill: "none", stroke: fill });
@@ -186,19 +174,22 @@ export function slide({ title, caption = "", styles }, picture, name, legend, co
       shape = tag("polygon", { points: corners.map(([dx, dy]) => [8 + 6 * dx, 8 + 6 * dy]).join(" "), fill });
     } else if (look.startsWith("operation")) shape = tag("circle", { cx: 8, cy: 8, r: 5, fill });
     else if (sign) shape = write(sign, 3, 14, 18, fill);
-    const group = tag("g", { transform: `translate(${round(left)} ${at - 18}) scale(1.4)` }, shape);
-    return group + write(text, left + 32, at, small, colours.muted);
+    const group = tag("g", { transform: `translate(${x} ${y - 18}) scale(1.4)` }, shape);
+    const words = write(text, look ? x + 32 : x, y, small, colours.muted);
+    x += need;
+    return look ? group + words : words;
   });
-  const view = `0 0 ${picture.width} ${picture.height}`;
+  const top = y + line / 2;
+  const box = { x: margin, y: top, width: width - 2 * margin, height: height - margin / 2 - top };
   const inside = [
     tag("title", {}, escapeXml(`${heading}, ${caption}`)),
     tag("rect", { width, height, fill: colours.paper }),
-    write(heading, margin, 92, SLIDE.title, colours.ink),
+    write(heading, margin, 92, 2 * small, colours.ink),
     write(caption, margin, 134, small, colours.muted),
-    tag("svg", { x: margin, y: top, width: room, height: bottom - top, viewBox: view }, picture.svg),
+    tag("svg", { ...box, viewBox: `0 0 ${picture.width} ${picture.height}` }, picture.svg),
     ...signs,
   ];
-  const page = { xmlns: "http://www.w3.org/2000/svg", width, height, "font-family": colours.font, role: "img" };
+  const page = { xmlns: "http://www.w3.org/2000/svg", width, height, "font-family": colours.font };
   return tag("svg", page, inside.join("\n"));
 }
 
@@ -247,17 +238,16 @@ export function slideButtons(model, name, { colours, picture, legend, done }) {
   }
   /** @type {(blob: Blob, ending: string) => void} */
   const save = (blob, ending) => saveFile(blob, `${fileName(model, name)}.${ending}`);
-  /** @type {Record<string, [label: string, run: () => Promise<void>]>} */
+  /** @type {Record<string, () => Promise<void>>} */
   const ways = {
     // Safari copies only while it handles the click, so it gets a promise.
-    Copy: ["Copy", async () => navigator.clipboard.write([new ClipboardItem({ "image/png": page().then(pngOf) })])],
-    PNG: ["Save as PNG", async () => save(await pngOf(await page()), "png")],
-    SVG: ["Save as SVG", async () => save(new Blob([await page()], { type: "image/svg+xml" }), "svg")],
+    Copy: async () => await navigator.clipboard.write([new ClipboardItem({ "image/png": page().then(pngOf) })]),
+    PNG: async () => save(await pngOf(await page()), "png"),
+    SVG: async () => save(new Blob([await page()], { type: "image/svg+xml" }), "svg"),
   };
-  const buttons = Object.entries(ways).map(([way, [label, run]]) => {
-    const button = smallButton(way, `${label}: ${name}`, async () => {
-      const result = await run().then(() => (way === "Copy" ? "Copied" : way), () => "Not possible");
-      fill(button, result);
+  const buttons = Object.entries(ways).map(([way, run]) => {
+    const button = smallButton(way, `${way}: ${name}`, async () => {
+      fill(button, await run().then(() => "Done", () => "Not possible"));
       setTimeout(() => fill(button, way), RESULT_TIME);
       done?.();
     });

@@ -102,7 +102,6 @@ export function cardPainter(colours, styles) {
       return box.x > right || box.x + box.width + TWISTY_REACH < left || box.y > bottom || boxBottom < top;
     };
 
-    const arrows = arrowsOf(arrangement, state.selected);
     const edgesAndFrames = () => {
       for (const block of arrangement.blocks) {
         const frame = {
@@ -132,89 +131,56 @@ export function cardPainter(colours, styles) {
     } else {
       for (const row of visible) card(context, row, scale, state);
     }
-    for (const [isStrong, some] of arrows) {
-      const seen = some.filter(([from, to]) => {
-        const end = Math.max(from.x + from.width, to.x + to.width) + BULGE;
-        return Math.min(from.x, to.x) < (width - x) / scale && end > left &&
-          Math.max(from.y, to.y) + CARD.height > top && Math.min(from.y, to.y) < bottom;
-      });
-      drawArrows(context, seen, scale, isStrong, arrows.length > 1);
-    }
+    drawArrows(context, arrangement, state.selected, scale);
     headings(context, ratio, { x, scale, width }, arrangement.columns);
   }
 
   /**
-   * Return the arrows from deletes to what they apply to: those of the selected node last, which are drawn stronger.
-   *
-   * @param {Arrangement} arrangement
-   * @param {string | null} selected
-   * @returns {[isStrong: boolean, arrows: [TreeRow, TreeRow][]][]}
-   */
-  function arrowsOf({ rows, byId }, selected) {
-    /** @type {[TreeRow, TreeRow][]} */
-    const plain = [];
-    /** @type {[TreeRow, TreeRow][]} */
-    const strong = [];
-    for (const row of rows) {
-      for (const id of row.node.applies ?? []) {
-        const target = byId.get(id);
-        if (!target) continue;
-        if (row.id === selected || id === selected) strong.push([row, target]);
-        else if (!row.isCell && !target.isCell) plain.push([row, target]);
-      }
-    }
-    /** @type {[boolean, [TreeRow, TreeRow][]][]} */
-    const groups = [[false, plain.length > MOST_ARROWS ? [] : plain], [true, strong]];
-    return groups.filter(([, some]) => some.length);
-  }
-
-  /**
-   * Draw arrows: in a column on the right of its cards, between columns from side to side.
+   * Draw arrows from deletes to what they apply to, those of the selected node stronger: in a column on the right of its
+   * cards, between columns from side to side.
    *
    * @param {CanvasRenderingContext2D} context
-   * @param {[TreeRow, TreeRow][]} arrows
+   * @param {Arrangement} arrangement
+   * @param {string | null} selected
    * @param {number} scale
-   * @param {boolean} isStrong
-   * @param {boolean} isAmong Whether others are stronger.
    */
-  function drawArrows(context, arrows, scale, isStrong, isAmong) {
-    const colour = colours.tint("deletion-vector");
+  function drawArrows(context, { rows, byId }, selected, scale) {
     const size = Math.max(1, 0.6 / scale);
-    /** @type {[x: number, y: number, side: number][]} */
-    const tips = [];
-    const lines = () => {
-      for (const [from, to] of arrows) {
-        const isSame = Math.abs(from.x - to.x) < 1;
-        // An arrow leaves on the side towards its end, and in one column on the right.
-        const side = isSame || to.x > from.x ? 1 : -1;
-        const fromX = from.x + (side > 0 ? from.width : 0);
-        const toX = to.x + (isSame || side < 0 ? to.width : 0);
-        const fromY = from.y + from.height / 2;
-        // Below the sign for unfolding.
-        const toY = to.y + (to.isCell ? to.height / 2 : CARD.height * (to.node.leaf ? 0.5 : 0.85));
-        const bend = isSame ? Math.min(BULGE, 14 + Math.abs(toY - fromY) * 0.14) : 30;
-        const end = isSame || side < 0 ? 1 : -1;
-        context.moveTo(fromX, fromY);
-        context.bezierCurveTo(fromX + side * bend, fromY, toX + end * bend, toY, toX + end * 6 * size, toY);
-        tips.push([toX + end, toY, end * size]);
+    const stroke = colours.tint("deletion-vector");
+    /** @type {[from: TreeRow, to: TreeRow, isStrong: boolean][]} */
+    const arrows = [];
+    for (const from of rows) {
+      for (const id of from.node.applies ?? []) {
+        const to = byId.get(id);
+        const isStrong = from.id === selected || id === selected;
+        if (to && (isStrong || !(from.isCell || to.isCell))) arrows.push([from, to, isStrong]);
       }
-    };
-    const alpha = isStrong ? 1 : isAmong ? 0.25 : 0.6;
-    drawPath(context, lines, {
-      stroke: colour,
-      alpha,
-      width: size * (isStrong ? 2.2 : 1.2),
-      dash: isStrong ? [] : [5, 4],
-    });
-    const heads = () => {
-      for (const [tipX, tipY, way] of tips) {
-        context.moveTo(tipX, tipY);
-        context.lineTo(tipX + way * 8, tipY - 4 * Math.abs(way));
-        context.lineTo(tipX + way * 8, tipY + 4 * Math.abs(way));
-        context.closePath();
-      }
-    };
-    drawPath(context, heads, { fill: colour, alpha });
+    }
+    for (const strong of [false, true]) {
+      const some = arrows.filter(([, , isStrong]) => isStrong === strong);
+      if (!strong && some.length > MOST_ARROWS) continue;
+      const lines = () => {
+        for (const [from, to] of some) {
+          const isSame = from.x === to.x;
+          // An arrow leaves on the side towards its end, and in one column on the right.
+          const side = to.x < from.x ? -1 : 1;
+          const end = isSame ? 1 : -side;
+          const x = to.x + (end > 0 ? to.width : 0) + end;
+          const fromY = from.y + from.height / 2;
+          // Below the sign for unfolding.
+          const y = to.y + to.height * (to.node.leaf ? 0.5 : 0.85);
+          const bend = isSame ? Math.min(BULGE, 14 + Math.abs(y - fromY) * 0.14) : 30;
+          const fromX = from.x + (side > 0 ? from.width : 0);
+          context.moveTo(fromX, fromY);
+          context.bezierCurveTo(fromX + side * bend, fromY, x + end * bend, y, x, y);
+          context.moveTo(x + end * 7 * size, y - 4 * size);
+          context.lineTo(x, y);
+          context.lineTo(x + end * 7 * size, y + 4 * size);
+        }
+      };
+      const alpha = strong ? 1 : some.length < arrows.length ? 0.3 : 0.6;
+      drawPath(context, lines, { stroke, alpha, width: size * (strong ? 2.2 : 1.1) });
+    }
   }
 
   /**
@@ -371,18 +337,17 @@ export function cardPainter(colours, styles) {
     const isMore = node.kind === "more";
     const mark = mainMark(node);
 
-    const outline = () => context.roundRect(x, y, width, height, 6);
     const isBold = isSelected || id === hovered || mark;
+    const isPlain = isMore || isPruned;
     let stroke = colours.tint(mark ? `mark:${mark}` : isPruned ? "" : node.kind);
     if (isSelected) stroke = colours.accent;
-    drawPath(context, outline, { fill: isMore || isPruned ? colours.panel : colours.paper });
-    // What the snapshot did not change is paler.
-    if (!isMore && !isPruned) drawPath(context, outline, { fill: colours.fill(node.kind), alpha: isDim ? 0.45 : 1 });
-    drawPath(context, outline, {
+    drawPath(context, () => context.roundRect(x, y, width, height, 6), {
+      fill: isPlain ? colours.panel : colours.fill(node.kind),
       stroke,
-      alpha: isDim && !isBold ? 0.6 : 1,
+      // What the snapshot did not change is paler.
+      alpha: isDim && !isBold ? 0.55 : 1,
       width: isSelected ? 3 : isBold ? 2 : 1,
-      dash: marks.includes("removed") || isMore || isPruned ? [4, 3] : [],
+      dash: isPlain || marks.includes("removed") ? [4, 3] : [],
     });
     if (node.cells) folded(context, row);
     if (hits.has(id)) {
@@ -405,44 +370,29 @@ export function cardPainter(colours, styles) {
     const pitch = 0.88 * size;
     const right = x + width - (node.leaf ? 6 : 13);
     const middle = y + CARD.height / 2 + size * 0.36;
-    let ink = isDim ? colours.muted : colours.ink;
-    if (isMore) ink = colours.accent;
     const left = x + 15 + 16 * grow;
-    words(
-      context,
-      row,
-      isPruned,
-      { left, room: right - left, signs: pitch * signs.length, size, middle },
-      isOneLine,
-      ink,
-    );
-    signs.forEach((name, i) => {
-      const sign = styles[name].sign ?? "";
-      const signX = right - pitch * (signs.length - i);
-      const font = `bold ${size}px ${colours.font}`;
-      drawText(context, sign, signX, isOneLine ? middle : y + 17, colours.tint(name), font);
-    });
-    if (!node.leaf) twisty(context, row);
-  }
-
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {TreeRow} row
-   * @param {boolean} isPruned
-   * @param {{ left: number, room: number, signs: number, size: number, middle: number }} place What is free, in px, of
-   *   which signs take some beside the first line; the size of letters, and where a single line is.
-   * @param {boolean} isOneLine
-   * @param {string} ink
-   */
-  function words(context, { node, y }, isPruned, { left, room, signs, size, middle }, isOneLine, ink) {
+    const room = right - left;
     // A manifest or file is told apart by its numbers and partition, and by its name after them.
     const own = node.title ? [node.note, node.label].filter(Boolean).join(" · ") : node.note;
     const note = !isOneLine && ((isPruned && node.reason) || own);
     const large = `${size}px ${colours.font}`;
     const small = `11px ${colours.font}`;
-    const text = isOneLine ? fewWords(node) : node.title ?? node.label;
-    drawText(context, fitText(context, text, room - signs, large), left, note ? y + 17 : middle, ink, large);
+    const text = fitText(
+      context,
+      isOneLine ? fewWords(node) : node.title ?? node.label,
+      room - pitch * signs.length,
+      large,
+    );
+    let ink = isDim ? colours.muted : colours.ink;
+    if (isMore) ink = colours.accent;
+    drawText(context, text, left, note ? y + 17 : middle, ink, large);
     if (note) drawText(context, fitText(context, note, room, small), left, y + 31.5, colours.muted, small);
+    signs.forEach((name, i) => {
+      const sign = styles[name].sign ?? "";
+      const signX = right - pitch * (signs.length - i);
+      drawText(context, sign, signX, note ? y + 17 : middle, colours.tint(name), `bold ${large}`);
+    });
+    if (!node.leaf) twisty(context, row);
   }
 
   /**
