@@ -441,6 +441,32 @@ def test_rows_of_every_kind_of_file_lead_to_their_nodes(trips: ix.Table, key: st
         assert back is not None and found[back] == i, "vectors in one file have different offsets"
 
 
+def test_rows_of_roots_and_puffin_files_lead_to_their_nodes_and_back(trips: ix.Table, four: ix.Table) -> None:
+    kinds: set[str] = set()
+    for table in (trips, four):
+        assert table.snapshot is not None
+        tree = build_tree(table.state, depth="files")
+        owners = [f"root:{table.snapshot.snapshot_id}", *(n.id for n in tree.nodes if n.kind == "statistics")]
+        for owner in owners:
+            node = tree.node(owner)
+            for key in {"content_entries", "puffin_blobs", "leaf"} & {t.key for t in tables_of(node)}:
+                rows = load_table(table.state, node, key)
+                found = nodes_of_rows(table.state, node, key, rows, range(len(rows)))
+                assert None not in found, (owner, key)
+                for i in filter(None, set(found)):
+                    kinds.add(tree.node(i).kind)
+                    back = row_of_node(table.state, node, key, rows, tree.node(i))
+                    assert back is not None and found[back] == i
+    assert kinds >= {
+        "data-manifest",
+        "delete-manifest",
+        "data-file",
+        "deletion-vector",
+        "position-delete",
+        "statistics",
+    }
+
+
 FIRST = {
     "files": ["file_path", "content", "partition", "record_count", "file_size_in_bytes", "deleted_rows", "snapshot_id"],
     "entries": ["file_path", "status", "content", "partition", "record_count", "file_size_in_bytes", "snapshot_id"],

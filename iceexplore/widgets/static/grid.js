@@ -344,7 +344,11 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     // Texts that are not drawn yet are added invisibly, so that a column has its final width from the start.
     const begin = body.rows.length;
     const texts = shown.shown.map((place, i) =>
-      el("td", undrawn.map((row, at) => shownText(shown, place, begin + at, row[i])).join("\n"))
+      el(
+        "td",
+        { style: widthStyle(columns[place].name) },
+        undrawn.map((row, at) => shownText(shown, place, begin + at, row[i])).join("\n"),
+      )
     );
     panel.append(
       el(
@@ -361,7 +365,6 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
         el("tfoot.widths", { ariaHidden: true }, el("tr", texts)),
       ),
     );
-    shown.shown.forEach((place, i) => widths[columns[place].name] && applyWidth(i));
     if (shown.above) panel.prepend(el("div.above", blocks(model, shown.above)));
     if (!total) panel.append(el("div.empty", emptyText(shown)));
     if (shown.lacks) panel.prepend(el("div.lacks", { role: "status" }, `▲ ${shown.lacks}`));
@@ -379,7 +382,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     const title = `${doc ? `${name}: ${doc}` : name} (Shift+← → resizes)`;
     return el(
       "th",
-      { scope: "col", class: right && "right", ariaColIndex: place + 1, ariaSort: direction },
+      { scope: "col", style: widthStyle(name), class: right && "right", ariaColIndex: place + 1, ariaSort: direction },
       el(
         "div.th",
         el(
@@ -410,7 +413,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   function makeRowFactory(drawn) {
     const { columns, shown, bars, nodes, page, size } = drawn;
     const cells = shown.map((place, i) => {
-      const properties = { tabindex: -1, ariaColIndex: place + 1, class: columns[place].right && "right" };
+      const { name, right } = columns[place];
+      const properties = { tabindex: -1, ariaColIndex: place + 1, style: widthStyle(name), class: right && "right" };
       // The first cell of a row is its head.
       return i ? el("td", properties) : el("th", { scope: "row", ...properties });
     });
@@ -456,11 +460,14 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     const table = /** @type {HTMLTableElement | null} */ (panel.querySelector(".ice-table"));
     return [...table?.rows ?? []].map((row) => row.cells[index]);
   }
-  /** @param {number} index */
-  function applyWidth(index) {
-    const width = widths[page.columns?.[page.shown?.[index] ?? -1]?.name ?? ""];
-    const px = width ? `${width}px` : "";
-    for (const { style } of cellsOf(index)) style.width = style.minWidth = style.maxWidth = px;
+  /**
+   * Return the style of the cells of a column that was resized.
+   *
+   * @param {string} name
+   */
+  function widthStyle(name) {
+    const width = widths[name] ? `${widths[name]}px` : "";
+    return { width, "min-width": width, "max-width": width };
   }
   /**
    * @param {number} index
@@ -470,7 +477,9 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     const { name = "" } = page.columns?.[page.shown?.[index] ?? -1] ?? {};
     drawRows(Infinity);
     widths[name] = width && Math.max(LEAST_WIDTH, Math.round(width));
-    applyWidth(index);
+    for (const { style } of cellsOf(index)) {
+      Object.entries(widthStyle(name)).forEach(([key, value]) => style.setProperty(key, value));
+    }
     setNote(width ? `${name}: ${widths[name]} px` : "");
   }
   /**

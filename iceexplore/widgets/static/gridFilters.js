@@ -88,7 +88,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   const help = foldedMenu(
     el("summary.button", { ariaLabel: "What can be typed" }, "?"),
     {},
-    el("div.menu-list.help", HELP_OF_QUOTES, HELP.map((one) => el("code", one))),
+    el("div.menu-list.hints", { tabindex: 0 }, HELP_OF_QUOTES, HELP.map((one) => el("code", one))),
   );
   const bar = el("div.grid-bar", column, operator, text, add, help);
   /** Whether the typed filter is complete, because Enter was pressed. */
