@@ -32,7 +32,7 @@ def test_from_a_bar_to_its_files_and_back(browser: Any, theme: Theme) -> None:
         page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)  # the link is all over its row
         bare.idle()
         assert (widget.tab, widget.pages["detail"]["total"]) == ("tree", 11)
-        assert "file_size_in_bytes < 4096" in page.locator(".ice-explorer").inner_text()
+        assert "file_size_in_bytes < 4,096 bytes" in page.locator(".ice-explorer").inner_text()
         assert page.get_by_role("tab", name="Files", exact=True).last.get_attribute("aria-selected") == "true"
         page.get_by_role("tab", name="Health").click()
         bare.idle()

@@ -35,7 +35,7 @@ def _matches(cell: Any, op: str, value: str) -> bool:
     if op in ("null", "not null"):
         return (cell is None) == (op == "null")
     number = int(value)
-    return bool({"=": cell == number, "<": cell < number, ">": cell > number}[op])
+    return bool({"=": cell == number, "!=": cell != number, "<": cell < number, ">=": cell >= number}[op])
 
 
 def test_the_histogram_counts_each_file_once(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_shares_of_deleted_rows(tmp_path: Path) -> None:
     health = t.health()
     figure = health["deletes"]
     assert bar_of(figure, "30 % of rows deleted or more") == [1, 100, 35]
-    assert bar_of(figure, "with 5 delete files or more") == [1, 100, 35]
+    assert bar_of(figure, "with 5 deletes or more") == [1, 100, 35]
     assert figure.attention
     gain = health.gain("deletes")
     assert gain is not None
@@ -107,6 +107,12 @@ def test_shares_of_deleted_rows(tmp_path: Path) -> None:
     plan = t.maintenance().rewrite_position_delete_files()
     assert gain.files == (5, 5 - plan.rewritten_delete_files + plan.added_delete_files)
     assert gain.sql == plan.calls[0].code
+
+
+def test_files_with_some_deletes(tmp_path: Path) -> None:
+    figure = with_positions(tmp_path, 2, 1).health()["deletes"]
+    assert bar_of(figure, "with 2 to 4 deletes") == [1, 100, 2]
+    assert not figure.attention
 
 
 def test_rows_of_equality_deletes_are_unknown(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import IceexploreError
 from iceexplore.widgets import Explorer, Problems
+from iceexplore.widgets.detail._table_views import shown_columns
+from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.problems import _health_panel
 from iceexplore.widgets.problems._health_blocks import health_blocks
 from tests.helpers.hostile import HOSTILE
@@ -96,6 +98,16 @@ def test_bars_lead_to_the_rows_they_count() -> None:
     widget.close()
 
 
+def test_filters_name_the_columns_that_the_grid_has() -> None:
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    node = f"snapshot:{widget.snapshot.snapshot_id}"
+    for key in ("files", "manifests", "partitions"):
+        table = widget._panel(GridPanel).table("detail", node, key)
+        assert tuple(shown_columns(widget._host.state, key)) == table.names
+    widget.close()
+
+
 def test_a_table_of_its_own_asks_first_and_has_no_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_health_panel, "_CHEAP_BYTES", 10)
     widget = Problems(ix.sample("trips"))
@@ -117,13 +129,29 @@ def test_a_large_table_has_its_gains_on_request(monkeypatch: pytest.MonkeyPatch)
     widget = Explorer(ix.sample("trips"), tab="problems")
     blocks = ask(widget, "look")
     asks = [part for part in parts(blocks, "set") if "health_asked" in part[2]]
-    assert [part[1] for part in asks] == ["What would a rewrite gain?"] * 4 + ["Measure clustering"]
+    assert [part[1] for part in asks] == ["What would a rewrite gain?"] * 3 + ["Measure clustering"]
     assert parts(blocks, "code") == []
     click(widget, asks[0])
     assert len(parts(widget.health["blocks"], "code")) == 1
     click(widget, next(p for p in parts(widget.health["blocks"], "set") if p[1] == "Measure clustering"))
     assert "Clustering" in [b[1][-1] for b in widget.health["blocks"] if b[0] == "h"]
     assert not [p for p in parts(widget.health["blocks"], "set") if p[1] == "Measure clustering"]
+    widget.close()
+
+
+def test_manifests_are_counted_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iceexplore.storage._progress.INTERVAL", 0.0)
+    monkeypatch.setattr("iceexplore.manifests._reader._FEW", 0)  # small manifests are read without counting
+    lab = ix.create(tmp_path / "t", {"id": "long"}).simulate()
+    for number in range(20):
+        lab.append([{"location": f"data/{number}.parquet", "record_count": 1, "file_size_in_bytes": 9}])
+    widget = Problems(lab)
+    assert widget.settle(60)
+    said: list[str] = []
+    widget.observe(lambda change: said.append(change["new"]), "busy")
+    ask(widget, "look")
+    assert "Reading the manifests: 20 of 20 …" in said
+    assert "Measuring clustering …" in said
     widget.close()
 
 

@@ -29,7 +29,8 @@ class Shown:
         ``files``, ``manifests`` or ``partitions`` of the snapshot; ``map``, the files as cells, shaded by deletes; or
         ``ranges``, the files by their ranges of the column ``of``.
     where
-        Conditions, all of which hold: a column, an operator (``=``, ``<``, ``>``, ``null``, ``not null``), a value.
+        Conditions, all of which hold: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not null``) and
+        a value.
     largest
         The column by which the rows are sorted, the largest value first.
     of

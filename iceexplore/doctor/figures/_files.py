@@ -63,7 +63,7 @@ def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
             f"{_bound(s)} to {_bound(e)}",
             ((float(n), f"{n:,}"), (float(b), human_bytes(b))),
             f"target {human_bytes(target)}" if is_target else "",
-            Shown("files", (_DATA, ("file_size_in_bytes", ">", str(s - 1)), ("file_size_in_bytes", "<", str(e))))
+            Shown("files", (_DATA, ("file_size_in_bytes", ">=", str(s)), ("file_size_in_bytes", "<", str(e))))
             if n
             else None,
         )
@@ -114,6 +114,7 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         return HealthFigure(key="deletes", title=title, verdict=verdict)
     positions, equality = Stretches.of(matched.positions).size, Stretches.of(matched.equality).size
     vector: Mask = np.asarray(matched.vector.is_valid()).astype(np.bool_)
+    count = positions + equality + vector
     share = gone / np.maximum(rows, 1)
     on_map = Shown("map")  # no metadata table has the number of deletes of a data file
     kinds: dict[str, tuple[Mask, Shown | None]] = {
@@ -123,7 +124,8 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
             Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),
         ),
         "with equality delete files": (equality > 0, Shown("files", (("content", "=", "2"),))),
-        f"with {_MIN_INPUT_FILES} delete files or more": (positions + equality >= _MIN_INPUT_FILES, on_map),
+        f"with 2 to {_MIN_INPUT_FILES - 1} deletes": ((count > 1) & (count < _MIN_INPUT_FILES), on_map),
+        f"with {_MIN_INPUT_FILES} deletes or more": (count >= _MIN_INPUT_FILES, on_map),
         "up to 10 % of rows deleted": (touched & (share <= 0.1), on_map),
         "10 to 30 % of rows deleted": (touched & (share > 0.1) & (share < _DELETE_RATIO), on_map),
         "30 % of rows deleted or more": (touched & (share >= _DELETE_RATIO), on_map),
@@ -152,10 +154,11 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     if equality.any():
         notes.append("Rows that equality deletes remove are not counted: metadata does not have their number.")
     removed = "an unknown number of rows" if equality.any() and not lost else f"{lost:,} of {total:,} rows"
-    part = f" ({lost / max(1, total):.0%})" if lost else ""
-    count = int(touched.sum())
+    ratio = lost / max(1, total)
+    part = f" ({ratio:.0%})" if ratio >= 0.01 else " (less than 1%)" if lost else ""
+    many = int(touched.sum())
     verdict = (
-        f"{amount(len(matched.deletes), 'delete')} {'applies' if len(matched.deletes) == 1 else 'apply'} to {count:,} "
+        f"{amount(len(matched.deletes), 'delete')} {'applies' if len(matched.deletes) == 1 else 'apply'} to {many:,} "
         f"of {amount(len(rows), 'data file')}, and {'removes' if len(matched.deletes) == 1 else 'remove'} {removed}"
         f"{part}."
     )
@@ -169,11 +172,11 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         key="deletes",
         title=title,
         verdict=verdict,
-        attention=bool((touched & ((share >= _DELETE_RATIO) | (positions + equality >= _MIN_INPUT_FILES))).any()),
+        attention=bool((touched & ((share >= _DELETE_RATIO) | (count >= _MIN_INPUT_FILES))).any()),
         columns=("number", "rows", "deleted rows"),
         bars=bars,
         rows=build.table(table),
-        show=Shown("files", (("content", ">", "0"),)) if not _on_entries(tasks) else on_map,
+        show=Shown("files", (("content", "!=", "0"),)) if not _on_entries(tasks) else on_map,
         notes=tuple(notes),
     )
 

@@ -191,8 +191,8 @@ class TableHealth(Mapping[str, HealthFigure]):
         return found if isinstance(found, str) else ""
 
     def gain_known(self, key: str) -> bool:
-        """Return whether the gain of a figure has been planned."""
-        return key in self._gains
+        """Return whether the gain of a figure has been planned, or needs no plan."""
+        return key in self._gains or key == "partitions"
 
     def _planned(self, key: str) -> HealthGain | str | None:
         if key not in _KEYS:

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
-from iceexplore.graph import DeletedRows, TableState, snapshot_change
-from iceexplore.inspect import partition_texts
+from iceexplore.graph import DeletedRows, TableState, deleted_rows, snapshot_change
+from iceexplore.inspect import Inspect, partition_texts
 from iceexplore.manifests import CONTENT_NAMES, Status
 from iceexplore.widgets.changes._tables import is_changes
 from iceexplore.widgets.grid._table import Columns
 from iceexplore.widgets.grid._view import Derived, Look, TableView, looks_of
 
-__all__ = ["view_of"]
+__all__ = ["shown_columns", "view_of"]
 
 _FIRST: dict[str, tuple[str, ...]] = {
     "files": (
@@ -98,6 +98,15 @@ def view_of(state: TableState, key: str, names: Sequence[str], deletes: Callable
         looks["partition"] = Look("text", sources=sources, texts=partial(_partitions, state, sources))
     first = _CHANGES if is_changes(key) else _FIRST.get(key, ())
     return TableView(first, head=key not in _NAMELESS, looks=looks, derived=tuple(derived))
+
+
+def shown_columns(state: TableState, key: str) -> list[str]:
+    """Return the columns of a snapshot's metadata table in the order in which a grid numbers them; reads nothing."""
+    names = [field.name for field in Inspect(state)[key].schema]
+    if key == "files":
+        names.insert(-1, "snapshot_id")  # as `load_table` adds it, before the metrics
+    view = view_of(state, key, names, lambda: deleted_rows(state))
+    return [names[part] if isinstance(part, int) else part.name for part in view.arrange(names)]
 
 
 def _of_file(name: str, rows: Columns) -> AnyArray:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from iceexplore.expressions import name_sql
 from iceexplore.graph import TableState, amount, human_bytes
-from iceexplore.inspect import Inspect
 from iceexplore.widgets.core._blocks import Block, Part
+from iceexplore.widgets.detail._table_views import shown_columns
 from iceexplore.widgets.problems._findings import text_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,15 @@ __all__ = ["Links", "health_blocks", "unread_blocks"]
 #: What the widget has: ``all`` tabs of the explorer, only ``tables`` (a saved page), or ``none``.
 Links = Literal["all", "tables", "none"]
 
+#: What a grid's texts of the kinds of files contain, by the values or operators of `Shown.where`: a saved page, which
+#: has no Python, cannot compare them otherwise.
+_CONTENT = {
+    ("!=",): "delet",
+    ("0",): "data",
+    ("1", "not null"): "deletion vector",
+    ("1", "null"): "position deletes",
+    ("2",): "equality deletes",
+}
 _MAP, _RANGES = "map", "ranges"
 #: What a row of each figure is.
 _ROWS = {
@@ -142,9 +151,18 @@ def _link(state: TableState, shown: Shown | None, links: Links) -> dict[str, Any
     if shown.of is not None:
         return {"selection": {**at, "node": f"manifest:{snapshot}:{shown.of}"}, "tab": "tree"}
     node = f"snapshot:{snapshot}"
-    names = [f.name for f in Inspect(state)[shown.table].schema]
+    names = shown_columns(state, shown.table)
     query: dict[str, Any] = {"of": node, "table": shown.table}
-    query["filters"] = [{"column": names.index(name), "op": op, "value": value} for name, op, value in shown.where]
+    query["filters"] = [{"column": names.index(name), "op": op, "value": value} for name, op, value in _typed(shown)]
     if shown.largest is not None:
         query["sort"] = [names.index(shown.largest), "desc"]
     return {"selection": {**at, "node": node}, "query": query, "tab": "tree"}
+
+
+def _typed(shown: Shown) -> list[tuple[str, str, str]]:
+    """Return the conditions as a grid takes them, which writes the kinds of files as texts."""
+    of_content = [one for one in shown.where if one[0] in ("content", "content_offset")]
+    rest = [one for one in shown.where if one not in of_content]
+    key = tuple(op if op[0] in "!n" else value for _, op, value in of_content)
+    kind = _CONTENT.get(key, "")
+    return [*([("content", "contains", kind)] if kind else of_content), *rest]
