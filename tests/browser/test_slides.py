@@ -82,7 +82,7 @@ def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
         check("Ranges", "filter: km > 5")
         check("Waterfall", "filter: km > 5", "after the manifests")
         open_tab(bare, "commit")
-        bare.page.get_by_role("button", name="Apply").click()
+        bare.page.get_by_role("button", name="Apply", exact=True).click()
         bare.page.locator(".ice-commit-figure img").wait_for()
         bare.page.wait_for_function("window.ice.state.commit_report.figure")
         check("Figure", "Append data files", "Snapshot 2 (after)")

@@ -358,7 +358,7 @@ def test_marks_edges_and_scopes(writer: Writer) -> None:
     assert headlines["f000003.parquet"] == "10 rows", "deletes of several files are not counted"
     assert headlines["dv.puffin"] == "2 deleted in f000001.parquet"
     assert headlines["wide.parquet"] == "3 deleted in several files"
-    assert headlines["eq.parquet"] == "1 deleted by id"
+    assert headlines["eq.parquet"] == "1 key deleted by id"
     assert any(line.endswith("2 deleted") for line in named["f000001.parquet"].lines)
     assert [(e.source, e.target) for e in tree.edges if e.kind == "ref"] == [("ref:main", f"snapshot:{second}")]
     assert named["f000001.parquet"].fields["partition"] == {"part": "a"}

@@ -157,7 +157,8 @@ def file_headline(
     if kind == "manifest-dv":
         return f"{number} removed from {basename(referenced or entry['location'])}"
     if kind == "equality-delete":
-        return f"{number} deleted by {', '.join(_equality_columns(entry, metadata)) or '?'}"
+        # Each key may delete any number of rows.
+        return f"{number} {'key' if count == 1 else 'keys'} deleted by {', '.join(_equality_columns(entry, metadata)) or '?'}"
     return f"{number} deleted in {basename(referenced)}" if referenced else f"{number} deleted in several files"
 
 
