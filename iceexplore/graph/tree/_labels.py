@@ -158,7 +158,8 @@ def file_headline(
         return f"{number} removed from {basename(referenced or entry['location'])}"
     if kind == "equality-delete":
         # Each key may delete any number of rows.
-        return f"{number} {'key' if count == 1 else 'keys'} deleted by {', '.join(_equality_columns(entry, metadata)) or '?'}"
+        columns = ", ".join(_equality_columns(entry, metadata)) or "?"
+        return f"{number} {'key' if count == 1 else 'keys'} deleted by {columns}"
     return f"{number} deleted in {basename(referenced)}" if referenced else f"{number} deleted in several files"
 
 
