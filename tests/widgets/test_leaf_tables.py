@@ -118,9 +118,10 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     taken: list[list[int]] = []
     take = made._rows.take
 
-    def counted(places: Any) -> Any:
+    def counted(places: Any, *, plain: bool) -> Any:
+        assert not plain, "the page has columns of statistics"
         taken.append(places.tolist())
-        return take(places)
+        return take(places, plain=plain)
 
     monkeypatch.setattr(made._rows, "take", counted)
     assert page_of(made, 0, 2) == page_of(frame, 0, 2)
@@ -139,6 +140,26 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     assert made._ahead.nbytes == 0, "nothing is kept twice"
     assert made.column(1).equals(frame.column(1))
     assert page_of(made, 2, 2, rows=order) == page_of(frame, 2, 2, rows=order)
+
+
+def test_columns_without_statistics_are_built_alone(
+    tables: dict[str, ix.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, frame = both(tables["v3"], "files")
+    monkeypatch.setattr(_grid_table, "_MOST_MADE", -1)
+    order = rows_in_order(made, Order((frame.names.index("file_path"), "desc")))
+    assert order is not None
+    few = [frame.names.index(name) for name in ("file_path", "record_count", "partition") if name in frame.names]
+    for page in (0, 1, 3):
+        at = slice(page * 2, page * 2 + 2)
+        assert made.values(at, order, few) == frame.values(at, order, few)
+        assert made._ahead.plain and "lower_bounds" not in made._ahead._made.column_names
+    at = slice(2, 4)
+    wide = [frame.names.index("lower_bounds"), *few]
+    assert made.values(at, order, wide) == frame.values(at, order, wide)
+    assert not made._ahead.plain
+    assert made.values(at, order, few) == frame.values(at, order, few), "the wide rows serve, too"
+    assert not made._ahead.plain
 
 
 @pytest.mark.parametrize("which", ["trips", "v2", "v4"])

@@ -98,8 +98,8 @@ def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, w
         row = int(own.rsplit(":", 1)[1])
         return places.index(row) if row in places else None
     if key == "content_entries" and own.count(":") == 1:
-        mask = pc.equal(_column(table, "manifest"), _location(state, int(rest)))
-        return _first(pc.and_(mask, pc.equal(_column(table, "ordinal"), int(own.rsplit(":", 1)[1]))))
+        listed = pc.equal(_column(table, "manifest"), _location(state, int(rest)))
+        return _first(pc.and_(listed, pc.equal(_column(table, "ordinal"), int(own.rsplit(":", 1)[1]))))
     if key not in _PATHS or name != "file":
         return None
     offset = (wanted.fields.get("deletion_vector") or {}).get("offset")

@@ -32,6 +32,8 @@ _FEW = 4
 _MOST_MADE = 20_000
 #: Maximum number of bytes of these cached rows.
 _AHEAD_BYTES = 256 << 20
+#: The approximate memory of a row without statistics.
+_PLAIN_ROW_BYTES = 400
 #: Maximum number of bytes of cached columns, in addition to the latest.
 _KEPT_BYTES = 256 << 20
 
@@ -266,25 +268,28 @@ class LeafTable(GridTable):
         """Return the values of some columns; cached as in `rows`."""
         if self._whole is not None:
             return self._whole.values(at, order, columns)
-        made = self._made(at, order)
-        return _values_of(made, slice(0, made.num_rows), None, columns)
+        names = [self.names[place] for place in columns]
+        made = self._made(at, order, plain=self._rows.is_plain(names))
+        places = [made.column_names.index(name) for name in names]
+        return _values_of(made, slice(0, made.num_rows), None, places)
 
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
-        """Return some rows with all columns; cached as in `rows`."""
+        """Return some rows with at least these columns; cached as in `rows`."""
         places = np.asarray(rows, dtype=np.int64)
         if self._whole is not None:
             return self._whole.some(rows, columns)
-        return ArrowTable(self._made(slice(0, len(rows)), places))
+        return ArrowTable(self._made(slice(0, len(rows)), places, plain=self._rows.is_plain(columns)))
 
-    def _made(self, at: slice, order: npt.NDArray[np.int64] | None) -> pa.Table:
+    def _made(self, at: slice, order: npt.NDArray[np.int64] | None, *, plain: bool = False) -> pa.Table:
+        """Return rows; if `plain`, possibly without the columns of statistics, which are built for nothing else."""
         places = np.arange(len(self), dtype=np.int64)[at] if order is None else order[at]
-        found = self._ahead.take(places)
+        found = self._ahead.take(places) if plain or not self._ahead.plain else None
         if found is None and order is not None and self._rows.to_make(places) > _MOST_MADE:
-            many = int(_AHEAD_BYTES // max(self._rows.row_nbytes, 1_000))
+            many = int(_AHEAD_BYTES // (_PLAIN_ROW_BYTES if plain else max(self._rows.row_nbytes, 1_000)))
             begin = max(0, at.start - many // 4)
-            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + many)]))
+            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + many)]), plain=plain)
             found = self._ahead.take(places)
-        return self._rows.take(places) if found is None else found
+        return self._rows.take(places, plain=plain) if found is None else found
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
         """Yield the rows manifest by manifest; cached columns in one part."""
@@ -326,9 +331,10 @@ class LeafTable(GridTable):
 class _Ahead:
     """Cached rows, by ascending row numbers."""
 
-    def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64]) -> None:
+    def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64], *, plain: bool = False) -> None:
+        self.plain = plain
         self._places = places
-        self._made = rows.take(places)
+        self._made = rows.take(places, plain=plain)
 
     @property
     def nbytes(self) -> int:
