@@ -19,6 +19,7 @@ from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.file_map._panel import FileMapPanel
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.navigation._history import HistoryPanel
+from iceexplore.widgets.navigation._omnibox import OmniboxPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._health_panel import HealthPanel
 from iceexplore.widgets.problems._panel import ProblemsPanel
@@ -97,6 +98,7 @@ class Explorer(TableWidget):
         RangesPanel,
         SavedPagePanel,
         HistoryPanel,
+        OmniboxPanel,
     )
 
     parts = traitlets.List([[key, words] for key, words in _PARTS.items()]).tag(sync=True)

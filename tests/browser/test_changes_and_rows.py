@@ -153,7 +153,7 @@ def test_a_form_that_is_not_there_yet_offers_nothing(browser: Any) -> None:
 def test_an_explanation_leaves_the_fields_in_place(browser: Any) -> None:
     with bare_page(browser, Explorer(ix.sample("trips")), width=1300) as bare:
         page = bare.page
-        places = """() => [...document.querySelectorAll(".ice-facts")][0].querySelectorAll(":scope > div").values()
+        places = """() => document.querySelector(".ice-facts").querySelectorAll(":scope > :not(.ice-help)").values()
           .map((one) => [one.querySelector("dt").innerText, one.offsetLeft, one.offsetTop]).toArray()"""
         before = page.evaluate(places)
         page.get_by_role("button", name="operation: what is it?").click()

@@ -129,7 +129,7 @@ def test_a_page_that_is_none_and_a_search_for_nothing(browser: Any) -> None:
         number.fill("2")
         bare.press("Enter")
         assert number.input_value() == "2"
-        page.locator(".ice-find").fill("   ")
+        page.locator(".ice-omni-input").fill("   ")
         page.wait_for_timeout(350)
         bare.idle()
         assert page.locator(".ice-count-found").inner_text() == ""

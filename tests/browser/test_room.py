@@ -292,3 +292,169 @@ def test_details_are_a_drawer_where_it_is_narrow(browser: Any, width: int) -> No
         assert first["x"] + first["width"] <= second["x"]
         page.keyboard.press("Escape")
         assert details.is_visible(), "beside the tree it stays"
+
+
+def test_the_omnibox_by_keys(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=1200) as bare:
+        page = bare.page
+        field = page.get_by_role("combobox", name="Find files, snapshots, rows, actions")
+
+        def find(text: str) -> None:
+            page.keyboard.press("Control+k")
+            page.keyboard.type(text)
+            page.wait_for_timeout(300)
+            bare.idle()
+
+        row = page.locator("[role=treeitem][tabindex='0']")
+        row.focus()
+        bare.press("/")
+        assert field.evaluate("(one) => one === document.activeElement") and field.input_value() == ""
+        assert page.locator(".ice-omni-item").count() > 5, "actions, to begin with"
+        assert bare.violations() == []
+        bare.press("Enter")
+        assert widget.tab == "tree", "nothing was chosen"
+        bare.press("Escape")
+        assert (field.get_attribute("aria-expanded"), page.locator(".ice-omni-item").count()) == ("false", 0)
+        bare.press("Escape")
+        assert page.evaluate("document.activeElement.getAttribute('role')") == "treeitem", "back where it was"
+
+        find("append")
+        groups = page.get_by_role("group").locator("visible=true")
+        names = groups.evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+        assert {"Snapshots", "Actions"} <= set(names), "appending is an action, and what snapshots did"
+        bare.press("ArrowDown")
+        chosen = page.locator("[role=option][aria-selected=true]")
+        assert field.get_attribute("aria-activedescendant") == chosen.get_attribute("id")
+        bare.press("ArrowUp")
+        last = page.locator(".ice-omni-item").last
+        assert last.get_attribute("aria-selected") == "true" and chosen.count() == 1
+
+        find("promotion")
+        bare.press("Enter")
+        assert widget.selection["snapshot"] == widget.snapshots[6]["id"]
+        assert page.evaluate("document.activeElement.getAttribute('role')") == "treeitem"
+
+        find("trip_id = 95")
+        bare.press("Enter")
+        page.wait_for_function("window.ice.state.rows_answer.filter === 'trip_id = 95'")
+        assert widget.tab == "rows"
+        assert page.evaluate("document.activeElement.dataset.part") == "rows"
+
+        find("larger")
+        bare.press("Enter")
+        assert widget.text_size == 115
+        find("collapse timeline")
+        bare.press("Enter")
+        assert page.locator(".ice-axis").is_hidden()
+        find("expand timeline")
+        bare.press("Enter")
+        assert page.locator(".ice-axis").is_visible()
+        find("list of keys")
+        assert page.locator(".ice-omni-item").count() == 0
+        assert "Nothing found in 12 snapshots" in page.locator(".ice-omni-note").inner_text()
+        find("keys")
+        bare.press("Enter")
+        assert page.get_by_role("dialog", name="Keys").is_visible()
+        bare.press("Escape")
+        find("save picture")
+        bare.press("Enter")
+        assert widget.tab == "tree"
+        assert page.get_by_role("button", name="Save the picture").get_attribute("aria-expanded") == "true"
+        find("compare parent")
+        bare.press("Enter")
+        assert widget.selection["against"] == widget.snapshots[5]["id"]
+        find("back")
+        bare.press("Enter")
+        assert widget.selection["against"] == ""
+
+
+def test_the_omnibox_by_mouse_and_in_a_filter(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=700, theme="dark") as bare:
+        page = bare.page
+        page.locator(".ice-omni-input").click()
+        page.keyboard.type("m1.avro")
+        page.wait_for_timeout(300)
+        bare.idle()
+        assert bare.violations() == []
+        edge = box(bare)
+        pop = box(bare, ".ice-omni-list")
+        assert pop["x"] >= edge["x"] and pop["x"] + pop["width"] <= edge["x"] + edge["width"]
+        page.locator(".ice-omni-item").first.click()
+        bare.idle()
+        assert widget.selection["node"].startswith("manifest:")
+        assert page.locator(".ice-detail").is_visible(), "in a narrow widget the drawer opens"
+        assert page.locator(".ice-omni-list").is_hidden()
+        page.locator(".ice-part[data-part=scan]").click()
+        bare.idle()
+        page.locator(".ice-scan-input:visible").click()
+        page.keyboard.type("a/b?")
+        assert page.locator(".ice-scan-input:visible").input_value() == "a/b?", "in a field these are letters"
+
+
+@pytest.mark.parametrize(("width", "height", "size"), [(1920, 1080, 100), (1920, 1080, 150), (960, 540, 100)])
+def test_full_screen_fits(browser: Any, width: int, height: int, size: int) -> None:
+    """On a projector, with larger text, and at 200 % zoom: the tree, all tabs, and rows of the table."""
+    widget = Explorer(ix.sample("trips"), text_size=size)
+    with bare_page(browser, widget, width=width, height=height) as bare:
+        page = bare.page
+        page.get_by_role("button", name="Full screen").click()
+        page.wait_for_function("document.fullscreenElement !== null")
+        page.wait_for_timeout(300)
+        page.get_by_role("tab", name="Files", exact=True).last.click()
+        bare.idle()
+        page.locator(".ice-detail tbody tr").nth(5).wait_for(state="attached")
+        inside = """(one) => {
+          const { left, right, top, bottom } = one.getBoundingClientRect();
+          return left >= -1 && top >= -1 && right <= innerWidth + 1 && bottom <= innerHeight + 1;
+        }"""
+        for tab in page.locator(".ice-part").all():
+            assert tab.evaluate(inside), tab.inner_text()
+        assert page.locator(".ice-map").evaluate(inside)
+        assert page.locator(".ice-stage").bounding_box()["height"] > 150
+        seen = page.locator(".ice-detail .ice-panel").evaluate(
+            """(panel) => {
+              const { bottom } = panel.getBoundingClientRect();
+              const { bottom: top } = panel.querySelector("thead").getBoundingClientRect();
+              const rows = [...panel.querySelectorAll("tbody tr")].map((row) => row.getBoundingClientRect());
+              return rows.filter((row) => row.height && row.top >= top - 1 && row.bottom <= bottom + 1).length;
+            }"""
+        )
+        assert seen >= 5
+        assert page.locator(".ice-widget").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+        assert page.locator(".ice-explorer").evaluate("(one) => one.scrollHeight <= one.clientHeight + 1")
+        assert bare.violations() == []
+        if height == 540:
+            assert page.locator(".ice-axis").is_hidden()
+            page.get_by_role("button", name="Expand the timeline").click()
+            bare.idle()
+            assert page.locator(".ice-axis").is_visible(), "who wants it has it"
+
+
+def test_an_explained_field_moves_no_other_to_another_column(browser: Any) -> None:
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=1200) as bare:
+        page = bare.page
+        places = """() => {
+          const terms = [...document.querySelectorAll(".ice-head > .ice-facts > div > dt")];
+          const lines = [...new Set(terms.map((one) => one.getBoundingClientRect().top))];
+          return terms.map((one) => {
+            const { left, top } = one.getBoundingClientRect();
+            return [one.textContent, Math.round(left), lines.indexOf(top)];
+          });
+        }"""
+        before = page.evaluate(places)
+        assert len({left for _, left, _ in before}) > 1 and len({line for *_, line in before}) > 1
+        buttons = page.locator(".ice-head > .ice-facts .ice-why")
+        for i in range(4):
+            buttons.nth(i).click()
+            bare.idle()
+            assert page.evaluate(places) == before, "each field is in the line and column where it was"
+            assert page.locator(".ice-help").count() == i + 1
+        help_box, button = page.locator(".ice-help").first.bounding_box(), buttons.first.bounding_box()
+        assert help_box["y"] > button["y"] and help_box["width"] > 400
+        assert bare.violations() == []
+        buttons.nth(3).focus()
+        bare.press("Escape")
+        assert page.locator(".ice-help").count() == 3

@@ -12,6 +12,7 @@ import iceexplore as ix
 from iceexplore.widgets import Explorer, Timeline
 from iceexplore.widgets.navigation import _history
 from iceexplore.widgets.navigation._history import MOST_STEPS, HistoryPanel
+from iceexplore.widgets.tree._panel import TreePanel
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_a_way_through_snapshots_is_one_step(w: Explorer, monkeypatch: pytest.Mo
 
 def test_what_is_cancelled_is_no_step(w: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     first = place(w)
-    forest = w._panel(_history.TreePanel).forest
+    forest = w._panel(TreePanel).forest
     monkeypatch.setattr(forest, "grow", lambda _: time.sleep(0.3))
     w.select(snapshot=ids(w)[1])
     w.cancelled += 1
@@ -121,8 +122,9 @@ def test_it_is_bounded_and_asked_for_by_the_browser(w: Explorer) -> None:
     w.history_asked = {"n": 3, "by": -1, "earlier": [{"n": 1, "by": -1}, {"n": 2, "by": -1}]}
     assert w.settle(60)
     assert w._panel(HistoryPanel)._now == MOST_STEPS - 4, "each request counts, although a notebook has merged them"
-    for wrong in (0, 2, "back", None, [1]):
-        w.history_asked = {"n": w.history_asked["n"] + 1, "by": wrong}
+    wrong: list[Any] = [0, 2, "back", None, [1]]
+    for i, by in enumerate(wrong):
+        w.history_asked = {"n": 4 + i, "by": by}
         assert "by is -1 or 1" in w.error["text"]
 
 

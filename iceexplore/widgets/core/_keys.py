@@ -41,6 +41,15 @@ KEYS = (
         (Key(("Alt+Left", "Alt+Right"), "Go back or forward: node, snapshot, comparison and tab"),),
     ),
     Place(
+        "Find",
+        ("history",),
+        (
+            Key(("Down", "Up"), "Choose a result"),
+            Key(("Enter",), "Go to the result, else to the first one"),
+            Key(("Escape",), "Close the results; again: empty the field and leave it"),
+        ),
+    ),
+    Place(
         "Tabs",
         ("parts", "commit_form", "scan_plan", "problems"),
         (
@@ -78,7 +87,7 @@ KEYS = (
             Key(("Right", "Left"), "Unfold or fold the node; then go to its first child or parent"),
             Key(("Page Up", "Page Down", "Home", "End"), "Go up or down by a page, to the first or last node"),
             Key(("Enter", "Space"), "Select the node"),
-            Key(("/",), "Go to the search"),
+            Key(("/",), "Go to the tree's own search, if it has one"),
             Key(("a letter",), "Go to the next node whose name begins with it"),
             Key(("+", "-", "0"), "Zoom in, zoom out, fit the picture"),
             Key(("Shift+Left", "Shift+Right", "Shift+Up", "Shift+Down"), "Move the picture"),

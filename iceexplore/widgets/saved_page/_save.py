@@ -43,6 +43,7 @@ _PLACES = frozenset({"detail", "nodes", "pages", "parts", "snapshots"})
 #: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
 _ASKING = frozenset(
     {"search", "found", "wanted", "written", "doctor_asked", "health_asked", "history", "history_asked"}
+    | {"omni", "omni_found"}
 )
 
 

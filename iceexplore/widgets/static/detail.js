@@ -59,13 +59,13 @@ function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) 
   if (!meaning) return el("div", { class: size }, el("dt", name), value);
 
   const anchor = section && el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section);
-  const explanation = el("dd.help", meaning, anchor && [". Spec: ", anchor]);
+  const explanation = el("div.help", { onkeydown: leave }, el("dd", meaning, anchor && [". Spec: ", anchor]));
   const button = el(
     "button.why",
     { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: toggle },
     name,
   );
-  const item = el("div", { class: size, onkeydown: leave }, el("dt", button), value, explanation);
+  const item = el("div", { class: size, onkeydown: leave }, el("dt", button), value);
   function toggle() {
     explain(!isExplained());
   }
@@ -75,7 +75,14 @@ function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) 
   /** @param {boolean} on */
   function explain(on) {
     button.ariaExpanded = String(on);
-    if (on) item.scrollIntoView({ block: "nearest" });
+    if (!on) return explanation.remove();
+    // Below the line of the field, so that no field changes its column.
+    let last = item;
+    while (/** @type {HTMLElement | null} */ (last.nextSibling)?.offsetTop === item.offsetTop) {
+      last = /** @type {HTMLDivElement} */ (last.nextSibling);
+    }
+    last.after(explanation);
+    explanation.scrollIntoView({ block: "nearest" });
   }
   /** @param {KeyboardEvent} event */
   function leave(event) {

@@ -21,6 +21,7 @@ import {
   setEnabled,
   smallButton,
 } from "./dom.js";
+import { omnibox } from "./omnibox.js";
 import { takesKeys } from "./room.js";
 import { timelineView } from "./timeline.js";
 import { treeView } from "./treeView.js";
@@ -86,12 +87,16 @@ function treeTab(model) {
   const details = detailView(model);
   details.id = `ice-${randomId()}`;
   // In a narrow widget, the details are a drawer over the tree, and this is its handle.
-  const handle = el("button.handle", { "aria-controls": details.id, onclick: () => setOpen(!isOpen()) });
+  const handle = el("button.handle", { "aria-controls": details.id, onclick: turn });
   const drawer = el("div.drawer", handle, details);
   const panes = el("div.panes", tree, splitter, drawer);
   let node = model.selection.node;
+  /** @returns {boolean} */
   function isOpen() {
     return panes.classList.contains("ice-drawn");
+  }
+  function turn() {
+    setOpen(!isOpen());
   }
   /** @param {boolean} on */
   function setOpen(on) {
@@ -193,6 +198,8 @@ export function explorerView(model, root, given = {}) {
     });
     return button;
   });
+  // A saved page has no Python that finds anything.
+  const find = model.history && omnibox(model, root);
   const fullScreenButton = el(
     "button.button",
     { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: toggleFullScreen },
@@ -201,7 +208,11 @@ export function explorerView(model, root, given = {}) {
   const element = el(
     "div.explorer",
     timelineView(model),
-    el("div.bar", tabRow("div.parts", "Views of the explorer", tabs), el("span.group.end", ways), fullScreenButton),
+    el(
+      "div.bar",
+      tabRow("div.parts", "Views of the explorer", tabs),
+      el("div.moves", ways, find?.element, fullScreenButton),
+    ),
     parts.map(({ panel }) => panel),
   );
 
@@ -246,13 +257,16 @@ export function explorerView(model, root, given = {}) {
   /** @param {KeyboardEvent} event */
   function pressed(event) {
     const { key, altKey, ctrlKey, metaKey, shiftKey } = event;
-    if (takesKeys(event.target) || !model.history) return;
-    if (!altKey || ctrlKey || metaKey || shiftKey || (key !== "ArrowLeft" && key !== "ArrowRight")) return;
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    const isControl = ctrlKey || metaKey;
+    const isText = takesKeys(event.target);
+    if (by && altKey && !isControl && !shiftKey && !isText) go(by);
+    else if (isControl ? key === "k" && !altKey : key === "/" && !isText) find?.open();
+    else return;
     consumeEvent(event);
-    go(key === "ArrowLeft" ? -1 : 1);
   }
   // Before the parts of the widget, which have keys of their own.
-  root.addEventListener("keydown", pressed, true);
+  if (model.history) root.addEventListener("keydown", pressed, true);
   function toggleFullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
     else root.requestFullscreen();

@@ -68,12 +68,21 @@ export function treeSearch(model, context) {
     autocomplete: "off",
   });
   const status = el("span.count-found", { role: "status" });
+  // The table's own tree is searched by the omnibox.
+  const stop = smallButton("×", "End the search", () => search(""));
   const steps = [
     smallButton("‹", "Previous match", () => move(-1)),
     smallButton("›", "Next match", () => move(1)),
+    ...(context.python ? [stop] : []),
   ];
   const label = context.label && `Find: ${context.label}`;
-  const box = el("div.finder", { role: "search", ariaLabel: label }, input, status, steps);
+  const box = el(
+    "div.finder",
+    { role: context.python ? null : "search", ariaLabel: label },
+    context.python ? null : input,
+    status,
+    steps,
+  );
   const wait = timer(model);
   /** The text that is searched for, if Python does not search. */
   let ownText = "";

@@ -34,7 +34,8 @@ export type RequestName =
   | "commit_asked"
   | "doctor_asked"
   | "health_asked"
-  | "history_asked";
+  | "history_asked"
+  | "omni";
 
 /** What `createModel` of `shell.js` adds to the traits. */
 export interface ModelMethods {
@@ -105,6 +106,13 @@ export interface Traits {
   // navigation/
   history?: { back: string; forward: string };
   history_asked: { n?: number; by?: number };
+  omni: { n?: number; text?: string };
+  omni_found: {
+    n?: number;
+    groups?: [title: string, results: [name: string, note: string, does: OmniAction][]][];
+    busy?: boolean;
+    note?: string;
+  };
   // tree/
   nodes: Nodes;
   roots: string[];
@@ -198,6 +206,14 @@ export interface Traits {
   commit_after_expanded: string[];
   // ipywidgets' own; `comm_live` is false where no Python is behind the model
   layout?: { comm_live?: boolean };
+}
+
+/** What a result of the omnibox does: set traits, select, or press the first button that has one of these names. */
+export interface OmniAction {
+  // deno-lint-ignore no-explicit-any
+  set?: Record<string, any>;
+  select?: Partial<Selection>;
+  press?: string[];
 }
 
 /** What is selected: ids of snapshots are digits, "" for none. `against` is the snapshot to compare with. */

@@ -61,6 +61,7 @@ class TreePanel(Panel):
         self._awaited = False  # whether another selection is being read for the tree
         self._marked = len(self.host.state.problems)  # the number of problems marked on the nodes shown
         self._marking = False
+        self.searching: Search | None = None  # the search whose hits are in `found`
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         """Return the tree with the selected snapshot unfolded."""
@@ -248,8 +249,10 @@ class TreePanel(Panel):
         if not isinstance(text, str) or len(text) > _LONGEST:
             raise OptionError(f"search={str(self.search)[:200]}: give n, and text of at most {_LONGEST:,} characters")
         if text.strip():
-            self._search_on(n, Search(self.host.state, id_of(self.host.selection["snapshot"]), text), text.strip()[:40])
+            self.searching = Search(self.host.state, id_of(self.host.selection["snapshot"]), text)
+            self._search_on(n, self.searching, text.strip()[:40])
         else:
+            self.searching = None
             self.found = {"n": n, "hits": [], "busy": False, "more": False}
             self.host.run("search", "Reading", lambda: None, lambda _: None)  # supersedes a running search
 
