@@ -257,9 +257,10 @@ export function commitView(model) {
 
   function drawApply() {
     const { layout } = model.commit_form;
+    const [versions] = layout ?? [];
     for (const one of [applyButton, upgradeButton]) setEnabled(one, layout && model.busy === "");
-    const canUpgrade = layout?.[0].choices?.some(([version]) => version === "4");
-    upgradeButton.hidden = !canUpgrade || fieldValue(layout?.[0], model.commit_draft) === "4";
+    const canUpgrade = versions?.choices?.some(([version]) => version === "4");
+    upgradeButton.hidden = !versions || !canUpgrade || fieldValue(versions, model.commit_draft) === "4";
   }
   function drawForm() {
     const { needs, layout, choose = [] } = model.commit_form;
