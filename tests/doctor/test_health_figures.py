@@ -227,11 +227,18 @@ def test_a_damaged_manifest_is_stated_at_the_figures(tmp_path: Path) -> None:
     assert len(health.scan.files) == 2
     assert path.name in health.missing
     for key in ("sizes", "deletes", "partitions", "clustering"):
-        assert health[key].notes[0].startswith("Incomplete: Files are missing"), key
+        assert health[key].notes[0] == "Incomplete: 1 manifest cannot be read.", key
     assert "1 manifest cannot be read." in health["manifests"].notes
     assert "No rewrite can be planned" in health.gain_note("sizes")
     assert any(text.startswith("Not in the figures: ") for text in health.unchecked)
-    assert "Incomplete" in repr(health)
+    assert "[incomplete]" in repr(health)
+    for one in lab.inspect.manifests.arrow()["path"].to_pylist():
+        os.truncate(str(one).removeprefix("file:"), 40)
+    lost = ix.open(tmp_path / "t").health()
+    assert {lost[key].verdict for key in ("sizes", "deletes", "clustering")} == {
+        "Unknown: no data file could be read from the metadata."
+    }
+    assert "nothing to look at" not in repr(lost)
 
 
 def test_tables_without_files_or_snapshots(tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_bars_lead_to_the_rows_they_count() -> None:
 def test_filters_name_the_columns_that_the_grid_has() -> None:
     widget = Explorer(ix.sample("trips"))
     assert widget.settle(60)
+    assert widget.snapshot is not None
     node = f"snapshot:{widget.snapshot.snapshot_id}"
     for key in ("files", "manifests", "partitions"):
         table = widget._panel(GridPanel).table("detail", node, key)
@@ -173,7 +174,7 @@ def test_a_damaged_manifest_is_stated(tmp_path: Path) -> None:
     widget = Explorer(ix.open(tmp_path / "t"), tab="problems")
     text = json.dumps(ask(widget, "look"))
     assert widget.error == {}
-    assert text.count("Incomplete: Files are missing") == 4
+    assert text.count("Incomplete: 1 manifest cannot be read.") == 4
     assert "cannot be read" in text
     assert "No rewrite can be planned" in text
     widget.close()

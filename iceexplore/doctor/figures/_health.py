@@ -10,7 +10,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.doctor.figures._figure import FigureKey, HealthFigure, HealthGain
 from iceexplore.doctor.figures._files import deletes_figure, partitions_figure, sizes_figure
 from iceexplore.doctor.figures._gains import gain_of
-from iceexplore.doctor.figures._metadata import clustering_figure, manifests_figure
+from iceexplore.doctor.figures._metadata import clustering_figure, manifests_figure, unread_manifests
 from iceexplore.doctor.maintenance._files import strict
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, amount, format_ms, live_manifests
@@ -141,16 +141,18 @@ class TableHealth(Mapping[str, HealthFigure]):
         return made
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
+        """Return a figure of files with a note if some are missing; without any file, nothing is known."""
         if not self.missing or figure.key == "manifests":
             return figure
-        return HealthFigure(**{**vars(figure), "notes": (f"Incomplete: {self.missing}", *figure.notes)})
+        note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
+        verdict = figure.verdict if len(self.scan.files) else "Unknown: no data file could be read from the metadata."
+        return HealthFigure(**{**vars(figure), "verdict": verdict, "notes": (note, *figure.notes)})
 
     def measure_clustering(self) -> HealthFigure:
         """Return the figure of clustering; it is measured once. Reads the bounds of the columns."""
         if "clustering" not in self._figures:
             found = self.scan.clustering(self._columns)
-            note = f"Incomplete: {self.missing}" if self.missing else ""
-            self._figures["clustering"] = clustering_figure(self.state, found, note)
+            self._figures["clustering"] = self._marked(clustering_figure(self.state, found))
         return self._figures["clustering"]
 
     def __getitem__(self, key: str) -> HealthFigure:
@@ -209,7 +211,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         if key == "partitions":
             return _NO_PROCEDURE if self["partitions"].attention else ""
         if self._strict is None:
-            return f"No rewrite can be planned, and engines would fail: {self._why}"
+            return "No rewrite can be planned while metadata is missing: engines would fail, too."
         try:
             made = gain_of(key, self.state, self._strict)
         except IceexploreError as error:
@@ -232,6 +234,8 @@ class TableHealth(Mapping[str, HealthFigure]):
         ]  # fmt: skip
         if self.missing:
             out.append(f"Not in the figures: {self.missing}")
+        if self._why and self._why not in self.missing:
+            out.append(f"No rewrite can be planned: {self._why}")
         current = self.state.metadata.snapshot()
         if self.state.snapshot is not None and current is not None and self.state.snapshot is not current:
             out.append("This is not the table's current snapshot, which is what engines would rewrite.")
@@ -299,7 +303,11 @@ class TableHealth(Mapping[str, HealthFigure]):
         many = len(self.attention)
         return Card(
             title=f"Health of {self.state.name}",
-            badges=(f"▲ {amount(many, 'figure')} to look at" if many else "nothing to look at",),
+            badges=(
+                *(("incomplete",) if self.missing else ()),
+                *((f"▲ {amount(many, 'figure')} to look at",) if many else ()),
+                *(("nothing to look at",) if not (many or self.missing) else ()),
+            ),
             subtitle=self.scope,
             facts=tuple(facts),
             notes=tuple(f"Not checked: {text}" for text in self.unchecked),

@@ -17,7 +17,7 @@ from iceexplore.manifests import ContentType, whole
 from iceexplore.planning import Clustering, FileTasks
 from iceexplore.render import escape
 
-__all__ = ["clustering_figure", "manifests_figure", "sorted_by"]
+__all__ = ["clustering_figure", "manifests_figure", "sorted_by", "unread_manifests"]
 
 _SHOWN_MANIFESTS = 12
 _SHOWN_COLUMNS = 20
@@ -56,7 +56,7 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
             "root_row": np.array(places, np.int64),
         }
     )
-    faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
+    faults = _faults(state)
     properties = dict(state.metadata.properties)
     target = int(first_number(properties, "commit.manifest.target-size-bytes", 8 << 20).value)
     least = int(first_number(properties, "commit.manifest.min-count-to-merge", 100).value)
@@ -77,8 +77,8 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     notes = []
     if len(places) > len(bars):
         notes.append(f"The {len(bars)} smallest are drawn.")
-    if lost := len(faults.intersection(build.to_pylist(table["manifest_path"].combine_chunks()))):
-        notes.append(f"{amount(lost, 'manifest')} cannot be read.")
+    if unread := unread_manifests(state):
+        notes.append(unread)
     half = human_bytes(target // 2)
     of = f"half of the target of {human_bytes(target)}"
     if small:
@@ -101,6 +101,23 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     )
 
 
+def _faults(state: TableState) -> set[str]:
+    """Return the locations of files that cannot be read in full."""
+    return {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
+
+
+def unread_manifests(state: TableState) -> str:
+    """Return how many of the snapshot's manifests cannot be read in full, as a sentence; empty for none."""
+    root = state.root()
+    faults = _faults(state)
+    if root is None or not faults:
+        return ""
+    if root.location in faults:
+        return f"{'The root' if state.metadata.may_have_root_manifests else 'The manifest list'} cannot be read."
+    lost = len(faults.intersection(build.to_pylist(root.entries["location"].take(live_manifests(root)))))
+    return f"{amount(lost, 'manifest')} cannot be read." if lost else ""
+
+
 def _sum(stats: AnyArray, names: Iterable[str]) -> AnyArray:
     """Return the sum of some counts of manifests; null where one is unknown."""
     first, second = (pc.struct_field(stats, name) for name in names)
@@ -116,16 +133,9 @@ def sorted_by(state: TableState) -> list[str]:
     return [names[i] for i in sources if i in names]
 
 
-def clustering_figure(state: TableState, found: Clustering, missing: str) -> HealthFigure:
-    """Return how many files each value of a column lies in, beside the table's sort order.
-
-    Parameters
-    ----------
-    missing
-        Why files are missing; empty if none is.
-    """
-    title = "Clustering"
-    notes = (*((missing,) if missing else ()), *found.notes)
+def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
+    """Return how many files each value of a column lies in, beside the table's sort order."""
+    title, notes = "Clustering", found.notes
     if not found.files:
         return HealthFigure(key="clustering", title=title, verdict="There are no data files.")
     if not len(found.columns):

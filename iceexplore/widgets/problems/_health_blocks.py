@@ -63,6 +63,8 @@ def health_blocks(health: TableHealth, links: Links, n: int = 0, *, hidden: bool
     """
     many = len(health.attention)
     headline = f"{amount(many, 'figure')} to look at" if many else "No figure to look at"
+    if health.missing:
+        headline = f"Incomplete · {headline}" if many else "Incomplete"
     out: list[Block] = [
         ["h3", [headline]],
         ["advice", [f"S{health.scope[1:]}" if health.scan.roots else "No snapshot"]],
