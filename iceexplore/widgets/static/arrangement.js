@@ -8,7 +8,7 @@
 /** @import { Arrangement, Nodes, Styles, TreeBlock, TreeNode, TreeRow } from "./types.d.ts" */
 
 /** Sizes in px: the height of a card, the gaps between cards, and how wide cards are. */
-export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 220 };
+export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 264 };
 /** Sizes in px of the cells that many siblings become: their distance, their size, and how many a line has. */
 export const CELL = { pitch: 18, size: 15, columns: 26 };
 /** The number of siblings up to which all are cards, and about how many of more are. */
