@@ -62,8 +62,11 @@ class Hand:
         self.count += len(keys)
         self.bare.press(*keys)
 
-    def write(self, where: Any, text: str) -> None:
-        """Write into a field, and end it with Enter. To begin, the field is clicked."""
+    def write(self, where: Any, text: str, *, suggested: bool = False) -> None:
+        """Write into a field, and end it with Enter, which takes the first suggestion or none.
+
+        To begin, the field is clicked.
+        """
         if self.keys:
             self.reach(where)
         else:
@@ -71,7 +74,7 @@ class Hand:
             where.click()
         where.press("ControlOrMeta+a")
         self.page.keyboard.type(text)
-        if where.get_attribute("role") == "combobox":
+        if where.get_attribute("role") == "combobox" and not suggested:
             self.page.keyboard.press("Escape")  # closes what is suggested
         self.page.wait_for_timeout(300)  # while hits are looked for
         self.bare.idle()
@@ -239,7 +242,8 @@ def wanted_path(table: ix.Table) -> str:
 
 def find_file(hand: Hand) -> None:
     path = wanted_path(hand.table)
-    hand.write(hand.page.get_by_role("searchbox", name=re.compile("^Find")).first, path.rpartition("/")[2])
+    field = hand.page.get_by_role("combobox", name=re.compile("^Find"))
+    hand.write(field, path.rpartition("/")[2], suggested=True)
 
 
 def found_file(hand: Hand) -> None:
