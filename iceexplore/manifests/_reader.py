@@ -50,7 +50,7 @@ from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.manifests.model._header import ManifestHeader
-from iceexplore.manifests.model._locations import absolute_entries, joined
+from iceexplore.manifests.model._locations import absolute_entries
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Dialect, Snapshot, TableMetadata, parse_schema, parse_spec
 from iceexplore.storage import CACHE, Storage, canonical, in_order, is_local, progress
@@ -149,10 +149,7 @@ class ManifestReader:
 
     def root_location(self, snapshot: Snapshot) -> str | None:
         """Return the location of a snapshot's manifest list or root manifest, as in `seen`; None without one."""
-        location = snapshot.root_location
-        if not location or self.metadata.format_version < _RELATIVE_FROM:
-            return location
-        return joined(location, self.metadata.location)
+        return snapshot.root_location
 
     def _made_root(self, location: str, part: Part, snapshot: Snapshot, load: Loader) -> Manifest:
         if part.head.dialect.has_root_manifest:

@@ -29,6 +29,12 @@ from iceexplore.metadata.document._model import (
 )
 from iceexplore.metadata.document._name_mapping import name_mapping, parse_name_mapping
 from iceexplore.metadata.document._parts import parse_sort_order, parse_spec
+from iceexplore.metadata.document._relative_locations import (
+    ABSOLUTE_LOCATION,
+    DOT_SEGMENTS,
+    relative_location,
+    resolved_location,
+)
 from iceexplore.metadata.document._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
 from iceexplore.metadata.document._types import parse_schema, parse_type, read_schema, schema_to_json, type_to_json
 from iceexplore.metadata.transforms._bucket import BucketTransform
@@ -78,8 +84,10 @@ from iceexplore.metadata.values._stored_integers import integers_of
 from iceexplore.metadata.values._temporal import INSTANT_UNITS, parse_date, time_nanos
 
 __all__ = [
+    "ABSOLUTE_LOCATION",
     "BlobMetadata",
     "BucketTransform",
+    "DOT_SEGMENTS",
     "Dialect",
     "Expression",
     "INSTANT_UNITS",
@@ -161,7 +169,9 @@ __all__ = [
     "point_of",
     "properties_changes",
     "read_schema",
+    "relative_location",
     "resolve_term",
+    "resolved_location",
     "result_type",
     "schema_at",
     "schema_changes",

@@ -32,6 +32,7 @@ from iceexplore.formats import (
     sniff,
 )
 from iceexplore.manifests import slow_work, whole
+from iceexplore.metadata import ABSOLUTE_LOCATION, relative_location, resolved_location
 from iceexplore.storage import JsonValue, Storage, canonical
 
 __all__ = [
@@ -68,6 +69,29 @@ class Moves(dict[str, str]):
         super().__init__(moved)
         self._canonical: dict[str, str] = {}
         self._known = 0
+
+    #: The table's old location, with which relative locations of files that have not moved are joined (V4).
+    table: str | None = None
+
+    def with_relative(self, old: str, new: str) -> Moves:
+        """Return these with locations relative to the table's, as V4 may spell them, at its old and new location."""
+        other = Moves(self)
+        other.table = old
+        for location, moved in self.items():
+            short = relative_location(location, old)
+            if short != location:
+                other[short] = relative_location(moved, new)
+        return other
+
+    def place(self, name: PlainValue) -> str | None:
+        """Return the new location of an entry's file; None if it stays as it is spelled."""
+        if not isinstance(name, str):
+            return None
+        found = self.get(name)
+        if found is None and self.table is not None:
+            whole_name = resolved_location(name, self.table)
+            return None if whole_name == name else whole_name
+        return found
 
     def find(self, name: str) -> str | None:
         """Return the new location of a file, by any spelling of its old one; None if it has not moved."""
@@ -145,6 +169,10 @@ _BOUNDS = (125, 128)
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
 
 
+#: The format version in which a table may have no location of its own.
+_OPTIONAL_LOCATION = 4
+
+
 def relocated_document(document: Mapping[str, Any], location: str, moved: Mapping[str, str]) -> dict[str, Any]:
     """Return a table's document for another location.
 
@@ -155,6 +183,8 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
         are left out, because those files were not written to the new place.
     """
     out = {**document, "location": location}
+    if "location" not in document and document.get("format-version") == _OPTIONAL_LOCATION:
+        del out["location"]
     log = document.get("metadata-log")
     out["metadata-log"] = [
         {**e, "metadata-file": moved[e["metadata-file"]]}
@@ -246,7 +276,7 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
     """Return what finds the new location in a field: entries' own locations are the names under which files moved."""
     if number != _REFERENCE:
-        return moved.get
+        return moved.place
     return lambda name: moved.find(name) if isinstance(name, str) else None
 
 
@@ -322,7 +352,12 @@ def _columns(
         at = ids.get(number)
         if at is None or not pa.types.is_string(fields[at].type):
             continue
-        found = new.take(pc.index_in(children[at], value_set=old))
+        found: AnyArray = new.take(pc.index_in(children[at], value_set=old))
+        if moved.table is not None:
+            absolute = pc.binary_join_element_wise(moved.table, children[at], "/")
+            is_relative = pc.invert(pc.match_substring_regex(children[at], ABSOLUTE_LOCATION))
+            joined: AnyArray = pc.if_else(is_relative, absolute, pa.scalar(None, pa.string()))
+            found = pc.coalesce(found, joined)
         if number == _REFERENCE:
             respelled = _respelled(children[at].filter(found.is_null()), children[at], moved)
             children[at] = pc.coalesce(respelled, children[at])

@@ -34,7 +34,7 @@ from iceexplore.errors import (
     UnsupportedError,
 )
 from iceexplore.graph import TableState, state_of
-from iceexplore.metadata import Snapshot, parse_version, schema_at
+from iceexplore.metadata import Snapshot, parse_version, relative_location, schema_at
 from iceexplore.reading import SYNTHETIC_FOLDER
 from iceexplore.storage import CommitStorage, Opened, Read, parse_document
 
@@ -229,7 +229,11 @@ class CommitAttempts:
             snapshot_id=self.snapshot_id,
             timestamp_ms=timestamp_ms,
             operation=self.change.operation,
-            root_location=applied.root_location,
+            root_location=(
+                relative_location(applied.root_location, base.metadata.location)
+                if committer.options.deletion_vectors_on_entries
+                else applied.root_location
+            ),
             summary=applied.summary,
             parent_snapshot_id=None if base.snapshot is None else base.snapshot.snapshot_id,
             sequence_number=writer.sequence_number,

@@ -15,16 +15,11 @@ from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
 from iceexplore.manifests.model._arrow import whole
+from iceexplore.metadata import ABSOLUTE_LOCATION, DOT_SEGMENTS
 
-__all__ = ["absolute", "absolute_entries", "joined", "relative"]
+__all__ = ["absolute", "absolute_entries", "relative"]
 
-_ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|/|$)"
-_DOTS = r"(?:^|/)\.{1,2}(?:/|$)"
-
-
-def joined(location: str, table_location: str) -> str:
-    """Return one location as absolute."""
-    return absolute(pa.array([location]), table_location, "")[0][0].as_py() or location
+_ABSOLUTE, _DOTS = ABSOLUTE_LOCATION, DOT_SEGMENTS
 
 
 def relative(locations: AnyArray, table_location: str | None) -> AnyArray:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
@@ -280,3 +283,28 @@ def test_empty_partitions_and_statistics_are_not_stored(tmp_path: Path) -> None:
     assert not row.keys() & {"partition", "deletion_vector", "manifest_info"}
     assert row["spec_id"] is None  # unpartitioned
     assert [r["partition_spec_id"] for r in live_files(state).values()] == [0]
+
+
+def test_a_table_without_a_location(tmp_path: Path) -> None:
+    """The location is optional in V4: the table is where it was opened, and what it lists is relative to that."""
+    s = ix.empty({"id": "long"}, format_version=4, dialect="v4-draft", flush_data_files=0)
+    s.append(pa.table({"id": [1, 2, 3]}))
+    s.row_delta(deletes={s.inspect.data_files()["file_path"][0]: [1]})
+    here = Path(s.save(tmp_path / "one").metadata_location)
+    document = json.loads(here.read_text())
+    assert all(snapshot["root-manifest"].startswith("metadata/") for snapshot in document["snapshots"])
+    del document["location"], document["metadata-log"]
+    here.write_text(json.dumps(document))
+    for other in here.parent.glob("*.metadata.json"):
+        if other != here:
+            other.unlink()
+    shutil.move(tmp_path / "one", tmp_path / "two")
+    t = ix.open(tmp_path / "two")
+    assert (t.location, sorted(t.to_arrow()["id"].to_pylist())) == (str(tmp_path / "two"), [1, 3])
+    on = t.simulate()
+    on.append(pa.table({"id": [4]}))
+    assert "location" not in on.metadata.raw
+    again = ix.open(on.save(tmp_path / "three").metadata_location)
+    assert "location" not in again.metadata.raw
+    assert sorted(again.to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    assert list(again.problems) == []
