@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from iceexplore.commits.rules._draft import content_breaks, draft_breaks
 from iceexplore.commits.rules._entries import RuleBreak, root_breaks, row_breaks
 from iceexplore.commits.rules._parent import change_breaks
 from iceexplore.commits.rules._snapshot import leaf_breaks, root_file_breaks, tree_breaks
@@ -74,6 +75,7 @@ def check_rules(
         out.extend(leaf_breaks(view, leaf))
         out.extend(row_breaks(leaf.entries, where=leaf.location, sequence_number=sequence, dialect=leaf.dialect))
         out.extend(count_breaks(root, view, leaf))
+        out.extend(content_breaks(leaf))
         if tree_is_v4:
             out.extend(cover_breaks(root, view, leaf, metadata))
         else:
@@ -91,6 +93,8 @@ def check_rules(
         if direct is not None:
             out += partition_breaks(direct, metadata)
         parent = metadata.snapshot(wanted.parent_snapshot_id) if wanted.parent_snapshot_id is not None else None
+        if root.dialect.deletion_vectors_on_entries:
+            out += draft_breaks(reader, tree, parent)
         if parent is not None or wanted.parent_snapshot_id is None:
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)

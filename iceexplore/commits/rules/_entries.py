@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -209,10 +209,10 @@ def refuse_broken(
     """
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
-    how: Any = {"sequence_number": sequence_number, "dialect": dialect}
+    # The rows are not yet in the draft's form, where a vector is part of its file's row.
     found = [
-        *row_breaks(added.entries, where="the added files", **how),
-        *row_breaks(entries.filter(own), where="the new root's new rows", **how),
+        *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
+        *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),
         *root_breaks(entries, where="the new root", snapshot_id=snapshot_id, own=True),
     ]
     for item in found:

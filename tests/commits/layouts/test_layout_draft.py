@@ -14,6 +14,7 @@ import pytest
 from pyroaring import BitMap
 
 import iceexplore as ix
+from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from iceexplore.deletes import decode_mumbling
 from iceexplore.errors import OptionError, RuleError, UnsupportedError
@@ -132,15 +133,15 @@ def test_refusals_leave_nothing_behind(tmp_path: Path, rule: str) -> None:
     lab = made(tmp_path, flush_data_files=2)
     lab.commit(add=[data_file(n) for n in "ABC"])
     lab.commit(add=[data_file("D"), dv("V", "D")])
-    change: dict[str, Any] = {
+    changes: dict[str, dict[str, Any]] = {
         "files-exist": {"remove_data": path("X")},
         "duplicate-file": {"add": [data_file("D")]},
         "one-dv": {"add": [dv("W", "D")]},
         "orphan-dv": {"add": [dv("W", "A")], "remove_data": path("A")},
-    }[rule]
+    }
     before = len(lab.box.storage.writes)
     with pytest.raises(RuleError) as caught:
-        lab.commit("overwrite", **change)
+        lab.commit("overwrite", **changes[rule])
     assert caught.value.rule == rule
     assert len(lab.box.storage.writes) == before
 
@@ -285,6 +286,10 @@ def test_empty_partitions_and_statistics_are_not_stored(tmp_path: Path) -> None:
     assert [r["partition_spec_id"] for r in live_files(state).values()] == [0]
 
 
+def ids(t: ix.Table) -> list[int]:
+    return sorted(build.to_pylist(t.to_arrow()["id"]))
+
+
 def test_a_table_without_a_location(tmp_path: Path) -> None:
     """The location is optional in V4: the table is where it was opened, and what it lists is relative to that."""
     s = ix.empty({"id": "long"}, format_version=4, dialect="v4-draft", flush_data_files=0)
@@ -300,11 +305,11 @@ def test_a_table_without_a_location(tmp_path: Path) -> None:
             other.unlink()
     shutil.move(tmp_path / "one", tmp_path / "two")
     t = ix.open(tmp_path / "two")
-    assert (t.location, sorted(t.to_arrow()["id"].to_pylist())) == (str(tmp_path / "two"), [1, 3])
+    assert (t.location, ids(t)) == (str(tmp_path / "two"), [1, 3])
     on = t.simulate()
     on.append(pa.table({"id": [4]}))
     assert "location" not in on.metadata.raw
     again = ix.open(on.save(tmp_path / "three").metadata_location)
     assert "location" not in again.metadata.raw
-    assert sorted(again.to_arrow()["id"].to_pylist()) == [1, 3, 4]
+    assert ids(again) == [1, 3, 4]
     assert list(again.problems) == []
