@@ -117,7 +117,7 @@ def act(bare: BarePage) -> None:
     """What somebody would do first, where a widget waits for it."""
     first = "Apply" if isinstance(bare.widget, CommitLab) else "Check the table"
     if isinstance(bare.widget, CommitLab) or (isinstance(bare.widget, Problems) and not bare.widget.doctor_draft):
-        bare.page.get_by_role("button", name=first).click()
+        bare.page.get_by_role("button", name=first, exact=True).click()
         bare.idle()
 
 
