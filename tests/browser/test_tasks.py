@@ -26,6 +26,8 @@ from tests.doctor.damages import DAMAGES, healthy
 
 pytestmark = pytest.mark.browser
 
+FILTER = "started_at >= '2024-05-01' and rider = 'guest'"
+
 #: Whether an element has the focus and can get it by Tab, or by arrows within a group of which one member can.
 _REACHED = """(element) => {
   element.focus();
@@ -35,11 +37,20 @@ _REACHED = """(element) => {
 }"""
 
 
+@dataclass(frozen=True)
+class Case:
+    """What is asked of a table: a filter, the name of a file, and the place of an earlier snapshot on the timeline."""
+
+    filter: str
+    file: str
+    earlier: int
+
+
 class Hand:
     """Does what a person does, by mouse or by keyboard, and counts it."""
 
-    def __init__(self, bare: BarePage, table: ix.Table, *, keys: bool) -> None:
-        self.bare, self.page, self.widget, self.table = bare, bare.page, bare.widget, table
+    def __init__(self, bare: BarePage, case: Case, table: ix.Table, *, keys: bool) -> None:
+        self.bare, self.page, self.widget, self.case, self.table = bare, bare.page, bare.widget, case, table
         self.keys = keys
         self.count = 0
 
@@ -130,7 +141,7 @@ def deleted_by(hand: Hand) -> None:
 def why_read(hand: Hand) -> None:
     hand.tab("Scan")
     box = hand.panel().get_by_role("combobox", name="Filter", exact=True)
-    hand.write(box, "started_at >= '2024-05-01' and rider = 'guest'")
+    hand.write(box, hand.case.filter)
 
 
 def reasons_read(hand: Hand) -> None:
@@ -163,7 +174,7 @@ def one_before(hand: Hand) -> None:
         hand.press("ArrowLeft", "ArrowLeft")
         return
     hand.count += 1
-    hand.page.mouse.click(*place(hand.bare, 9))
+    hand.page.mouse.click(*place(hand.bare, hand.case.earlier))
     hand.bare.idle()
 
 
@@ -236,19 +247,14 @@ def compared(hand: Hand) -> None:
     assert last and all(word in words for word in change.words()), words
 
 
-def wanted_path(table: ix.Table) -> str:
-    return str(table.inspect.files()["file_path"].iloc[5])
-
-
 def find_file(hand: Hand) -> None:
-    path = wanted_path(hand.table)
     field = hand.page.get_by_role("combobox", name=re.compile("^Find"))
-    hand.write(field, path.rpartition("/")[2], suggested=True)
+    hand.write(field, hand.case.file, suggested=True)
 
 
 def found_file(hand: Hand) -> None:
     assert hand.widget.selected.kind == "data-file"
-    assert hand.widget.selected.location == wanted_path(hand.table)
+    assert hand.widget.selected.location.endswith(hand.case.file)
 
 
 def save_picture(hand: Hand) -> None:
@@ -325,7 +331,9 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> ix.Table:
 def test_a_task(browser: Any, broken: ix.Table, task: Task, keys: bool) -> None:
     table = broken if task is BROKEN else ix.sample("trips")
     with bare_page(browser, Explorer(table), width=1280) as bare:
-        hand = Hand(bare, table, keys=keys)
+        path = table.inspect.files()["file_path"].iloc[-1]
+        case = Case(FILTER, path.rpartition("/")[2], earlier=9)
+        hand = Hand(bare, case, table, keys=keys)
         if task.begin:
             task.begin(hand)
         hand.count = 0
