@@ -160,7 +160,7 @@ class LayoutOptions:
     affiliated_manifests
         How many delete manifests may be affiliated with one data manifest before a flush merges them: 1 rewrites the
         data manifest's delete manifest on each flush, 0 always adds another one. By the default, flushes write no more
-        than by adding, and plans open a fraction of the manifests (`benchmarks/results/affinity.md`).
+        than by adding, and plans open a fraction of the manifests (`benchmarks/results/evidence.md`).
     inline_dv_bytes
         Manifest DVs larger than this are written to a Puffin file.
     compact_leaves
