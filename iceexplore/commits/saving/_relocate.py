@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyMapArray, Binaries, PlainValue, build
+from iceexplore.arrow import AnyArray, AnyListArray, AnyMapArray, Binaries, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, MemoryLimitError
@@ -31,7 +31,7 @@ from iceexplore.formats import (
     rewritten_parquet,
     sniff,
 )
-from iceexplore.manifests import slow_work, whole
+from iceexplore.manifests import offsets_of, slow_work, whole
 from iceexplore.metadata import ABSOLUTE_LOCATION, relative_location, resolved_location
 from iceexplore.storage import JsonValue, Storage, canonical
 
@@ -160,9 +160,11 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
 
 #: Fields that contain locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), with the field
 #: that contains the length of the file, if any.
-_LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
+_LOCATIONS = {500: 501, 100: 104, 143: None, 155: None, 164: 166}
 #: Of these, the one that is a reference to another entry's file.
 _REFERENCE = 143
+#: A list of records, with locations of their own (164).
+_COLUMN_FILES = 158
 #: lower_bounds and upper_bounds; for a position delete file they contain paths.
 _BOUNDS = (125, 128)
 #: Table properties that would send later writers to another place.
@@ -294,6 +296,9 @@ def _record_change(
         record = next((k for k in kinds if isinstance(k, dict) and k.get("type") == "record"), None)
         if record is not None and f.get("field-id") != 102:  # the partition tuple has values, not locations
             inside.append((f["name"], _record_change(record, moved, lengths, paths)))
+        items = next((k.get("items") for k in kinds if isinstance(k, dict) and k.get("type") == "array"), None)
+        if f.get("field-id") == _COLUMN_FILES and isinstance(items, dict) and items.get("type") == "record":
+            inside.append((f["name"], _record_change(items, moved, lengths, paths)))
 
     def change(record: PlainValue) -> None:
         for name, beside, find in here:
@@ -307,8 +312,9 @@ def _record_change(
             if ends is not None and isinstance(record[name], list):
                 record[name] = [_bound(pair, ends[end]) for pair in record[name]]
         for name, within in inside:
-            if isinstance(record[name], dict):
-                within(record[name])
+            for part in record[name] if isinstance(record[name], list) else [record[name]]:
+                if isinstance(part, dict):
+                    within(part)
 
     return change
 
@@ -379,6 +385,10 @@ def _columns(
     for i, f in enumerate(fields):
         if pa.types.is_struct(f.type) and field_id(f) != 102:
             children[i] = _columns(cast(pa.StructArray, children[i]), moved, lengths, paths)
+        if field_id(f) == _COLUMN_FILES and pa.types.is_list(f.type) and pa.types.is_struct(f.type.value_type):
+            lists = cast(AnyListArray, children[i])
+            files = _columns(cast(pa.StructArray, lists.values), moved, lengths, paths)
+            children[i] = build.list_array(offsets_of(lists), files).cast(f.type)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from iceexplore.formats import PUFFIN
@@ -12,7 +12,7 @@ from iceexplore.graph._snapshot_change import snapshot_change
 from iceexplore.graph._travel import format_ms
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot, TableMetadata
-from iceexplore.render import style
+from iceexplore.render import escape, style
 
 __all__ = [
     "Labels",
@@ -168,6 +168,15 @@ def _equality_columns(entry: Mapping[str, Any], metadata: TableMetadata) -> list
     return [columns[i][0] if i in columns else f"#{i}" for i in entry["equality_ids"] or []]
 
 
+def _column_files(files: Sequence[Mapping[str, Any]], metadata: TableMetadata) -> str:
+    """Return which columns have their newest values in column files (V4 draft)."""
+    columns = metadata.all_fields()
+    ids = dict.fromkeys(i for one in files for i in one["field_ids"] or ())
+    names = ", ".join(columns[i][0] if i in columns else f"#{i}" for i in ids)
+    size = sum(one["file_size_in_bytes"] or 0 for one in files)
+    return escape.shorten(f"{amount(len(files), 'column file')} · {human_bytes(size)} · newer {names}", 2 * _LINE)
+
+
 def file_lines(
     entry: Mapping[str, Any],
     kind: str,
@@ -208,6 +217,8 @@ def file_lines(
         lines.append(f"in {basename(referenced or entry['location'])}")
     elif kind in ("position-delete", "deletion-vector"):
         lines.append(f"in {basename(referenced)}" if referenced else _scope(entry, metadata, equality=False))
+    if entry.get("column_files"):
+        lines.append(_column_files(entry["column_files"], metadata))
     if labels == "full":
         lines.append(f"sequence {_text(entry['sequence_number'])} · snapshot {_text(entry['snapshot_id'])}")
     return tuple(filter(None, lines))

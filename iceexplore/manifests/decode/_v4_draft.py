@@ -15,6 +15,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
+from iceexplore.manifests.decode._column_files import column_files
 from iceexplore.manifests.decode._v1_v3 import entry_table
 from iceexplore.manifests.decode._v4_proposal import COUNT_IDS, or_null
 from iceexplore.manifests.model._arrow import Columns
@@ -42,6 +43,7 @@ _IDS: dict[str, int | str] = {
     "format_version": 157,
     "deleted_positions": "147_6",
     "replaced_positions": "147_7",
+    "column_files_snapshot_id": "147_160",
 }
 #: Bytes of a Mumbling bitmap's header, which begins with the version 1 and the cardinality in three bytes.
 _HEADER = 6
@@ -55,13 +57,14 @@ def draft_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -
     files["file_format"] = pc.utf8_lower(files["file_format"])
     counts = [source.get(f"150_{i}", pa.int64()) for i in COUNT_IDS]
     files["manifest_stats"] = or_null(counts, MANIFEST_STATS)
+    files["column_files"], problems = column_files(source)
     made = entry_table(rows, files)
     parts = [made, _data_vectors(source, made), _manifest_vectors(source, made)]
     if any(len(p) for p in parts[1:]):
         made = pa.concat_tables(parts).combine_chunks()
         order = np.argsort(made["ordinal"].to_numpy(), kind="stable")
         made = made.take(build.array(order))
-    return made, source.problems
+    return made, source.problems + problems
 
 
 def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, AnyListArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.deletes import encode_mumbling
 from iceexplore.errors import OptionError, UnsupportedError
@@ -22,8 +22,9 @@ from iceexplore.manifests.encode._checks import required, statuses
 from iceexplore.manifests.encode._content_stats import content_stats
 from iceexplore.manifests.encode._fields import Pair, field, list_of, nested, retyped, table_of
 from iceexplore.manifests.encode._v4_proposal import stats_pairs, tuple_pair
-from iceexplore.manifests.model._arrow import whole
-from iceexplore.manifests.model._content_entry import ContentType, Status, live
+from iceexplore.manifests.model._arrow import offsets_of, whole
+from iceexplore.manifests.model._content_entry import COLUMN_FILE, ContentType, Status, live
+from iceexplore.manifests.model._field_ids import COLUMN_FILE_NAMES
 from iceexplore.manifests.model._locations import relative
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import TableMetadata
@@ -93,6 +94,7 @@ def draft_table(
         (field(131, "key_metadata", pa.binary()), whole(entries["key_metadata"])),
         _list(entries, 132, "split_offsets", 133, _int64),
         _list(entries, 135, "equality_ids", 136, _int32),
+        _column_files(entries, relative_to),
     ]
     return table_of(pair for pair in pairs if pair is not None)
 
@@ -104,6 +106,28 @@ def _spec_ids(entries: pa.Table, metadata: TableMetadata) -> AnyArray:
     if found is None or found.fields:
         return held
     return pc.if_else(pc.equal(held, found.spec_id), pa.scalar(None, _int32), held)
+
+
+def _column_files(entries: pa.Table, relative_to: str | None) -> Pair | None:
+    """Return 158, the column files of data files; None if there are none."""
+    given = cast(AnyListArray, whole(entries["column_files"]))
+    if given.null_count == len(given):
+        return None
+    items = cast(pa.StructArray, given.values)
+    values = {f.name: pc.struct_field(items, [i]) for i, f in enumerate(COLUMN_FILE)}
+    values["location"] = relative(values["location"], relative_to)
+    lists = {"field_ids": list_of(163, _int32), "split_offsets": list_of(169, _int64)}
+    pairs: list[Pair] = []
+    for name, number in COLUMN_FILE_NAMES.items():
+        array = values[name]
+        kind = lists.get(name, array.type)
+        needed = name not in ("key_metadata", "split_offsets")
+        pairs.append((field(number, name, kind, required=needed), array if array.type == kind else array.cast(kind)))
+    made = nested(pairs, len(items))
+    element = field(159, "element", made.type, required=True)
+    kind = pa.list_(element)
+    made_list = build.list_array(offsets_of(given), made).cast(kind)
+    return field(158, "column_files", kind), made_list
 
 
 def _list(entries: pa.Table, field_id: int, name: str, element_id: int, kind: pa.DataType) -> Pair:
@@ -159,7 +183,10 @@ def _tracking(
         (field(142, "first_row_id", _int64), whole(entries["first_row_id"])),
         (field(6, "deleted_positions", pa.binary()), whole(entries["deleted_positions"])),
         (field(7, "replaced_positions", pa.binary()), whole(entries["replaced_positions"])),
+        (field(160, "latest_column_file_snapshot_id", _int64), whole(entries["column_files_snapshot_id"])),
     ]
+    if pairs[-1][1].null_count == len(entries):
+        pairs.pop()  # no column files
     return nested(pairs, len(entries))
 
 

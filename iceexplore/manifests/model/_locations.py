@@ -8,13 +8,14 @@ tables of old writers have a relative location themselves: files that begin with
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, AnyListArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
-from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._arrow import offsets_of, whole
 from iceexplore.metadata import ABSOLUTE_LOCATION, DOT_SEGMENTS
 
 __all__ = ["absolute", "absolute_entries", "relative"]
@@ -75,7 +76,7 @@ def _alike(locations: AnyArray) -> bool:
 
 
 def absolute_entries(entries: pa.Table, table_location: str, where: str) -> tuple[pa.Table, list[Problem]]:
-    """Return entries with absolute ``location`` and ``referenced_file``, and problems."""
+    """Return entries with absolute ``location``, ``referenced_file`` and ``column_files``, and problems."""
     problems: list[Problem] = []
     for name in ("location", "referenced_file"):
         given = whole(entries[name])
@@ -83,4 +84,15 @@ def absolute_entries(entries: pa.Table, table_location: str, where: str) -> tupl
         problems += more
         if made is not given:
             entries = entries.set_column(entries.schema.get_field_index(name), entries.schema.field(name), made)
+    lists = cast(AnyListArray, whole(entries["column_files"]))
+    if lists.null_count < len(lists):
+        items = cast(pa.StructArray, lists.values)
+        fields = list(items.type)
+        at = items.type.get_field_index("location")
+        children = [pc.struct_field(items, [i]) for i in range(len(fields))]
+        children[at], more = absolute(children[at], table_location, where)
+        problems += more
+        made = build.list_array(offsets_of(lists), pa.StructArray.from_arrays(children, fields=fields))
+        name = "column_files"
+        entries = entries.set_column(entries.schema.get_field_index(name), entries.schema.field(name), made)
     return entries, problems
