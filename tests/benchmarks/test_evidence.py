@@ -30,7 +30,7 @@ def experiment(evidence: Any, name: str) -> Any:
 
 def commits(evidence: Any, seed: int) -> Any:
     """Return the numbers of a few commits."""
-    rows = experiment(evidence, "commits").run(seed, quick=True, commits={10: 3, 30: 2})
+    rows = experiment(evidence, "commits").run(seed, quick=True, commits={10: 3, 50: 2})
     return evidence.Numbers(tuple(rows))
 
 
