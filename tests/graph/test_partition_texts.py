@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.graph import TableState
 from iceexplore.graph._partition_text import KnownTexts, partition_texts
-from iceexplore.manifests import EntryBatch, concat_batches
+from iceexplore.manifests import EntryBatch, Manifest, concat_batches
 from iceexplore.metadata import parse_transform, result_type
 
 
@@ -30,10 +31,16 @@ def one_by_one(leaf: Any, metadata: Any) -> list[str]:
     return out
 
 
+def leaves(state: TableState) -> list[Manifest]:
+    root = state.root()
+    assert root is not None
+    return list(state.reader.leaves(root))
+
+
 def test_texts_are_those_of_each_entry() -> None:
     state = ix.sample("trips").state
     known: KnownTexts = {}
-    for leaf in state.reader.leaves(state.root()):
+    for leaf in leaves(state):
         expected = one_by_one(leaf, state.metadata)
         assert partition_texts(leaf, state.metadata).to_pylist() == expected
         assert partition_texts(leaf, state.metadata, known).to_pylist() == expected
@@ -57,7 +64,7 @@ class Mixed:
 
 def test_entries_of_several_specs_have_the_fields_of_their_own() -> None:
     state = ix.sample("trips").state
-    mixed: Any = Mixed(list(state.reader.leaves(state.root())))
+    mixed: Any = Mixed(leaves(state))
     texts = partition_texts(mixed, state.metadata).to_pylist()
     assert len(set(mixed.entries["partition_spec_id"].to_pylist())) > 1
     assert texts == one_by_one(mixed, state.metadata)
@@ -66,8 +73,10 @@ def test_entries_of_several_specs_have_the_fields_of_their_own() -> None:
 def test_equal_values_keep_their_own_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     table = ix.sample("trips")
     state = table.state
-    leaf = next(leaf for leaf in state.reader.leaves(state.root()) if leaf.entries["partition_spec_id"][0].as_py() == 0)
-    field = state.metadata.spec(0).fields[0]
+    leaf = next(leaf for leaf in leaves(state) if leaf.entries["partition_spec_id"][0].as_py() == 0)
+    spec = state.metadata.spec(0)
+    assert spec is not None
+    field = spec.fields[0]
     values = np.resize([0.0, -0.0], len(leaf))
     tuples = pa.StructArray.from_arrays([pa.array(values)], names=[str(field.field_id)])
     monkeypatch.setattr(leaf, "partition", lambda: tuples)

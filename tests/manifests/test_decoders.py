@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
@@ -126,7 +127,7 @@ def test_datafusion_that_can_is_used(make: Any, monkeypatch: pytest.MonkeyPatch)
 def test_of_many_files_none_waits_for_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_decode, "version", lambda name: "54.0.0")
     monkeypatch.setattr(_decode, "_slow_bytes", 0)
-    monkeypatch.delitem(_decode.sys.modules, "datafusion", raising=False)
+    monkeypatch.delitem(sys.modules, "datafusion", raising=False)
     size = _decode.BULK_BYTES
     _decode.expect_files([size - 1] * 1000)  # small ones are never decoded in bulk
     assert not DataFusionDecoder().takes(size, whole=True)

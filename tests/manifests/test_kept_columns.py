@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from iceexplore.manifests import _reader
+from iceexplore.manifests import Manifest, _reader
 from iceexplore.manifests.column_stats import _kept_columns
 from iceexplore.manifests.decode._file import Source
 from iceexplore.storage import CACHE
@@ -86,8 +86,8 @@ def test_contradictions_are_reported_to_each_reader(table: Any, make: Any) -> No
 
 def test_statistics_that_cannot_be_read_are_not_cached(table: Any, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(table, make)
-    part = _reader.Manifest._part
-    monkeypatch.setattr(_reader.Manifest, "_part", lambda self, name: None if name == "stats" else part(self, name))
+    part = Manifest._part
+    monkeypatch.setattr(Manifest, "_part", lambda self, name: None if name == "stats" else part(self, name))
     monkeypatch.setattr(_reader, "MapStats", None)  # not even by the threads that read ahead
     monkeypatch.setattr(_reader.ManifestReader, "_are_many", lambda self, root, sizes: False)
     found = read(table.reader(), {1, 2})

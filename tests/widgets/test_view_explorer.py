@@ -16,7 +16,7 @@ from ipywidgets.widgets.widget import _instances
 
 import iceexplore as ix
 from iceexplore.widgets import ViewExplorer
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.view_explorer._sql_tokens import MOST_HIGHLIGHTED, sql_pieces
 from tests.helpers.hostile import HOSTILE
@@ -276,7 +276,7 @@ def test_any_text_is_split_into_itself_in_linear_time() -> None:
 
 
 def test_the_script_is_small_and_its_types_name_every_trait() -> None:
-    assert ViewExplorer._esm == packed(script("viewExplorer.viewExplorerView"))
+    assert ViewExplorer.view_script == sent_script("viewExplorer.viewExplorerView")
     assert len(ViewExplorer._esm) < 20_000
     text = files("iceexplore.widgets").joinpath("static", "types.d.ts").read_text(encoding="utf-8")
     body = re.search(r"export interface ViewTraits \{\n(.*?)\n\}\n", text, re.DOTALL)

@@ -17,7 +17,7 @@ from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.scan_lab._panel import ScanPanel
 
 if TYPE_CHECKING:
-    from iceexplore.planning import LiveFiles, PlanNodes, RangeBy, RangeMap
+    from iceexplore.planning import LiveFiles, PlanNodes, RangeBy, RangeMap, Waterfall
     from iceexplore.render import RangeCells, Theme
     from iceexplore.widgets.scan_lab._plans import ShownPlan
 
@@ -124,7 +124,9 @@ class RangesPanel(Panel):
     @shown
     def _on_picture(self, asked: Mapping[str, Any]) -> None:
         plan = self._scan.shown_plan
-        made = self._map if asked.get("what") != "waterfall" else plan and plan.plan.waterfall()
+        made: RangeMap | Waterfall | None = self._map
+        if asked.get("what") == "waterfall":
+            made = None if plan is None else plan.plan.waterfall()
         if made is None:
             raise OptionError("there is no picture yet: plan a filter first")
         theme: Theme = "dark" if asked.get("theme") == "dark" else "light"

@@ -145,7 +145,12 @@ export function problemsView(model) {
   const figures = figuresView(model);
   // A saved page has what was found, and no Python to ask for more.
   if (model.doctor_asked === undefined) {
-    return el("section.problems.saved", { ariaLabel: "Health" }, model.doctor_report.id && findingsView(model), figures);
+    return el(
+      "section.problems.saved",
+      { ariaLabel: "Health" },
+      model.doctor_report.id && findingsView(model),
+      figures,
+    );
   }
   const parts = { findings: findingsView(model), figures, repair: repairView(model), met: metView(model) };
   const panel = el("div.problem-panel", { role: "tabpanel", id: `ice-${randomId()}-problems` }, Object.values(parts));
