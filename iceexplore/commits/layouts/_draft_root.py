@@ -22,7 +22,7 @@ from iceexplore.commits.layouts._draft_files import (
 )
 from iceexplore.commits.layouts._root_builder import DROPPED, Draft, begin, numbers
 from iceexplore.commits.layouts._root_files import counts_partitions, refuse_change
-from iceexplore.commits.layouts._root_maintenance import Leaf, chosen_leaves
+from iceexplore.commits.layouts._root_maintenance import Leaf, chosen_leaves, named_leaves
 from iceexplore.commits.layouts._root_rows import manifest_counts, with_row_ids
 from iceexplore.commits.layouts._summary import summary_of
 from iceexplore.commits.live_files._locate import find_files, readable, texts
@@ -154,7 +154,7 @@ def _compact(draft: Draft, change: Change) -> None:
         ``files-exist``: a manifest that the change lists for rewriting is not in the root.
     """
     moved: dict[int, set[int]] = {}
-    for part in chosen_leaves(draft, change, ContentType.DATA_MANIFEST):
+    for part in chosen_leaves(draft, change, ContentType.DATA_MANIFEST, named_leaves(draft, change)):
         _rewrite(draft, part, moved)
     if change.rewrite_manifests or moved:
         _drop_moved(draft, moved)

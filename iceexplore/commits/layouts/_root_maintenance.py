@@ -8,7 +8,7 @@ no new file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = [
     "chosen_leaves",
     "compact_leaves",
     "flush_root",
+    "named_leaves",
 ]
 
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
@@ -141,23 +142,23 @@ def compact_leaves(draft: Draft, change: Change) -> None:
     RuleError
         ``files-exist``: a manifest that the change lists for rewriting is not in the root.
     """
+    named = named_leaves(draft, change)
     for content in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST):
-        for part in chosen_leaves(draft, change, content):
+        for part in chosen_leaves(draft, change, content, named):
             _rewrite(draft, content, part)
 
 
-def chosen_leaves(draft: Draft, change: Change, content: ContentType) -> list[list[Leaf]]:
+def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
     """Return the groups of leaves of a content type to rewrite as one each, as the options and the change request.
 
-    Raises
-    ------
-    RuleError
-        ``files-exist``: a manifest that the change lists for rewriting is not in the root.
+    Parameters
+    ----------
+    named
+        The rows of `named_leaves`, of the root before any leaf is rewritten.
     """
     o = draft.writer.options
     if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
         return []
-    named = _named(draft, change)
     leaves = [leaf for leaf in _leaves(draft, content) if leaf.row not in draft.changed]
     must = {leaf.row for leaf in leaves if leaf.row in named or _worn(draft, leaf)}
     may = _small(draft, leaves)
@@ -168,7 +169,14 @@ def chosen_leaves(draft: Draft, change: Change, content: ContentType) -> list[li
     return [part for part in _bins(chosen, o.leaf_entries) if len(part) > 1 or part[0].row in must]
 
 
-def _named(draft: Draft, change: Change) -> set[int]:
+def named_leaves(draft: Draft, change: Change) -> set[int]:
+    """Return the rows of the manifests that a change lists for rewriting.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: one of them is not in the root.
+    """
     names = change.rewrite_manifests
     if isinstance(names, bool) or not names:
         return set()
