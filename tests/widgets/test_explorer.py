@@ -127,8 +127,9 @@ def test_the_entries_of_a_manifest(widget: Explorer) -> None:
     assert frame is not None
     assert widget.pages["detail"]["total"] == len(frame) > 0
     columns = [c["name"] for c in widget.pages["detail"]["columns"]]
-    assert columns[:4] == ["file", "content", "status", "record_count"]
-    assert [row[columns.index("location")] for row in widget.pages["detail"]["rows"]] == frame["location"].tolist()
+    assert columns[:5] == ["file", "status", "content", "partition", "record_count"]
+    assert "location" in columns[len(widget.pages["detail"]["shown"]) :], "under Columns"
+    assert [row[0] for row in widget.pages["detail"]["rows"]] == [path.rsplit("/")[-1] for path in frame["location"]]
     assert set(frame["status"]) <= {"ADDED", "EXISTING", "DELETED"}
 
 
