@@ -143,10 +143,10 @@ def test_a_form_that_is_not_there_yet_offers_nothing(browser: Any) -> None:
     with bare_page(browser, CommitLab(ix.sample("trips"))) as bare:
         page = bare.page
         form = page.locator(".ice-commit-form")
-        assert page.get_by_role("button", name="Apply").is_visible()
+        assert page.get_by_role("button", name="Apply", exact=True).is_visible()
         page.evaluate("window.ice.update({ commit_form: {} })")
         assert form.get_attribute("aria-busy") == "true"
-        assert page.get_by_role("button", name="Apply").get_attribute("aria-disabled") == "true"
+        assert page.get_by_role("button", name="Apply", exact=True).get_attribute("aria-disabled") == "true"
         assert form.locator("input:visible, select:visible").count() == 0
 
 
