@@ -227,7 +227,7 @@ export function explorerView(model, root, given = {}) {
       keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
     }
     if (chosen.isMade) return;
-    const script = model.scripts[chosen.key];
+    const script = model.scripts?.[chosen.key]; // none in a saved page
     if (chosen.key === "tree") {
       make(chosen, treeTab);
     } else if (given[chosen.key]) {

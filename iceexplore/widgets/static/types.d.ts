@@ -102,7 +102,7 @@ export interface Traits {
   parts: [key: string, title: string][];
   tab: string;
   script: DataView<ArrayBuffer>;
-  scripts: Record<string, DataView<ArrayBuffer>>;
+  scripts?: Record<string, DataView<ArrayBuffer>>;
   // navigation/
   history?: { back: string; forward: string };
   history_asked: { n?: number; by?: number };
