@@ -76,7 +76,7 @@ def test_from_a_check_to_the_node_and_to_the_repair(browser: Any, tmp_path: Path
         bare.idle()
         assert "file-missing" not in page.locator(".ice-diagnoses").inner_text()
         page.get_by_role("tab", name="Findings").focus()
-        bare.press("ArrowRight")
+        bare.press("ArrowRight", "ArrowRight")
         page.get_by_role("button", name="Plan the repair").focus()
         bare.press("Enter")
         assert page.evaluate(_FOCUSED), "not the page"
