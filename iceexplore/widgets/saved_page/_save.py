@@ -193,7 +193,7 @@ def _traits(widget: anywidget.AnyWidget) -> dict[str, Any]:
     """Return the values of the base and timeline traits, and the defaults of other traits, which need Python."""
     kept = {"title", "badges", "styles", "selection", *TimelinePanel.traits()}
     everybody = anywidget.AnyWidget.class_traits(sync=True)
-    left = {*everybody, *_ASKING, "script", "scripts"}  # the page has a script of its own
+    left = {*everybody, *_ASKING, "script"}  # the page has a script of its own, and loads no others
     own = {name: trait for name, trait in widget.traits(sync=True).items() if name not in left and name[0] != "_"}
     out = {name: getattr(widget, name) if name in kept else trait.default(widget) for name, trait in own.items()}
     return {**out, "shortcuts": keys_sent(_PLACES.__contains__)}
