@@ -250,6 +250,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
             bare.idle()
 
         go("problems")
+        page.get_by_role("tab", name="Found while reading").click()
         assert "1 of 2 manifests of this snapshot read" in page.locator(".ice-problems").inner_text()
         page.get_by_role("button", name="Read the other one").focus()
         busy("Reading")
@@ -269,7 +270,7 @@ def test_the_focus_stays_in_the_widget(browser: Any) -> None:
         assert page.evaluate(FOCUS) == "Count rows"
 
         go("commit")
-        apply = page.get_by_role("button", name="Apply")
+        apply = page.get_by_role("button", name="Apply", exact=True)
         apply.focus()
         busy("Committing")
         assert page.evaluate(FOCUS) == "Apply"
@@ -296,13 +297,15 @@ def test_no_snapshot(browser: Any) -> None:
             (
                 "problems",
                 "it has no snapshot to check",
-                ["Check the table", "Findings", "Repair", "Found while reading"],
+                ["Check the table", "Findings", "Files and manifests", "Repair", "Found while reading"],
             ),
             ("deletes", "has no snapshot, so nothing is", []),
         ):
             bare.page.locator(f".ice-part[data-part={part}]").click()
             bare.idle()
             bare.page.wait_for_timeout(300)
+            if part == "problems":
+                bare.page.get_by_role("tab", name="Found while reading").click()
             assert words in bare.page.locator(".ice-part-panel:visible").inner_text()
             buttons = bare.page.locator(".ice-part-panel:visible button:visible:not([aria-disabled=true])")
             assert buttons.all_inner_texts() == enabled
