@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -329,10 +330,14 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     for text, found in (("zzzz", "^no matches$"), ("parquet", r"^\d+\+? found$"), ("", "^$")):
         page.locator(".ice-find").fill(text)
         page.wait_for_function(note, arg=found)
-    # it draws the picture; other files take Python, and so does a comparison with which it was not saved
+    # it draws the pictures; other files take Python, and so does a comparison with which it was not saved
     page.get_by_role("button", name="Save the picture").click()
-    assert page.locator("button:visible", has_text="PNG").count() == 1
-    assert page.locator("button:visible").filter(has_text="SVG").count() == 0
+    pictures = page.get_by_role("button", name=re.compile(": Tree$"))
+    names = pictures.evaluate_all("all => all.map((one) => one.ariaLabel)")
+    assert names == ["Copy: Tree", "PNG: Tree", "SVG: Tree"]
+    with page.expect_download() as started:
+        page.get_by_role("button", name="SVG: Tree").click()
+    assert "<svg" in Path(started.value.path()).read_text(encoding="utf-8")[:200]
     assert page.get_by_role("button", name="Compare").count() == 0
     assert page.locator(".ice-compared").inner_text() == ""
     page.locator(".ice-axis").focus()
