@@ -196,7 +196,7 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         page.get_by_role("button", name="Try again").click()
         bare.idle()
         assert f"{count} deleted of" in page.locator(".ice-vector-head").inner_text()
-        page.get_by_role("button", name="Positions").click()
+        page.get_by_role("button", name="Positions", exact=True).click()
         bare.idle()
         page.get_by_label("Filter Deleted positions").focus()
         widget.select("table")
