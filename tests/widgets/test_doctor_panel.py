@@ -287,5 +287,5 @@ def test_a_saved_page_has_the_findings(opened: Opened, tmp_path: Path) -> None:
             [m["node"] for m in f["follows"]] for f in report["findings"]
         ]
     small = widget.save_html(tmp_path / "page.html", max_bytes=1_000, overwrite=True)
-    assert "Left out to limit the size of this page: the table's health." in small.left_out
+    assert "Left out to limit the size of this page: the figures of Health." in small.left_out
     assert saved_traits(small.path)["parts"] == [["tree", "Tree"]]

@@ -37,7 +37,7 @@ _ROWS = 1_000
 #: The doctor's report and the figures may take a quarter of the page's bytes.
 _REPORT_SHARE = 4
 _MANY_FILES = "Left out: this commit changed too many files to count them while the page was saved."
-_NO_REPORT = "Left out to limit the size of this page: the table's health."
+_NO_REPORT = "Left out to limit the size of this page: the figures of Health."
 #: Traits of the places of a page that have keys.
 _PLACES = frozenset({"detail", "nodes", "pages", "parts", "snapshots"})
 #: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
