@@ -189,9 +189,10 @@ def test_by_keys_alone(shown: BarePage) -> None:
     status = lab(page).locator(".ice-range-status")
     press("PageDown")
     assert "5 of 12 files" not in status.inner_text() and " of 12 files, " in status.inner_text()
-    assert shown.violations() == []
     press("Escape")
     assert shown.widget.scan_filter == FILTER
+    press("PageDown")
+    assert shown.violations() == []  # takes so long on a slow machine that the moved edge may be planned meanwhile
     press("Home", "Enter")
     assert shown.widget.scan_plan["files"] == 12 - len(shown.widget.plan.skipped.query("kind == 'data file'"))
     assert shown.widget.scan_filter.startswith("started_at >= TIMESTAMP '2024-03-02")
