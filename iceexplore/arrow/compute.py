@@ -93,7 +93,6 @@ __all__ = [
     "utf8_lower",
     "utf8_rtrim",
     "utf8_slice_codeunits",
-    "utf8_trim",
     "utf8_upper",
     "value_counts",
     "xor",
@@ -255,7 +254,6 @@ if TYPE_CHECKING:
     utf8_lower: _Keeping
     utf8_rtrim: _Keeping
     utf8_slice_codeunits: _Keeping
-    utf8_trim: _Keeping
     utf8_upper: _Keeping
 
     fill_null: _Filling
@@ -334,7 +332,6 @@ else:
         utf8_lower,
         utf8_rtrim,
         utf8_slice_codeunits,
-        utf8_trim,
         utf8_upper,
         value_counts,
         xor,

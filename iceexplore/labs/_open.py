@@ -74,7 +74,7 @@ def create_lab(
         location=location,
         properties={**given, LAB_PROPERTY: layout_text(options)},
         table_uuid=str(uuid.uuid4()),
-        expressions=options.uses_expressions,
+        expressions=options.has_root_manifest,
     )
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     if row is None:

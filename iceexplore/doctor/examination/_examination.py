@@ -50,7 +50,6 @@ _KEPT = (
     "partition_spec_id",
     "referenced_file",
     "first_row_id",
-    "column_files",
 )
 
 

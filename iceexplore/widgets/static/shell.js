@@ -10,7 +10,6 @@
 /** @import { AnyModel, ErrorText, Model, ModelMethods, RenderContext, View } from "./types.d.ts" */
 
 import { el, fill, keepFocus } from "./dom.js";
-import { headButton, widgetRoom } from "./room.js";
 import { followTheme } from "./theme.js";
 
 /** The time, in ms, to wait for an answer before a ping is sent, and then for an answer to the ping. */
@@ -36,11 +35,11 @@ const SILENT = {
  * Return a model for views: anywidget's, with traits as properties and the methods of `ModelMethods`.
  *
  * @param {AnyModel} model
- * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void, isShort?: () => boolean, roomRuns?: (() => void)[] }} connection
+ * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void }} connection
  * @param {(() => void)[]} cleanups What to call when the widget is removed; the methods add to it.
  * @returns {Model}
  */
-export function createModel(model, { set, toPython, isShort = () => false, roomRuns = [] }, cleanups) {
+export function createModel(model, { set, toPython }, cleanups) {
   /** @type {ModelMethods} */
   const methods = {
     set,
@@ -74,10 +73,6 @@ export function createModel(model, { set, toPython, isShort = () => false, roomR
     onEnd(run) {
       cleanups.push(run);
     },
-    isShort,
-    onRoom(run) {
-      roomRuns.push(run);
-    },
   };
   const get = (/** @type {any} */ target, /** @type {string} */ name) => target[name] ?? model.get(name);
   return /** @type {Model} */ (new Proxy(methods, { get }));
@@ -96,12 +91,11 @@ export function shell({ model: anyModel, el: host }, view) {
   const busy = el("span.busy-text", { role: "status", ariaLive: "polite" });
   const cancel = el("button.button", { onclick: () => model.save("cancelled", model.cancelled + 1) }, "Cancel");
   const error = el("div.error", { role: "alert" });
-  const line = el("div.line-one", title, badges, el("div.busy", busy, cancel));
   const root = el(
     "div.widget",
     // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
     { dir: "ltr", "data-lm-suppress-shortcuts": "true" },
-    el("header.top", line),
+    el("header.top", el("div.line-one", title, badges, el("div.busy", busy, cancel))),
     error,
   );
   /** @type {(() => void)[]} */
@@ -127,12 +121,7 @@ export function shell({ model: anyModel, el: host }, view) {
   /** The time of Python's last sign of life. */
   let lastSign = Date.now();
 
-  /** Whether the widget has a height of its own, and little of it. */
-  let isShort = false;
-  /** @type {(() => void)[]} */
-  const roomRuns = [];
-
-  const model = createModel(anyModel, { set, toPython, isShort: () => isShort, roomRuns }, cleanups);
+  const model = createModel(anyModel, { set, toPython }, cleanups);
 
   function drawTop() {
     title.textContent = model.title;
@@ -210,14 +199,7 @@ export function shell({ model: anyModel, el: host }, view) {
     if (Date.now() - lastSign > REST) askIfThere();
   }
 
-  const { controls, edge } = widgetRoom(model, root, (now) => {
-    if (now === isShort) return;
-    isShort = now;
-    for (const run of roomRuns) run();
-  });
-  line.prepend(headButton(model));
-  line.append(...controls);
-  root.append(view(model, root), edge);
+  root.append(view(model));
   model.follow(["title", "badges"], drawTop);
   model.follow("busy", drawBusy);
   model.follow("error", drawError);

@@ -1,1 +1,0 @@
-"""Movement through the explorer: back and forward."""
