@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 import pyroaring
 
 from iceexplore._figure_charts import DOCUMENT_BYTES, bitset, roaring
+from iceexplore._figure_charts import METHODS as DOCUMENT_METHODS
 from iceexplore.deletes import decode_mumbling, encode_mumbling
 
 HERE = Path(__file__).parent
@@ -66,14 +67,14 @@ def unraw(data: bytes) -> np.ndarray[Any, Any]:
 METHODS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
     "Raw bitset": (bitset, unraw),
     "LZ4": (
-        lambda at: bytes(cramjam.lz4.compress_block(bitset(at), store_size=True)),
+        DOCUMENT_METHODS["LZ4"],
         lambda data: unraw(bytes(cramjam.lz4.decompress_block(data))),
     ),
     "ZSTD-3": (
-        lambda at: bytes(cramjam.zstd.compress(bitset(at), level=3)),
+        DOCUMENT_METHODS["ZSTD-3"],
         lambda data: unraw(bytes(cramjam.zstd.decompress(data))),
     ),
-    "Roaring": (lambda at: roaring(at, runs=False), lambda data: pyroaring.BitMap.deserialize(data)),
+    "Roaring": (DOCUMENT_METHODS["Roaring"], lambda data: pyroaring.BitMap.deserialize(data)),
     "Roaring, runs": (lambda at: roaring(at, runs=True), lambda data: pyroaring.BitMap.deserialize(data)),
     "Mumbling": (lambda at: encode_mumbling(pyroaring.BitMap(at.astype(np.uint32))), decode_mumbling),
     "Roaring, runs + ZSTD-3": (

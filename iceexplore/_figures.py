@@ -131,7 +131,7 @@ def _with_leaf(*names: str, **layout: Any) -> Simulation:
 
 def _carry_over(s: Simulation) -> None:
     """Commit the current root once more, with all its entries EXISTING: the snapshot with which a figure begins."""
-    _commit_violating(s, (), {}, "replace")
+    _commit_rows(s, (), {}, "replace")
 
 
 def _without_file_nodes(diagram: TableDiagram) -> TableDiagram:
@@ -258,18 +258,20 @@ def _dv_in_delete_manifest() -> TableDiagram:
     s.append(_files("D1", "D2"))
     s.row_delta(deletes={_file("D2"): [3]})
     _carry_over(s)
-    _commit_violating(s, (), {"M3": {"DV2": ([20, 21], Status.ADDED)}})
+    violated = _VIOLATED_BY_DELETE_MANIFESTS
+    _commit_rows(s, (), {"M3": {"DV2": ([20, 21], Status.ADDED)}}, relaxed=violated)
     both = {"DV3": ([3, 20, 21], Status.EXISTING), "DV4": ([40], Status.ADDED)}
-    _commit_violating(s, (ContentType.DELETE_MANIFEST,), {"M4": both})
+    _commit_rows(s, (ContentType.DELETE_MANIFEST,), {"M4": both}, relaxed=violated)
     names = {f"{_HOME}/metadata/{m}.parquet": m for m in ("M3", "M4")}
     return _drawn(s, last=3, names=names)
 
 
-def _commit_violating(
+def _commit_rows(
     s: Simulation,
     without: tuple[ContentType, ...],
     manifests: Mapping[str, Mapping[str, tuple[list[int], Status]]],
     operation: Literal["replace", "overwrite"] = "overwrite",
+    relaxed: tuple[str, ...] = (),
 ) -> None:
     """Commit the current root with all rows EXISTING and some kinds omitted, plus delete manifests of vectors of D2."""
     from pyroaring import BitMap64
@@ -302,9 +304,7 @@ def _commit_violating(
             for (positions, status), (offset, size) in zip(vectors.values(), places, strict=True)
         ]
         rows.append(ViolatingLeaf(f"{_HOME}/metadata/{name}.parquet", EntryBatch.of_rows(entries), "delete"))
-    commits.commit_violating_rules(
-        s._sandbox, rows, relaxed=_VIOLATED_BY_DELETE_MANIFESTS, operation=operation, files=files
-    )
+    commits.commit_violating_rules(s._sandbox, rows, relaxed=relaxed, operation=operation, files=files)
     s.refresh()
 
 
