@@ -17,10 +17,12 @@ FUZZ_ARGS ?=
 # the seed is fixed, so that a gate that fails fails again; other seeds are for make fuzz
 FUZZ_SEED ?= 1
 FUZZ_SECONDS ?= 120
+# make evidence EVIDENCE_ARGS="--only commits": one experiment, compared with the results
+EVIDENCE_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long fuzz fuzz-ci lint types format browsers interop bench bench-commits bench-doctor bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page v4-page constraints check-binder dist hooks clean system
+.PHONY: help lab test test-long fuzz fuzz-ci lint types format browsers interop bench bench-commits bench-doctor bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page v4-page constraints check-binder dist evidence hooks clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,7 +56,7 @@ format: $(VENV)/.dev ## fix what ruff and deno can fix
 
 types: $(VENV)/.dev ## run mypy --strict, and TypeScript's checker on the widgets' scripts
 	$(BIN)/mypy
-	cd benchmarks && "$(abspath $(BIN))/mypy" --cache-dir ../.mypy_cache --config-file ../pyproject.toml *.py
+	cd benchmarks && "$(abspath $(BIN))/mypy" --cache-dir ../.mypy_cache --config-file ../pyproject.toml *.py evidence
 	$(DENO) check --no-remote $(SCRIPTS)
 
 bench: $(VENV)/.dev ## measure time and memory against PyIceberg
@@ -63,14 +65,12 @@ bench: $(VENV)/.dev ## measure time and memory against PyIceberg
 bench-commits: $(VENV)/.dev ## measure commits against PyIceberg and v3, and when to flush (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/flush.py
-	$(BIN)/python benchmarks/affinity.py
 
 bench-doctor: $(VENV)/.dev ## measure checks of large tables, and of 500 small ones (a million files: minutes, 3 GB of memory)
 	$(BIN)/python benchmarks/doctor.py
 
 bench-planning: $(VENV)/.dev ## measure scan planning against PyIceberg (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/planning.py
-	$(BIN)/python benchmarks/pruning.py
 
 bench-scan: $(VENV)/.dev system ## measure scans on Spark against Iceberg's runtime: 20 million rows (a quarter of an hour)
 	$(BIN)/python benchmarks/scan.py
@@ -89,6 +89,9 @@ bench-stores: $(VENV)/.dev ## measure a table in a store that answers after 50 m
 
 bench-widgets: $(VENV)/.dev system ## measure the explorer in a real browser: 5,000 nodes, a million files
 	$(BIN)/python benchmarks/widgets.py
+
+evidence: $(VENV)/.dev ## measure V4's open questions, v3 beside V4: benchmarks/results/evidence.md (EVIDENCE_TABLES: real tables)
+	$(BIN)/python -m benchmarks.evidence $(EVIDENCE_ARGS)
 
 browsers: $(VENV)/.dev ## try every widget in Firefox and WebKit (Debian: firefox-esr, webkit2gtk-driver, xvfb; three minutes)
 	$(BIN)/python -m scripts.other_browsers

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         Sandbox,
         Saved,
     )
-    from iceexplore.doctor import CatalogReport, Finding, Maintenance, Report
+    from iceexplore.doctor import CatalogReport, Finding, Maintenance, Report, TableHealth
     from iceexplore.expressions import FilterLike
     from iceexplore.graph import SnapshotLike
     from iceexplore.inspect import Inspect
@@ -532,11 +532,25 @@ class Table:
         """
         return graph.file_map(self._state, snapshots, color)
 
-    def explore(self) -> Explorer:
-        """Open the interactive explorer: the tree and the details of a node side by side."""
+    def explore(self, *, height: float | str | None = None, text_size: int | None = None) -> Explorer:
+        """Open the interactive explorer: the tree and the details of a node side by side.
+
+        Parameters
+        ----------
+        height
+            The height of the widget: a number of pixels, or a CSS length such as ``"80vh"``. By default, it is as high
+            as its content needs. It can be dragged by its lower edge.
+        text_size
+            The size of texts and pictures in percent, from 85 to 200; by default that last chosen in the browser.
+
+        Raises
+        ------
+        OptionError
+            A value is invalid.
+        """
         from iceexplore.widgets import explore
 
-        return explore(self)
+        return explore(self, height=height, text_size=text_size)
 
     # Time travel -----------------------------------------------------------------------------------------------------
 
@@ -633,7 +647,8 @@ class Table:
         Parameters
         ----------
         where
-            SQL text (``ts >= '2024-01-01' and id in (7, 9)``), or an expression of ``pyiceberg.expressions``. Without
+            SQL text (``ts >= '2024-01-01' and id in (7, 9)``), the JSON of an expression as text or parsed (see
+            `iceexplore.expressions.expression_from_json`), or an expression of ``pyiceberg.expressions``. Without
             a filter every live file is read.
         columns
             Names of the columns to read, with dots for fields of structs; all by default.
@@ -1200,6 +1215,42 @@ class Table:
             self._state, level=level, verify=verify_here() if spark is None else on_spark, snapshots=snapshots,
             only=only, skip=skip, baseline=baseline, show=Simulation,
         )  # fmt: skip
+
+    def health(self, columns: Iterable[str] | None = None) -> TableHealth:
+        """Show the health of the table in figures: what its files, deletes, manifests and partitions look like.
+
+        The figures are the sizes of data files, their deletes, manifests, partitions, and clustering: how many files a
+        value of a column lies in. Each has a sentence, a chart, and what a procedure of the engines would gain. The
+        manifests of the snapshot are read, but no data or delete file; where one cannot be read, the figures say so.
+
+        Parameters
+        ----------
+        columns
+            The columns whose clustering is measured, dotted inside structs; by default those of the table's sort order,
+            or without one the first 20 that have bounds. With more than 100,000 data files, clustering is measured by
+            default only when it is asked for.
+
+        Returns
+        -------
+        TableHealth
+            ``health["sizes"]`` is a figure, with ``verdict``, ``to_pandas()`` and ``to_svg()``.
+            ``health.gain("sizes")`` has the files, bytes and requests before and after a rewrite, and the statement
+            that runs it. ``health.to_pandas()`` has a row per figure.
+
+        Raises
+        ------
+        OptionError
+            A column is unknown, or has no single value per row.
+
+        Examples
+        --------
+        >>> health = t.health()
+        >>> health["sizes"].verdict
+        >>> health.gain("sizes").sql
+        """
+        from iceexplore.doctor import TableHealth
+
+        return TableHealth.of(self._state, columns)
 
     def _shown_after(self, sandbox: ix.commits.Sandbox) -> Simulation:
         """Return a simulation's writer as a table, for repairs that widgets of this table plan."""

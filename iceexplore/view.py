@@ -667,6 +667,8 @@ class View:
         open_sources: bool = True,
         catalog: CatalogLike | Catalog[Any, View] | None = None,
         tables: Mapping[str, Any] | None = None,
+        height: float | str | None = None,
+        text_size: int | None = None,
     ) -> ViewExplorer:
         """Open the interactive explorer: versions on a timeline, SQL, differences, lineage, problems and details.
 
@@ -674,10 +676,13 @@ class View:
         ----------
         open_sources, catalog, tables
             As for `lineage`. Sources are opened when the lineage or the problems are first shown.
+        height, text_size
+            As for `iceexplore.Table.explore`.
         """
         from iceexplore.widgets import explore_view
 
-        return explore_view(self, self._opener(open_sources, catalog, tables))
+        opener = self._opener(open_sources, catalog, tables)
+        return explore_view(self, opener, height=height, text_size=text_size)
 
     def simulate(
         self,

@@ -186,8 +186,8 @@ step says how many files and rows that are.
 - By default only the snapshot that is shown is checked. Damage to older ones is found with `snapshots="all"`.
 - Two sides that contradict each other are a finding; often nothing shows which of them is wrong, and the text says so.
 - In a remote store, more than 200 data files are not looked up one by one at level `"metadata"`.
-- The rules of V4 trees are those of the proposal; of the draft, only rules that it shares. Rules about what a commit
-  changed need the parent snapshot: if that has expired, they are not checked.
+- The rules of V4 trees are those of the proposal; of the draft, those that it shares and its own. Rules about
+  what a commit changed need the parent snapshot: if that has expired, they are not checked.
 - A rule that was broken on purpose (a simulation's `relaxed` layout) is reported like any other.
 
 ## What it finds

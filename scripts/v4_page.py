@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iceexplore.errors import OPEN_POINTS, RULES
+from iceexplore.errors import OPEN_POINTS, RULES, Rule
 from tests.commits.rules.test_check_rules import FILE_EDITS, LEAF_EDITS, ROOT_EDITS
+from tests.commits.rules.test_draft_rules import EDITS
 
 __all__ = ["PAGE", "STATEMENTS", "page", "rule_tests"]
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "v4.md"
 _RULES = "tests/commits/rules/test_check_rules.py"
+_DRAFT_RULES = "tests/commits/rules/test_draft_rules.py"
+#: Measured by benchmarks/draft.py.
+_MEASURED = PAGE.parent.parent / "benchmarks" / "results" / "draft.md"
 _LAYOUT, _MANIFESTS = "tests/commits/layouts/test_layout_root.py", "tests/manifests"
 
 #: Tests of rules that no edit of a root or leaf violates alone.
@@ -26,7 +30,41 @@ _BY_HAND = {
     "one-root": f"{_RULES}::test_more_than_one_root",
     "partition-rebuilds": f"{_RULES}::test_a_partition_that_cannot_be_rebuilt",
     "stats-cover": f"{_RULES}::test_statistics_that_do_not_cover",
+    "timestamp-order": f"{_DRAFT_RULES}::test_a_snapshot_that_is_not_later_than_its_parent",
 }
+
+_DRAFT = """\
+## The draft beside the proposal
+
+The draft of the V4 spec grew out of the proposal. `dialect="v4-draft"` writes it as of September 2026
+([simulations](simulations.md#the-draft-of-the-v4-spec)); trees that Delta Lake 4.4 writes are an older form of it.
+
+| | the proposal | the draft | Delta Lake 4.4 |
+|---|---|---|---|
+| a data file's deletion vector | an entry of its own | in the data file's entry (148) | as the draft |
+| a changed vector | DELETED and ADDED vectors | REPLACED and MODIFIED data files | ADDED, the older entry in the manifest DV |
+| a manifest DV | an entry of its own, inline or a Puffin blob | in the manifest's entry (522), Mumbling | a roaring bitmap, with its cardinality (523) |
+| what a commit removed from a leaf | a DELETED manifest DV beside the new one | `deleted_positions`, `replaced_positions` | not recorded |
+| delete manifests | V4 manifests, affiliated or not | only those from before V4 | none |
+| new equality deletes | yes | no (apache/iceberg#17783, open) | none |
+| partition values | in the statistics of derived columns | a tuple (102) of all specs | texts by physical name |
+| partition bounds of a manifest | statistics of derived columns | only those of source columns | none |
+| locations | absolute or relative | relative below the table | relative and percent-encoded |
+| a snapshot's time | as before V4 | above its parent's (apache/iceberg#16294, open) | above its parent's |
+
+{count} rules are the draft's alone. `t.rules()` of a draft checks these, and {shared} of those above.
+
+| rule | what must hold | in the draft | test |
+|---|---|---|---|
+{rules}
+
+The same history, written in each form (`benchmarks/draft.py`: 8 appends of 20 files, each followed by deletion vectors
+for 10 files; "near" flushes the root at 40 files). Where all files are in the root, the draft is a little smaller: it
+has no entries of vectors, and no derived columns. Where they are in leaves, a changed vector takes its data file's entry
+out of the leaf and into the root or another leaf, with its statistics.
+
+{measured}
+"""
 
 #: Statements of the proposal that are no rules: section, statement, test (empty: none yet).
 STATEMENTS: tuple[tuple[str, str, str], ...] = (
@@ -89,7 +127,8 @@ _INTRODUCTION = """\
 
 iceexplore follows the proposal "Iceberg Single File Commits" for format version 4. This page lists the rules that it
 checks, with the document's own words; further statements, with the test of each; and what the document leaves open or
-contradicts, with what is written here.
+contradicts, with what is written here. What the open questions cost, v3 beside V4, is measured in the
+[evidence](../benchmarks/results/evidence.md), with a command for each answer.
 
 ```python
 import iceexplore as ix
@@ -113,18 +152,24 @@ def rule_tests() -> dict[str, str]:
     ):
         for rule in edits:
             out.setdefault(rule.strip(), f"{_RULES}::{name}")
+    for rule in EDITS:
+        out.setdefault(rule.strip(), f"{_DRAFT_RULES}::test_a_draft_root_that_breaks_a_rule")
     return out
+
+
+def _rule_row(rule: Rule, tests: dict[str, str]) -> str:
+    quote = f"“{rule.quote}” ({rule.source})" if rule.quote else rule.source
+    return f"| `{rule.id}` | {_cell(rule.text)} | {_cell(quote)} | {_test(tests[rule.id])} |"
 
 
 def page() -> str:
     """Return the page."""
     tests = rule_tests()
-    rules = [r for r in RULES.values() if r.is_checked and r.only != "manifest list"]
+    checked = [r for r in RULES.values() if r.is_checked and r.only != "manifest list"]
+    rules = [r for r in checked if not r.draft_only]
     lines = [_INTRODUCTION, "## Rules", "", f"{len(rules)} rules are checked in every tree.", ""]
     lines += ["| rule | what must hold | in the document | test |", "|---|---|---|---|"]
-    for rule in rules:
-        quote = f"“{rule.quote}” ({rule.source})" if rule.quote else rule.source
-        lines.append(f"| `{rule.id}` | {_cell(rule.text)} | {_cell(quote)} | {_test(tests[rule.id])} |")
+    lines += [_rule_row(rule, tests) for rule in rules]
     without = sum(not test for _, _, test in STATEMENTS)
     lines += [
         "",
@@ -137,6 +182,17 @@ def page() -> str:
         "|---|---|---|",
     ]
     lines += [f"| {_cell(section)} | {_cell(text)} | {_test(test)} |" for section, text, test in STATEMENTS]
+    own = [r for r in checked if r.draft_only]
+    measured = _MEASURED.read_text(encoding="utf-8").partition("\n\n|")[2]
+    lines += [
+        "",
+        _DRAFT.format(
+            count=len(own),
+            shared=sum(r.draft for r in rules),
+            rules="\n".join(_rule_row(r, tests) for r in own),
+            measured="|" + measured.rstrip(),
+        ).rstrip(),
+    ]
     lines += ["", "## What the proposal leaves open or contradicts, and what is written here", ""]
     for point in OPEN_POINTS.values():
         lines += [f"### {point.title}", "", f'<a id="{point.id}"></a>', ""]

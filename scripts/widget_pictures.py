@@ -79,6 +79,10 @@ def _problems(table: ix.Table) -> TableWidget:
     return Problems(table)
 
 
+def _figures(table: ix.Table) -> TableWidget:
+    return Problems(table, doctor_draft={"tab": "figures"})
+
+
 def _deletes(table: ix.Table) -> TableWidget:
     vectors = [n for n in table.tree(depth="files").nodes if n.kind == "deletion-vector"]
     most = max(vectors, key=lambda n: n.fields["record_count"], default=None)
@@ -92,7 +96,8 @@ WIDGETS: dict[str, tuple[str, Callable[[ix.Table], TableWidget]]] = {
     "rows": ("Rows", _rows),
     "scan-lab": ("The scan lab", _scan_lab),
     "commit-lab": ("The commit lab", _commit_lab),
-    "problems": ("Problems", _problems),
+    "problems": ("Health: findings", _problems),
+    "figures": ("Health: files and manifests", _figures),
     "deletes": ("Deleted positions", _deletes),
 }
 
@@ -111,8 +116,8 @@ def tables(folder: Path) -> tuple[Path, Path]:
 def act(bare: BarePage) -> None:
     """What somebody would do first, where a widget waits for it."""
     first = "Apply" if isinstance(bare.widget, CommitLab) else "Check the table"
-    if isinstance(bare.widget, (CommitLab, Problems)):
-        bare.page.get_by_role("button", name=first).click()
+    if isinstance(bare.widget, CommitLab) or (isinstance(bare.widget, Problems) and not bare.widget.doctor_draft):
+        bare.page.get_by_role("button", name=first, exact=True).click()
         bare.idle()
 
 

@@ -247,12 +247,14 @@ def test_versions_and_dialects_are_asked_for_what_they_have() -> None:
 
 #: Names of partition transforms in metadata and in Spark; only `metadata/transforms` knows what they do.
 TRANSFORM_NAMES = {name for cls in TRANSFORMS for name in (cls.name, cls.spark_name) if name is not None}
-#: Equal words that mean something else: a metrics mode, a type of Spark, a kind of expression in V4's JSON.
+#: Equal words that mean something else: a metrics mode, a type of Spark, a kind of expression in V4's JSON, a unit of a
+#: duration.
 OTHER_MEANINGS = {
     ("writing/_column_metrics.py", "truncate"),
     ("writing/_type_strings.py", "void"),
     ("delta/_schema.py", "void"),
     ("graph/redaction/_words.py", "identity"),
+    *(("widgets/grid/_typed_values.py", unit) for unit in ("day", "days", "hour", "hours")),
 }
 #: Functions that compare their argument, or look it up.
 COMPARING = {

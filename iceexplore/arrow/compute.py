@@ -93,6 +93,7 @@ __all__ = [
     "utf8_lower",
     "utf8_rtrim",
     "utf8_slice_codeunits",
+    "utf8_trim",
     "utf8_upper",
     "value_counts",
     "xor",
@@ -254,6 +255,7 @@ if TYPE_CHECKING:
     utf8_lower: _Keeping
     utf8_rtrim: _Keeping
     utf8_slice_codeunits: _Keeping
+    utf8_trim: _Keeping
     utf8_upper: _Keeping
 
     fill_null: _Filling
@@ -332,6 +334,7 @@ else:
         utf8_lower,
         utf8_rtrim,
         utf8_slice_codeunits,
+        utf8_trim,
         utf8_upper,
         value_counts,
         xor,

@@ -6,6 +6,8 @@ from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
 from iceexplore.doctor._views import examine_view
 from iceexplore.doctor.checks._files import verify_here
+from iceexplore.doctor.figures._figure import FigureBar, HealthFigure, HealthGain, Shown
+from iceexplore.doctor.figures._health import MetadataSize, TableHealth, metadata_size
 from iceexplore.doctor.maintenance._expire import ExpirePlan
 from iceexplore.doctor.maintenance._maintenance import Maintenance
 from iceexplore.doctor.maintenance._metadata_files import MetadataFilesPlan
@@ -30,11 +32,15 @@ __all__ = [
     "EFFECTS",
     "EngineCall",
     "ExpirePlan",
+    "FigureBar",
     "Finding",
+    "HealthFigure",
+    "HealthGain",
     "MODES",
     "Maintenance",
     "MaintenanceCost",
     "MetadataFilesPlan",
+    "MetadataSize",
     "Mode",
     "OrphanPlan",
     "Plan",
@@ -43,9 +49,11 @@ __all__ = [
     "RewriteDataFilesPlan",
     "RewriteManifestsPlan",
     "RewritePositionDeletesPlan",
+    "Shown",
     "Since",
     "Step",
     "TableCheck",
+    "TableHealth",
     "Threshold",
     "UNTELLABLE",
     "Unrepaired",
@@ -57,6 +65,7 @@ __all__ = [
     "examine_in_steps",
     "examine_view",
     "finding_lines",
+    "metadata_size",
     "plan_heading",
     "redacted_report",
     "report_headline",

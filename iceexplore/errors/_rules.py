@@ -43,6 +43,8 @@ class Rule:
         The sentence of the document in its own words; empty if the rule follows from several.
     draft
         Whether the V4 draft also has the rule.
+    draft_only
+        Whether only the V4 draft has it.
     """
 
     id: str
@@ -53,6 +55,7 @@ class Rule:
     only: Literal["manifest list", "root manifest"] | None = None
     quote: str = ""
     draft: bool = False
+    draft_only: bool = False
 
     @property
     def name(self) -> str:
@@ -65,12 +68,17 @@ class Rule:
         """True if `check_rules` checks the rule in a snapshot."""
         return self.scope not in ("commit", "metadata")
 
+    def is_followed(self, *, by_draft: bool) -> bool:
+        """Return whether trees must follow the rule: those of the V4 draft, or all others."""
+        return self.draft or self.draft_only if by_draft else not self.draft_only
+
 
 def _rules(*rules: Rule) -> dict[str, Rule]:
     return {r.id: r for r in sorted(rules, key=lambda r: r.id)}
 
 
 _PROPOSAL = "V4 proposal"
+_DRAFT = "V4 draft"
 _SPEC = "Iceberg spec"
 
 #: Every rule, sorted by id.
@@ -93,7 +101,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("compaction-existing", "Compaction merges entries of earlier commits, never this commit's adds or deletes.", f"{_PROPOSAL}, Manifest Compaction", "change", only="root manifest", quote="combining entries for new deletes produced or new data files created in the snapshot with an existing manifest to create a new manifest is not allowed."),
     Rule("manifest-stats", "Only manifests have manifest_stats, which describe the leaf as written.", f"{_PROPOSAL}, V4 content entry structure", "manifest", problems=("entry-invalid", "count-mismatch", "totals-differ", "sequence-number"), quote="Must be set if content_type is 3 or 4, otherwise must be null", draft=True),
     Rule("size-with-location", "file_size_in_bytes is set if and only if the entry has a separate file.", f"{_PROPOSAL}, V4 content entry structure", "entry", quote="Total file size in bytes. Must be defined if location is defined"),
-    Rule("manifest-sequence", "A manifest's sequence_number equals its file_sequence_number.", f"{_PROPOSAL}, version_info", "manifest", only="root manifest", quote="Must be equal to file_sequence_number if type is 3 or 4."),
+    Rule("manifest-sequence", "A manifest's sequence_number equals its file_sequence_number.", f"{_PROPOSAL}, version_info", "manifest", only="root manifest", quote="Must be equal to file_sequence_number if type is 3 or 4.", draft=True),
     Rule("content-fields", "sort_order_id, equality_ids and first_row_id are set only for the content types that have them.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("equality-ids-invalid",), quote="Can only be set if content_type is 0."),
     Rule("known-status", "The status of an entry is EXISTING, ADDED or DELETED (0 to 2); the V4 draft adds REPLACED and MODIFIED (3 and 4).", f"{_PROPOSAL}, version_info", "entry", problems=("file-corrupt",), quote="int with meaning: 0: EXISTING 1: ADDED 2: DELETE", draft=True),
     Rule("split-offsets", "The split offsets of a file are in ascending order.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("split-offsets-invalid",), quote="Must be sorted ascending", draft=True),
@@ -105,6 +113,13 @@ RULES: dict[str, Rule] = _rules(
     Rule("sequence-order", "No sequence number is above the snapshot's, and no data sequence number is above the file sequence number.", f"{_SPEC}, Sequence Numbers", "entry", problems=("sequence-number",), draft=True),
     Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Row Lineage", "snapshot", draft=True),
     Rule("duplicate-file", "A table lists a file only once.", f"{_SPEC}, Manifests", "snapshot", problems=("file-twice",), draft=True),
+    # Manifests of the V4 draft only
+    Rule("draft-content-types", "A manifest of the V4 draft lists data files, and its root also data and delete manifests; deletes have entries only in delete manifests from before V4.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "manifest", only="root manifest", quote="v4 root manifest (snapshot root): Data files, data manifests, delete manifests; v4 data manifest: Data files and their colocated deletion vectors", draft_only=True),
+    Rule("replaced-and-modified", "The file of a REPLACED entry, or of an entry at a replaced position, is listed by another entry, as MODIFIED in the snapshot that replaced it.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "snapshot", only="root manifest", quote="the writer records a MODIFIED entry for the live version and marks the prior version as replaced, either with a REPLACED entry or in a manifest deletion vector.", draft_only=True),
+    Rule("positions-of-manifests", "Only entries of manifests have deleted_positions and replaced_positions.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "manifest", only="root manifest", quote="`tracking.deleted_positions` and `tracking.replaced_positions` may only be set if the tracked file is a manifest.", draft_only=True),
+    Rule("positions-disjoint", "No position is both deleted and replaced by a snapshot, and its manifest DV has them all.", f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)", "manifest", only="root manifest", quote="`deleted_positions` and `replaced_positions` are disjoint.", draft_only=True),
+    Rule("timestamp-order", "A snapshot of a tree of the V4 draft is later than its parent.", f"{_DRAFT}, Snapshots (apache/iceberg#16294)", "change", only="root manifest", quote="In format version 4 and above, a snapshot's `timestamp-ms` must be strictly greater than the `timestamp-ms` of its parent snapshot on the same branch.", draft_only=True),
+    Rule("no-new-equality-deletes", "New equality deletes are not added to a tree of the V4 draft; those of delete manifests from before V4 stay valid.", f"{_DRAFT}, Delete Formats (apache/iceberg#17783)", "commit", quote="Equality delete files must not be added to v4 tables, but existing equality delete files are valid.", draft_only=True),
     # Operations
     Rule("operation-name", "append only adds files, replace keeps the rows, overwrite adds and removes files, delete only removes files.", f"{_SPEC}, Snapshots", "commit"),
     Rule("files-exist", "Files to remove or rewrite are live.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),

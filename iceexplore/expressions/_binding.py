@@ -7,16 +7,13 @@ selects nothing, and neither does ``not x = null``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from iceexplore.errors import OptionError
-from iceexplore.expressions._from_pyiceberg import conditions_of
 from iceexplore.expressions._literals import COMPARABLE, Cut, locate
-from iceexplore.expressions._model import NEVER, Always, Expression, FilterLike, Op, Predicate, all_of, any_of
-from iceexplore.expressions._parser import parse_filter
+from iceexplore.expressions._model import NEVER, Always, Expression, Op, Predicate, all_of, any_of
 from iceexplore.expressions._tokens import Place
 from iceexplore.expressions._unbound import (
     Both,
@@ -34,10 +31,12 @@ from iceexplore.expressions._unbound import (
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, type_base
 
 __all__ = [
+    "Binder",
     "Column",
     "Columns",
     "METADATA_COLUMNS",
-    "bind_filter",
+    "check_comparable",
+    "leaf",
 ]
 
 #: Metadata columns (spec, "Reserved Field IDs").
@@ -151,43 +150,9 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _PREFIXED = frozenset(("string", "binary"))
 
 
-def bind_filter(schema: Schema, where: FilterLike | Condition) -> Expression:
-    """Convert a filter to an expression over field ids.
+class Binder:
+    """Binds conditions to the columns of a schema."""
 
-    Parameters
-    ----------
-    where
-        Text, see `parse_filter`; an unbound PyIceberg expression; or the result of `parse_filter`.
-
-    Returns
-    -------
-    Expression
-        The expression selects the rows for which the filter is true. Comparisons are exact in the column's type: a
-        literal that no row can hold becomes a comparison with its neighbours, or a constant. A ``double`` is compared
-        with the literal's nearest double, and so are the values of a ``float`` column, as in Spark (``f = 0.1`` matches
-        nothing, ``f = 0.1F`` does); Python floats in a PyIceberg expression take the column's precision, as in Iceberg.
-        A timestamp without zone is in UTC if compared with ``timestamptz``. NaN is not greater than any number (IEEE
-        754).
-
-    Raises
-    ------
-    OptionError
-        The text is not a filter, a name is not a column of the schema, a literal does not fit its column, or a
-        condition cannot be evaluated on metadata and rows. The message shows the text with carets under the word.
-    """
-    if isinstance(where, str):
-        condition = parse_filter(where)
-    elif isinstance(where, Condition):
-        condition = where
-    else:
-        condition = conditions_of(where)
-    try:
-        return _Binder(Columns(schema)).bind(condition, True)
-    except RecursionError:
-        raise OptionError("the filter is nested too deeply for the remaining stack: simplify it") from None
-
-
-class _Binder:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
 
@@ -218,7 +183,7 @@ class _Binder:
             raise node.at.error(
                 f"column {column.name!r} is {column.field.type}, not boolean: compare it with something"
             )
-        return _leaf(column, "=" if wanted else "!=", node.at, not wanted, True)
+        return leaf(column, "=" if wanted else "!=", node.at, not wanted, True)
 
     def _column(self, operand: Operand, at: Place) -> Column:
         if isinstance(operand, Value):
@@ -235,43 +200,48 @@ class _Binder:
         if isinstance(right, Name):
             self._columns.find(right)
             raise right.at.error("two columns are compared: compare a column with a literal (strings in '...')")
-        return self._compared(column, op, right, node.at, wanted)
+        return self.compared(column, op, right, node.at, wanted)
 
-    def _compared(self, column: Column, op: str, value: Value, at: Place, wanted: bool) -> Expression:
+    def compared(self, column: Column, op: str, value: Value, at: Place, wanted: bool) -> Expression:
+        """Return the rows for which the comparison of a column and a literal is ``wanted``: true or false."""
         negated = not wanted
         if op == "<=>":
             if value.kind == "null":
-                return _leaf(column, "is-null" if wanted else "not-null", at, negated)
-            equal = self._compared(column, "=", value, at, wanted)
-            return equal if wanted else any_of(equal, _leaf(column, "is-null", at, negated))
+                return leaf(column, "is-null" if wanted else "not-null", at, negated)
+            equal = self.compared(column, "=", value, at, wanted)
+            return equal if wanted else any_of(equal, leaf(column, "is-null", at, negated))
         if value.kind == "null":
-            _check_comparable(column, value.at)
+            check_comparable(column, value.at)
             return NEVER
         cut = _located(column, value)
         if op in ("=", "!="):
             if not cut.exact:
-                return NEVER if (op == "=") == wanted else _leaf(column, "not-null", at, negated)
-            return _leaf(column, "=" if (op == "=") == wanted else "!=", at, negated, cut.below)
+                return NEVER if (op == "=") == wanted else leaf(column, "not-null", at, negated)
+            return leaf(column, "=" if (op == "=") == wanted else "!=", at, negated, cut.below)
         floating = type_base(column.field.type) in ("float", "double")
-        nan = _leaf(column, "is-nan", at, negated) if floating and negated else NEVER
+        nan = leaf(column, "is-nan", at, negated) if floating and negated else NEVER
         return any_of(_ordered(column, op if wanted else _OPPOSITE[op], cut, at, negated), nan)
 
     def _member(self, node: Member, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
             raise node.operand.at.error("a column is missing before 'in'")
         column = self._columns.find(node.operand)
-        _check_comparable(column, node.operand.at)
-        cuts = [_located(column, v) for v in node.items if v.kind != "null"]
+        check_comparable(column, node.operand.at)
+        return self.among(column, node.items, node.negated, node.at, wanted)
+
+    def among(self, column: Column, items: Sequence[Value], negated: bool, at: Place, wanted: bool) -> Expression:
+        """Return the rows for which a membership test (``not in`` if negated) is ``wanted``: true or false."""
+        cuts = [_located(column, v) for v in items if v.kind != "null"]
         values = list(dict.fromkeys(c.below for c in cuts if c.exact))
-        negated = node.negated == wanted
-        if negated and any(v.kind == "null" for v in node.items):
+        outside = negated == wanted
+        if outside and any(v.kind == "null" for v in items):
             return NEVER  # any value might equal the null in the list
         inverted = not wanted
         if not values:
-            return _leaf(column, "not-null", node.at, inverted) if negated else NEVER
+            return leaf(column, "not-null", at, inverted) if outside else NEVER
         if len(values) == 1:
-            return _leaf(column, "!=" if negated else "=", node.at, inverted, values[0])
-        return _leaf(column, "not-in" if negated else "in", node.at, inverted, *values)
+            return leaf(column, "!=" if outside else "=", at, inverted, values[0])
+        return leaf(column, "not-in" if outside else "in", at, inverted, *values)
 
     def _test(self, node: Test, wanted: bool) -> Expression:
         yes = node.negated != wanted
@@ -282,19 +252,19 @@ class _Binder:
         base = type_base(column.field.type)
         match node.what:
             case "null":
-                return _leaf(column, "is-null" if yes else "not-null", node.at, inverted)
+                return leaf(column, "is-null" if yes else "not-null", node.at, inverted)
             case "nan":
                 if base not in ("float", "double"):
                     raise node.operand.at.error(
                         f"column {column.name!r} is {column.field.type}: only float and double have NaN"
                     )
-                return _leaf(column, "is-nan" if yes else "not-nan", node.at, inverted)
+                return leaf(column, "is-nan" if yes else "not-nan", node.at, inverted)
         if base != "boolean":
             raise node.operand.at.error(f"column {column.name!r} is {column.field.type}, not boolean")
         value = node.what == "true"
         if yes:
-            return _leaf(column, "=", node.at, inverted, value)
-        return any_of(_leaf(column, "!=", node.at, inverted, value), _leaf(column, "is-null", node.at, inverted))
+            return leaf(column, "=", node.at, inverted, value)
+        return any_of(leaf(column, "!=", node.at, inverted, value), leaf(column, "is-null", node.at, inverted))
 
     def _prefix(self, node: Prefix, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
@@ -307,31 +277,37 @@ class _Binder:
             )
         if node.prefix.kind == "null":
             return NEVER
-        prefix = _located(column, node.prefix).below
-        negated = node.negated == wanted
-        if not prefix:  # every value begins with the empty prefix
-            return NEVER if negated else _leaf(column, "not-null", node.at, not wanted)
-        return _leaf(column, "not-starts-with" if negated else "starts-with", node.at, not wanted, prefix)
+        return self.begins(column, node.prefix, node.negated, node.at, wanted)
+
+    def begins(self, column: Column, prefix: Value, negated: bool, at: Place, wanted: bool) -> Expression:
+        """Return the rows for which a test of a prefix (``not`` if negated) is ``wanted``: true or false."""
+        found = _located(column, prefix).below
+        outside = negated == wanted
+        if not found:  # every value begins with the empty prefix
+            return NEVER if outside else leaf(column, "not-null", at, not wanted)
+        return leaf(column, "not-starts-with" if outside else "starts-with", at, not wanted, found)
 
 
-def _leaf(column: Column, op: Op, at: Place, negated: bool, *literals: Any) -> Predicate:
+def leaf(column: Column, op: Op, at: Place, negated: bool, *literals: Any) -> Predicate:
+    """Return a predicate on a column, with the text at a place."""
     text = f"not ({at.quoted})" if negated else at.quoted
     return Predicate(column.field.field_id, op, literals, column.name, column.field.type, text)
 
 
 def _ordered(column: Column, op: str, cut: Cut, at: Place, negated: bool) -> Expression:
     if cut.exact:
-        return _leaf(column, op, at, negated, cut.below)  # type: ignore[arg-type]
+        return leaf(column, op, at, negated, cut.below)  # type: ignore[arg-type]
     less = op in ("<", "<=")
     edge = cut.below if less else cut.above
     if edge is None:
         return NEVER
     if (cut.above if less else cut.below) is None:  # outside the range of the type
-        return _leaf(column, "not-null", at, negated)
-    return _leaf(column, "<=" if less else ">=", at, negated, edge)
+        return leaf(column, "not-null", at, negated)
+    return leaf(column, "<=" if less else ">=", at, negated, edge)
 
 
-def _check_comparable(column: Column, at: Place) -> None:
+def check_comparable(column: Column, at: Place) -> None:
+    """Raise if values of a column cannot be compared."""
     kind = column.field.type
     if isinstance(kind, StructType | ListType | MapType) or type_base(kind) not in COMPARABLE:
         inner = " or compare the columns inside it" if isinstance(kind, StructType) else ""
@@ -341,7 +317,7 @@ def _check_comparable(column: Column, at: Place) -> None:
 
 
 def _located(column: Column, value: Value) -> Cut:
-    _check_comparable(column, value.at)
+    check_comparable(column, value.at)
     try:
         return locate(value, column.field.type)
     except ValueError as error:

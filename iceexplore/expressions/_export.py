@@ -10,7 +10,21 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from iceexplore.arrow import PlainValue
-from iceexplore.expressions._model import Always, And, Expression, Or, Predicate
+from iceexplore.errors import OptionError
+from iceexplore.expressions._model import (
+    Always,
+    And,
+    Applied,
+    Comparison,
+    Computed,
+    Conditional,
+    Constant,
+    Expression,
+    FieldValue,
+    Or,
+    Predicate,
+    ValueExpression,
+)
 from iceexplore.metadata import Type, format_value, type_base
 
 if TYPE_CHECKING:
@@ -57,7 +71,8 @@ def expression_sql(expression: Expression, dialect: Literal["spark", "sql"] = "s
         ``spark`` selects the same rows in Spark: NaN, which is above every number there, is excluded from ``>`` and
         ``>=``; quotes and backslashes in strings are escaped with a backslash; UUIDs are strings. Types that Spark
         lacks (time, nanoseconds) are written nevertheless. ``sql`` is what `parse_filter` reads, with quotes doubled;
-        NaN is not above any number.
+        NaN is not above any number. Of functions, this is the notation of the expression only: the partition
+        transforms are no functions of SQL, and `parse_filter` does not read functions.
 
     Examples
     --------
@@ -78,12 +93,38 @@ def _sql(expression: Expression, dialect: str, inside: bool) -> str:
         case Or(children):
             text = " OR ".join(_sql(c, dialect, inside=True) for c in children)
             return f"({text})" if inside else text
-    return _predicate(expression, dialect, inside)
-
-
-def _predicate(p: Predicate, dialect: str, inside: bool) -> str:
+        case Computed(predicate, value):
+            if isinstance(value, Comparison) and predicate.op == "=" and predicate.literals[0] is True:
+                return f"({_value_sql(value, dialect)})"
+            return _predicate(predicate, dialect, inside, _value_sql(value, dialect))
     quote = "`" if dialect == "spark" else '"'
-    name = name_sql(p.name, quote)
+    return _predicate(expression, dialect, inside, name_sql(expression.name, quote))
+
+
+def _value_sql(value: ValueExpression, dialect: str) -> str:
+    match value:
+        case FieldValue(name=name):
+            return name_sql(name, "`" if dialect == "spark" else '"')
+        case Constant(constant, kind):
+            return literal_sql(constant, kind, dialect)
+        case Applied(function, arguments):
+            name, _, width = function.partition("[")
+            parts = [*([width.rstrip("]")] if width else []), *(_value_sql(a, dialect) for a in arguments)]
+            return f"{name}({', '.join(parts)})"
+        case Conditional(condition, one, other):
+            when = _sql(condition, dialect, inside=False)
+            return f"CASE WHEN {when} THEN {_value_sql(one, dialect)} ELSE {_value_sql(other, dialect)} END"
+    left, right = _value_sql(value.left, dialect), _value_sql(value.right, dialect)
+    same = f"{left} <=> {right}" if dialect == "spark" else f"{left} IS NOT DISTINCT FROM {right}"
+    match value.op:
+        case "=":
+            return same
+        case "<=" | ">=":
+            return f"{left} {value.op[0]} {right} OR {same}"
+    return f"{left} {value.op} {right}"
+
+
+def _predicate(p: Predicate, dialect: str, inside: bool, name: str) -> str:
     values = [literal_sql(v, p.type, dialect) for v in p.literals]
     match p.op:
         case "is-null":
@@ -162,6 +203,11 @@ def expression_pyiceberg(expression: Expression) -> BooleanExpression:
     Returns
     -------
     pyiceberg.expressions.BooleanExpression
+
+    Raises
+    ------
+    OptionError
+        The expression compares the result of a function: PyIceberg's filters compare columns only.
     """
     from pyiceberg import expressions as ex
 
@@ -171,6 +217,8 @@ def expression_pyiceberg(expression: Expression) -> BooleanExpression:
         case And(children) | Or(children):
             join = ex.And if isinstance(expression, And) else ex.Or
             return join(*(expression_pyiceberg(c) for c in children))
+        case Computed(predicate):
+            raise OptionError(f"{predicate.text}: PyIceberg's filters compare columns only, not {predicate.name}")
     p = expression
     name = ".".join(path_of(p.name))
     tests = {"is-null": ex.IsNull, "not-null": ex.NotNull, "is-nan": ex.IsNaN, "not-nan": ex.NotNaN}

@@ -9,8 +9,8 @@ leave out NaN; Spark orders NaN above every number).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from iceexplore.metadata import Op, Type, type_base
@@ -18,11 +18,13 @@ from iceexplore.metadata import Op, Type, type_base
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
 
-__all__ = ["ALWAYS", "Always", "And", "Expression", "FilterLike", "NEVER", "Op", "Or", "Predicate", "all_of", "any_of",
-           "negated", "predicates"]  # fmt: skip
+__all__ = ["ALWAYS", "Always", "And", "Applied", "Comparison", "Computed", "Conditional", "Constant", "Expression",
+           "FieldValue", "FilterLike", "NEVER", "Op", "Or", "Predicate", "ValueExpression", "all_of", "any_of",
+           "columns_of", "computed", "negated", "on_value", "predicates", "value_text"]  # fmt: skip
 
-#: A filter as users give it: SQL text (see `parse_filter`), or an expression of PyIceberg.
-FilterLike: TypeAlias = "str | BooleanExpression"
+#: A filter as users give it: SQL text (see `parse_filter`), an expression of PyIceberg, or the JSON of an expression
+#: (see `expression_from_json`) as text or as the parsed object.
+FilterLike: TypeAlias = "str | bool | Mapping[str, Any] | BooleanExpression"
 
 _NEGATED: dict[str, Op] = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "=", "in": "not-in", "not-in": "in",
@@ -81,7 +83,79 @@ class Or:
     children: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Predicate | Always | And | Or
+@dataclass(frozen=True)
+class FieldValue:
+    """The value of a column of a primitive type, which may be inside structs."""
+
+    field_id: int
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant; `value` is the stored form (see `Predicate.literals`), never null or NaN."""
+
+    value: Any
+    type: Type
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The result of a function of one column's or several values; a null where a column transform has a null.
+
+    Attributes
+    ----------
+    function
+        A partition transform in the spec's notation, ``bucket[16]``, or the name of a function of SQL, ``lower``.
+    """
+
+    function: str
+    arguments: tuple[ValueExpression, ...]
+    type: Type
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """The function ``if_else``: one of two values, by a predicate."""
+
+    condition: Expression
+    when_true: ValueExpression
+    when_false: ValueExpression
+    type: Type
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A null-safe comparison of two values, of type boolean and never null; also a NaN equals another."""
+
+    op: Op
+    left: ValueExpression
+    right: ValueExpression
+    type: Type
+
+
+ValueExpression: TypeAlias = FieldValue | Constant | Applied | Conditional | Comparison
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A comparison of a value that is computed from columns.
+
+    Attributes
+    ----------
+    predicate
+        The comparison, with the three-valued logic of all predicates; its field id is 0, its name the value as text.
+    ids
+        Ids of expressions of the table (V4) that are the same value: statistics under these ids describe it.
+    """
+
+    predicate: Predicate
+    value: ValueExpression
+    ids: tuple[int, ...] = ()
+
+
+Expression: TypeAlias = Predicate | Computed | Always | And | Or
 
 ALWAYS = Always(True)
 NEVER = Always(False)
@@ -116,6 +190,8 @@ def _key(expression: Expression) -> object:
             return type(expression).__name__, tuple(map(_key, children))
         case Predicate():
             return expression.field_id, expression.op, expression.literals, str(expression.type), expression.text
+        case Computed():
+            return expression.value, _key(expression.predicate)
     return expression
 
 
@@ -137,6 +213,8 @@ def negated(expression: Expression) -> Expression:
             return any_of(*(negated(c) for c in children))
         case Or(children):
             return all_of(*(negated(c) for c in children))
+        case Computed(predicate, value, ids):
+            return on_value(negated(predicate), value, ids)
     p = expression
     text = f"not ({p.text})" if p.text else ""
     out = Predicate(p.field_id, _NEGATED[p.op], p.literals, p.name, p.type, text)
@@ -158,3 +236,87 @@ def predicates(expression: Expression) -> Iterator[Predicate]:
                 yield from predicates(child)
         case Predicate():
             yield expression
+
+
+def computed(expression: Expression) -> Iterator[Computed]:
+    """Yield the comparisons of computed values from left to right, without those inside their conditions."""
+    match expression:
+        case And(children) | Or(children):
+            for child in children:
+                yield from computed(child)
+        case Computed():
+            yield expression
+
+
+def on_value(expression: Expression, value: ValueExpression, ids: tuple[int, ...] = ()) -> Expression:
+    """Return an expression whose predicates, all of one value, compare this value."""
+    match expression:
+        case And(children):
+            return all_of(*(on_value(c, value, ids) for c in children))
+        case Or(children):
+            return any_of(*(on_value(c, value, ids) for c in children))
+        case Predicate():
+            name = value_text(value)
+            if isinstance(value, FieldValue):
+                return replace(expression, field_id=value.field_id, name=name)
+            return Computed(replace(expression, field_id=0, name=name), value, ids)
+    return expression
+
+
+def columns_of(expression: Expression) -> dict[int, str]:
+    """Return the columns that an expression needs: their names by field id, from left to right."""
+    out: dict[int, str] = {}
+    _collect(expression, out)
+    return out
+
+
+def _collect(node: Expression | ValueExpression, out: dict[int, str]) -> None:
+    match node:
+        case And(children) | Or(children):
+            for child in children:
+                _collect(child, out)
+        case Predicate() | FieldValue():
+            out.setdefault(node.field_id, node.name)
+        case Computed():
+            _collect(node.value, out)
+        case Applied():
+            for argument in node.arguments:
+                _collect(argument, out)
+        case Conditional():
+            for part in (node.condition, node.when_true, node.when_false):
+                _collect(part, out)
+        case Comparison():
+            _collect(node.left, out)
+            _collect(node.right, out)
+
+
+_SIGNS = {"!=": "<>"}
+
+
+def value_text(value: ValueExpression) -> str:
+    """Return a value as text for people: ``lower(name)``, ``bucket(16, id)``."""
+    match value:
+        case FieldValue(name=name):
+            return name
+        case Constant(value=constant):
+            return "'" + constant.replace("'", "''") + "'" if isinstance(constant, str) else str(constant)
+        case Comparison(op, left, right):
+            sign = " is not distinct from " if op == "=" else f" {_SIGNS.get(op, op)} "
+            return f"{value_text(left)}{sign}{value_text(right)}"
+        case Conditional(condition, one, other):
+            terms = [p.text or p.op for p in _leaves(condition)]
+            return f"if_else({' … '.join(terms) or 'true'}, {value_text(one)}, {value_text(other)})"
+    function, _, width = value.function.partition("[")
+    arguments = [*([width.rstrip("]")] if width else []), *map(value_text, value.arguments)]
+    return f"{function}({', '.join(arguments)})"
+
+
+def _leaves(expression: Expression) -> Iterator[Predicate]:
+    match expression:
+        case And(children) | Or(children):
+            for child in children:
+                yield from _leaves(child)
+        case Predicate():
+            yield expression
+        case Computed(predicate):
+            yield predicate

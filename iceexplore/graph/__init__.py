@@ -19,10 +19,11 @@ from iceexplore.graph._state import TableState, open_state, refreshed, state_of
 from iceexplore.graph._travel import SnapshotLike, clock, format_ms, resolve_state, snapshot_of, to_ms, travel
 from iceexplore.graph.file_map._cells import FileCells, file_cells
 from iceexplore.graph.file_map._file_map import CellColor, FileMap, cell_legend, cell_shades, file_map, group_note
-from iceexplore.graph.file_map._live_files import FILE_KINDS, LiveFiles, live_files
+from iceexplore.graph.file_map._live_files import FILE_KINDS, DeletedRows, LiveFiles, deleted_rows, live_files
 from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
 from iceexplore.graph.redaction._nameless import nameless
 from iceexplore.graph.redaction._redactor import Redaction, redactions
+from iceexplore.graph.tree._applies import applies_edges
 from iceexplore.graph.tree._labels import amount
 from iceexplore.graph.tree._nodes import TreeNode, json_safe
 from iceexplore.graph.tree._ranges import partition_ranges
@@ -33,6 +34,7 @@ from iceexplore.render import card_html, card_text
 __all__ = [
     "Bundle",
     "CellColor",
+    "DeletedRows",
     "Diff",
     "FILE_KINDS",
     "FileCells",
@@ -51,6 +53,7 @@ __all__ = [
     "Tree",
     "TreeNode",
     "amount",
+    "applies_edges",
     "blank_secrets",
     "build_proposal_diagram",
     "build_tree",
@@ -59,6 +62,7 @@ __all__ = [
     "cell_legend",
     "cell_shades",
     "clock",
+    "deleted_rows",
     "diff",
     "direct_places",
     "file_cells",

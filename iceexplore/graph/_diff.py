@@ -14,7 +14,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, AnyChunkedArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph._frame import to_frame
-from iceexplore.graph._partition_text import partition_texts
+from iceexplore.graph._partition_text import KnownTexts, partition_texts
 from iceexplore.graph._root import MANIFESTS, Removals, direct_places, live_manifests, row_keys
 from iceexplore.graph._snapshot_change import SnapshotChange
 from iceexplore.graph._state import TableState
@@ -267,36 +267,46 @@ def by_location(root: Manifest | None) -> dict[str, int]:
 def _files(state: TableState, root: Manifest | None, rows: list[int], partitions: bool) -> pa.Table:
     """Return the live data and delete files in a root itself and in some of its manifests, with their places."""
     parts = []
+    known: KnownTexts | None = {} if partitions else None
     if root is not None:
         direct = state.reader.direct(root)
         wanted = frozenset({"entries", "partition"}) if partitions else frozenset({"entries"})
         leaves = state.reader.leaves(root, rows, wanted) if rows else ()
         if direct is not None:
             own = np.flatnonzero(np.asarray(direct_places(root, direct).is_valid()))
-            parts.append(_placed(state, direct, -1, own, partitions))
+            parts.append(_placed(state, direct, -1, own, known))
         for row, leaf in zip(rows, leaves, strict=True):
-            parts.append(_placed(state, leaf, row, np.arange(len(leaf)), partitions))
+            parts.append(_placed(state, leaf, row, np.arange(len(leaf)), known))
     if parts:
         return pa.concat_tables(parts)
     return build.schema([*(ENTRY_SCHEMA.field(c) for c in _COLUMNS), *_PLACES]).empty_table()
 
 
 def _placed(
-    state: TableState, manifest: Manifest, root_row: int, rows: npt.NDArray[np.int64], partitions: bool
+    state: TableState, manifest: Manifest, root_row: int, rows: npt.NDArray[np.int64], known: KnownTexts | None
 ) -> pa.Table:
-    """Return the live files of a manifest with their places; ``rows`` has the row by which a tree names each entry."""
+    """Return the live files of a manifest with their places.
+
+    Parameters
+    ----------
+    rows
+        The row by which a tree names each entry.
+    known
+        Texts of partition values (`partition_texts`); None to leave partitions empty.
+    """
     count = len(manifest)
-    known = len(rows) == count  # a root with contradicting content types has no places for its own files
-    texts = partition_texts(manifest, state.metadata) if partitions else pa.array([""] * count, pa.string())
+    named = len(rows) == count  # a root with contradicting content types has no places for its own files
+    empty = pa.array([""] * count, pa.string()) if known is None else None
     places: dict[str, AnyArray] = {
         "root_row": pa.array(np.full(count, root_row), pa.int32()),
-        "row": pa.array(rows, pa.int64()) if known else pa.nulls(count, pa.int64()),
-        "partition": texts,
+        "row": pa.array(rows, pa.int64()) if named else pa.nulls(count, pa.int64()),
+        "partition": partition_texts(manifest, state.metadata, known) if empty is None else empty,
     }
     chosen = manifest.entries.select(_COLUMNS)
     for name, column in places.items():
         chosen = chosen.append_column(_PLACES.field(name), column)
-    return chosen.filter(live(manifest.entries))
+    mask = live(manifest.entries)
+    return chosen if mask.true_count == count else chosen.filter(mask)
 
 
 def _keys(files: pa.Table) -> AnyChunkedArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from iceexplore.inspect._by_leaf import DIRECT, ROOT, ByLeaf, LeafPlace
 from iceexplore.inspect._docs import COLUMN_DOCS
+from iceexplore.inspect._essentials import partition_texts
 from iceexplore.inspect._inspect import DEFINITIONS, Inspect
 from iceexplore.inspect._leaf_rows import LeafRows
 from iceexplore.inspect._metadata_table import Definition, FrameTable, MetadataTable
@@ -30,4 +31,5 @@ __all__ = [
     "open_file",
     "open_udf",
     "partition_rows_schema",
+    "partition_texts",
 ]

@@ -15,12 +15,15 @@ from iceexplore.inspect._definitions import expression_text
 from iceexplore.inspect._files import live_position_deletes, live_rows
 from iceexplore.inspect._partition import PartitionUnion, partition_union
 from iceexplore.inspect._shown import as_text
-from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, whole
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, column_file_rows, whole
+from iceexplore.metadata import Type, format_value, type_base
 
 __all__ = [
+    "COLUMN_FILES_SCHEMA",
     "COLUMN_STATS_SCHEMA",
     "MANIFEST_VECTORS_SCHEMA",
     "build_manifest_vectors",
+    "column_files_maker",
     "column_stats_maker",
     "content_entries_maker",
     "content_entries_schema",
@@ -91,6 +94,49 @@ def _own_partition(state: TableState, root: Manifest, union: PartitionUnion) -> 
     if direct is None:
         return pa.nulls(len(root), union.type)
     return union.struct(direct).take(direct_places(root, direct))
+
+
+#: Columns of ``column_files``.
+COLUMN_FILES_SCHEMA = build.schema(
+    [
+        pa.field("file_path", pa.string()),
+        pa.field("column_file_path", pa.string()),
+        pa.field("field_ids", pa.list_(pa.int32())),
+        pa.field("columns", pa.list_(pa.string())),
+        pa.field("file_format", pa.string()),
+        pa.field("file_size_in_bytes", pa.int64()),
+        pa.field("snapshot_id", pa.int64()),
+    ]
+)
+
+
+def column_files_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
+    """Return the maker of a row for each column file of a live data file (V4 draft), the newest last."""
+    names = {i: name for i, (name, _) in state.metadata.all_fields().items()}
+
+    def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
+        rows = live_rows(leaf)
+        entries = leaf.entries if rows is None else leaf.entries.filter(rows)
+        held = entries["column_files"]
+        if held.null_count == len(held):
+            return
+        found = column_file_rows(entries)
+        of_file = found["entry"]
+        columns = [
+            None if ids is None else [names.get(i, f"#{i}") for i in ids] for ids in build.to_pylist(found["field_ids"])
+        ]
+        arrays: list[AnyColumn] = [
+            entries["location"].take(of_file),
+            found["location"],
+            found["field_ids"],
+            pa.array(columns, pa.list_(pa.string())),
+            found["file_format"],
+            found["file_size_in_bytes"],
+            entries["column_files_snapshot_id"].take(of_file),
+        ]
+        yield pa.Table.from_arrays(arrays, schema=schema)
+
+    return make
 
 
 def deletion_vectors_schema(state: TableState) -> pa.Schema:
@@ -213,8 +259,8 @@ def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
                 _same(name, pa.string(), len(leaf)),
                 _same(None if kind is None else str(kind), pa.string(), len(leaf)),
                 *counts,
-                as_text(s.lower),
-                as_text(s.upper),
+                _bound_text(s.lower, kind),
+                _bound_text(s.upper, kind),
                 s.lower_raw,
                 s.upper_raw,
             ]
@@ -223,6 +269,13 @@ def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
             yield made.filter(here if shown is None else pc.and_(here, shown))
 
     return make
+
+
+def _bound_text(bounds: AnyArray, kind: Type | None) -> AnyArray:
+    """Return bounds as text, those of geometries as coordinates."""
+    if kind is None or type_base(kind) not in ("geometry", "geography"):
+        return as_text(bounds)
+    return pa.array([None if b is None else format_value(kind, b) for b in build.to_pylist(bounds)], pa.string())
 
 
 def _same(value: object, kind: pa.DataType, count: int) -> AnyArray:

@@ -11,7 +11,7 @@ from iceexplore.inspect._partition import partition_union
 from iceexplore.manifests import ContentType, Status, whole
 from iceexplore.metadata import TableMetadata, human_value, parse_transform
 
-__all__ = ["essentials"]
+__all__ = ["essentials", "partition_texts"]
 
 #: The columns of each table; those in the middle are the first that pandas leaves out of a narrow terminal. A table
 #: that is not listed has all its plain columns.
@@ -103,7 +103,7 @@ def essentials(name: str, table: pa.Table, state: TableState) -> pa.Table:
         columns["change"] = _changes(table)
     if "partition" in columns:
         specs = columns.get("spec_id", columns.get("partition_spec_id"))
-        columns["partition"] = _partitions(_one(columns["partition"]), specs, state.metadata)
+        columns["partition"] = partition_texts(_one(columns["partition"]), specs, state.metadata)
     codes = {**_CODES, "content": _MANIFEST_CONTENT} if name.endswith("manifests") else _CODES
     for key in codes.keys() & columns.keys():
         columns[key] = _words(_one(columns[key]), codes[key])
@@ -164,12 +164,23 @@ def _changes(table: pa.Table) -> AnyArray:
     return pa.array(texts, pa.string())
 
 
-def _partitions(values: AnyArray, specs: AnyArray | AnyChunkedArray | None, metadata: TableMetadata) -> AnyArray:
-    """Return partition tuples as text: ``kind=guest, day=2024-05-01``; a file has the fields of its spec only."""
+def partition_texts(values: AnyArray, specs: AnyArray | AnyChunkedArray | None, metadata: TableMetadata) -> AnyArray:
+    """Return partition tuples as text: ``kind=guest, day=2024-05-01``; a file has the fields of its spec only.
+
+    Parameters
+    ----------
+    values
+        The tuples, as in the metadata tables, or of one spec with the names of its fields.
+    specs
+        The id of each tuple's spec, if it is known.
+    """
     union = partition_union(metadata)
     columns = metadata.schema().by_id()
+    ids = dict(zip((field.name for field in union.type), union.ids, strict=True))
+    ids |= {f.name: f.field_id for s in metadata.partition_specs for f in s.fields if f.name not in ids}
     parts = []
-    for field_id, field in zip(union.ids, union.type, strict=True):
+    for field in values.type:
+        field_id = ids.get(field.name)
         fields = [(spec.spec_id, f) for spec in metadata.partition_specs for f in spec.fields if f.field_id == field_id]
         fields = [(spec_id, f) for spec_id, f in fields if not parse_transform(f.transform).is_void]
         if not fields:

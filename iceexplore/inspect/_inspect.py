@@ -127,6 +127,13 @@ DEFINITIONS: dict[str, Definition] = {
             _puffin.VECTORS,
             spark=False,
         ),
+        _by_leaf(
+            "column_files",
+            "The column files of the snapshot's data files: newer values of some columns (V4 draft).",
+            _content.COLUMN_FILES_SCHEMA,
+            ByLeaf(_content.column_files_maker, parts=("entries",)),
+            spark=False,
+        ),
         _snapshot(
             "manifest_deletion_vectors",
             "The manifest DVs in the snapshot's root, including replaced ones (V4).",
@@ -215,6 +222,7 @@ class Inspect:
     position_deletes: MetadataTable
     content_entries: MetadataTable
     deletion_vectors: MetadataTable
+    column_files: MetadataTable
     manifest_deletion_vectors: MetadataTable
     puffin_blobs: MetadataTable
     column_stats: MetadataTable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ class LeafRows:
     def __init__(self, state: TableState, made: ByLeaf, schema: pa.Schema) -> None:
         assert made.count is not None
         self.schema = schema
+        narrow = [field for field in schema if field.name not in made.statistics]
+        self._plain = made.narrowed(schema, [field.name for field in narrow])
         self._state = state
         self._by_leaf = made
         self._places = made.places(state)
@@ -61,8 +63,17 @@ class LeafRows:
         leaves = set(np.unique(np.searchsorted(self._begins, rows, side="right") - 1).tolist()) - self._kept.keys()
         return sum(int(self._begins[leaf + 1] - self._begins[leaf]) for leaf in leaves)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+    def is_plain(self, columns: Iterable[str]) -> bool:
+        """Return whether these columns need no statistics, which take most of the time to build."""
+        return bool(self._by_leaf.statistics) and self._by_leaf.statistics.isdisjoint(columns)
+
+    def take(self, rows: npt.NDArray[np.int64], *, plain: bool = False) -> pa.Table:
         """Return rows by number, in the given order. Reads only their manifests.
+
+        Parameters
+        ----------
+        plain
+            Leave out the columns of statistics.
 
         Raises
         ------
@@ -76,15 +87,18 @@ class LeafRows:
         leaves = np.searchsorted(self._begins, rows, side="right") - 1
         wanted = np.unique(leaves).tolist()
         there = {leaf: self._kept[leaf] for leaf in wanted if leaf in self._kept}
-        keep = len(wanted) - len(there) == 1 or self.to_make(rows) * max(self.row_nbytes, 1_000) <= _KEPT_BYTES
+        schema = self._plain[1] if plain else self.schema
+        keep = not plain and (
+            len(wanted) - len(there) == 1 or self.to_make(rows) * max(self.row_nbytes, 1_000) <= _KEPT_BYTES
+        )
 
         def some(leaf: int) -> tuple[npt.NDArray[np.int64], pa.Table, pa.Table | None]:
-            made = there[leaf] if leaf in there else self._make(leaf)
+            made = there[leaf].select(schema.names) if leaf in there else self._make(leaf, plain=plain)
             mine = np.flatnonzero(leaves == leaf)
             part = made.take(pa.array(rows[mine] - self._begins[leaf]))
             return mine, part, made if keep and leaf not in there else None
 
-        parts, places = [self.schema.empty_table()], [np.zeros(0, dtype=np.int64)]
+        parts, places = [schema.empty_table()], [np.zeros(0, dtype=np.int64)]
         for leaf, (mine, part, made) in zip(wanted, in_parallel(self._state, some, wanted), strict=True):
             parts.append(part)
             places.append(mine)
@@ -104,12 +118,13 @@ class LeafRows:
         while len(self._kept) > 1 and self.nbytes > _KEPT_BYTES:
             self._kept.popitem(last=False)
 
-    def _make(self, number: int) -> pa.Table:
+    def _make(self, number: int, *, plain: bool) -> pa.Table:
         """Return the rows of one manifest."""
         place = self._places[number]
-        root, leaf = self._by_leaf.read(self._state, place.snapshot, place.row)
-        make = self._by_leaf.maker(self._state, self.schema)
-        made = pa.concat_tables([self.schema.empty_table(), *make(root, leaf)]).combine_chunks()
+        by_leaf, schema = self._plain if plain else (self._by_leaf, self.schema)
+        root, leaf = by_leaf.read(self._state, place.snapshot, place.row)
+        make = by_leaf.maker(self._state, schema)
+        made = pa.concat_tables([schema.empty_table(), *make(root, leaf)]).combine_chunks()
         before = int(self._begins[number + 1] - self._begins[number])
         if made.num_rows != before:
             raise FormatError(f"the manifest had {before:,} rows and now has {made.num_rows:,}", location=leaf.location)

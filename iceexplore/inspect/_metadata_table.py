@@ -16,6 +16,7 @@ from iceexplore.inspect._by_leaf import ByLeaf
 from iceexplore.inspect._docs import COLUMN_DOCS
 from iceexplore.inspect._essentials import essentials
 from iceexplore.inspect._leaf_rows import LeafRows
+from iceexplore.manifests import ENTRY_SCHEMA
 from iceexplore.render import html_table, shown_frame
 
 if TYPE_CHECKING:
@@ -174,8 +175,13 @@ class MetadataTable(FrameTable):
         self._definition = definition
         self._on_spark = on_spark
 
-    def by_leaf(self) -> LeafRows | None:
+    def by_leaf(self, more: Iterable[str] = ()) -> LeafRows | None:
         """Return the table's rows built on access; None for a table that is not read one manifest at a time.
+
+        Parameters
+        ----------
+        more
+            For the tables of files: columns of their manifests' entries to show, too, such as ``snapshot_id``.
 
         Raises
         ------
@@ -183,7 +189,11 @@ class MetadataTable(FrameTable):
             As `arrow`.
         """
         made = self._definition.by_leaf
-        return None if made is None or made.count is None or made.every else LeafRows(self._state, made, self.schema)
+        if made is None or made.count is None or made.every:
+            return None
+        fields = [ENTRY_SCHEMA.field(name) for name in more]
+        own = list(self.schema)
+        return LeafRows(self._state, made, pa.schema([*own[:-1], *fields, *own[-1:]]))  # metrics are the last
 
     @overload
     def __call__(self, *, flat: bool = ..., spark: None = ...) -> pd.DataFrame: ...

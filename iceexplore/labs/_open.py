@@ -74,7 +74,7 @@ def create_lab(
         location=location,
         properties={**given, LAB_PROPERTY: layout_text(options)},
         table_uuid=str(uuid.uuid4()),
-        expressions=options.has_root_manifest,
+        expressions=options.uses_expressions,
     )
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     if row is None:

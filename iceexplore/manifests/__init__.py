@@ -18,14 +18,16 @@ from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.encode._aggregate import manifest_entry
 from iceexplore.manifests.encode._upgrade import upgrade_entries
 from iceexplore.manifests.encode._write import write_manifest, write_manifest_list
-from iceexplore.manifests.model._arrow import bool_array, whole
+from iceexplore.manifests.model._arrow import bool_array, offsets_of, whole
 from iceexplore.manifests.model._content_entry import (
+    COLUMN_FILE,
     CONTENT_NAMES,
     ENTRY_SCHEMA,
     MANIFEST_STATS,
     PARTITION_SUMMARY,
     ContentType,
     Status,
+    column_file_rows,
     live,
 )
 from iceexplore.manifests.model._header import ManifestHeader
@@ -33,6 +35,7 @@ from iceexplore.manifests.redaction._manifest_file import redact_manifest
 from iceexplore.manifests.redaction._redactor import Redactor
 
 __all__ = [
+    "COLUMN_FILE",
     "CONTENT_NAMES",
     "ColumnStats",
     "ContentType",
@@ -46,6 +49,7 @@ __all__ = [
     "Redactor",
     "Status",
     "bool_array",
+    "column_file_rows",
     "concat_batches",
     "decode_manifest_dv",
     "encode_manifest_dv",
@@ -53,6 +57,7 @@ __all__ = [
     "live",
     "manifest_dv_form",
     "manifest_entry",
+    "offsets_of",
     "open_manifest",
     "read_manifest_dv",
     "redact_manifest",

@@ -27,9 +27,8 @@ from iceexplore.manifests.model._arrow import HAS_TUPLE, whole
 from iceexplore.manifests.model._content_entry import ENTRY_SCHEMA, ContentType, Status
 from iceexplore.manifests.model._field_ids import STATS_OFFSETS
 from iceexplore.manifests.model._header import ManifestHeader
-from iceexplore.manifests.model._locations import joined
 from iceexplore.manifests.model._reader_schema import PartitionColumn, ReaderSchema, StatsColumn
-from iceexplore.metadata import Dialect, Type, arrow_type, type_base
+from iceexplore.metadata import Dialect, Type, arrow_type, resolved_location, type_base
 from iceexplore.storage import CACHE, Storage, canonical
 
 if TYPE_CHECKING:
@@ -90,7 +89,9 @@ def _listed(form: DeltaForm, storage: Storage, location: str) -> set[str]:
     """Return the canonical locations of the leaves that a root lists."""
     entries = Source(storage, location, kind="manifest-list").parts({"entries"})["entries"].table
     kinds = np.asarray(entries["content_type"])
-    return {canonical(joined(t, form.location)) for t in _locations(entries, kinds == ContentType.DATA_MANIFEST)}
+    return {
+        canonical(resolved_location(t, form.location)) for t in _locations(entries, kinds == ContentType.DATA_MANIFEST)
+    }
 
 
 def composed_root(
@@ -163,7 +164,7 @@ class _State:
 
     def begin(self, tree: Tree, older: Iterable[tuple[int, str]]) -> None:
         """Begin with a tree."""
-        place = joined(tree.location, self.form.location)
+        place = resolved_location(tree.location, self.form.location)
         source = Source(self.storage, place, kind="manifest-list", version=tree.size)
         got = source.parts(_PARTS)
         self.base = {n: self.form.adapted(n, got[n], self.storage, place) for n in ("partition", "stats")}
@@ -203,7 +204,7 @@ class _State:
             self._remove_by_path(unknown, last)
 
     def _place(self, action: FileAction) -> str:
-        return canonical(joined(action.location, self.form.location))
+        return canonical(resolved_location(action.location, self.form.location))
 
     def _remove(self, action: FileAction, version: int, last: bool, unknown: dict[str, FileAction]) -> None:
         place = self._place(action)
@@ -222,7 +223,7 @@ class _State:
             unknown[place] = action
 
     def _leaf(self, reference: BackReference) -> _Leaf | None:
-        return self.leaves.get(canonical(joined(reference.manifest, self.form.location)))
+        return self.leaves.get(canonical(resolved_location(reference.manifest, self.form.location)))
 
     def _mark(self, leaf: _Leaf, position: int, last: bool) -> None:
         from pyroaring import BitMap
@@ -261,7 +262,11 @@ class _State:
         fields = tuple(PartitionColumn(n, int(n[1:]), n, None) for n in partition.column_names if n != HAS_TUPLE)
         schema = replace(head.reader_schema, partition=fields, stats=columns)
         length = head.length + sum(commit.length for commit in commits)
-        files = [] if tree is None else [(joined(tree.location, self.form.location), self.base["entries"].head.length)]
+        files = (
+            []
+            if tree is None
+            else [(resolved_location(tree.location, self.form.location), self.base["entries"].head.length)]
+        )
         files += [(commit.location, commit.length) for commit in commits]
         composed = Composition(stored, tuple(files))
         head = replace(head, reader_schema=schema, rows=stored + len(actions), length=length, composed=composed)
@@ -329,7 +334,7 @@ class _State:
         versions = pa.array([version for _, version in files], _int64)
         added = pa.array([version if a.added_in is None else a.added_in for a, version in files], _int64)
         ordinals = pa.array(np.arange(start, start + rows, dtype=np.int64))
-        location = pa.array([joined(a.location, self.form.location) for a in actions], pa.string())
+        location = pa.array([resolved_location(a.location, self.form.location) for a in actions], pa.string())
         now = pa.scalar(self.version, _int64)
 
         def status(numbers: AnyArray) -> AnyArray:
@@ -357,7 +362,9 @@ class _State:
         if with_vector:
             at = pa.array(with_vector)
             vectors = [a.vector for a in actions if a.vector is not None]
-            where = [self.form.vector_file(joined(v.location, self.form.location), self.storage) for v in vectors]
+            where = [
+                self.form.vector_file(resolved_location(v.location, self.form.location), self.storage) for v in vectors
+            ]
             numbers = versions.take(at)
             made.append(entry_table(len(at), {
                 "ordinal": ordinals.take(at),

@@ -17,6 +17,7 @@ from iceexplore.errors import IceexploreError, Problem, Problems, problem
 from iceexplore.manifests._manifest_dv import manifest_dvs
 from iceexplore.manifests.checks._claims import RootClaims
 from iceexplore.manifests.column_stats._content_stats import TypedStats
+from iceexplore.manifests.column_stats._kept_columns import KeptColumns
 from iceexplore.manifests.column_stats._maps import (
     ColumnStats,
     Contradiction,
@@ -95,6 +96,7 @@ class Manifest:
         stored: int | None = None,
         composed: Composition | None = None,
         claims: RootClaims | None = None,
+        kept_columns: KeptColumns | None = None,
     ) -> None:
         self.location = location
         self.entries = entries
@@ -114,6 +116,7 @@ class Manifest:
         self._contradicted: set[tuple[int, str]] = set()
         #: For a root, what it claims about its manifests; for a leaf, what its root claims about it.
         self.claims = claims
+        self._kept_columns = kept_columns
         self._compared: set[int] = set()
         self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
@@ -209,9 +212,21 @@ class Manifest:
     def stats_of(self, field_ids: Iterable[int]) -> Iterator[ColumnStats]:
         """Yield `stats` of some columns, in any order: columns of one type are decoded together."""
         if self._typed is None:
-            yield from self._mapped.columns({i: self._meaning.types.get(i) for i in field_ids})
+            kinds = {i: self._meaning.types.get(i) for i in field_ids}
+            if self._keeps(kinds):
+                assert self._kept_columns is not None
+                yield from self._kept_columns.columns(kinds, lambda: self._silent, self._note_contradiction)
+            else:
+                yield from self._mapped.columns(kinds)
         else:
             yield from (found for _, found in self.stats_blocks(field_ids))
+
+    def _keeps(self, kinds: Mapping[int, Type | None]) -> bool:
+        """Return whether the statistics of these columns are cached by column: not if they cannot be read."""
+        kept = self._kept_columns
+        if kept is None or not kept.takes(len(self), kinds) or self.stored_rows != len(self):
+            return False
+        return kept.has(kinds) or self._part("stats") is not None
 
     def stats_blocks(self, field_ids: Iterable[int]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
         """Yield statistics like `stats_of`, with columns of one type concatenated in the arrays."""

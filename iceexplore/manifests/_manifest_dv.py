@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "apply_manifest_dvs",
+    "decode_manifest_dv",
     "encode_manifest_dv",
     "manifest_dv_form",
     "manifest_dvs",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Hashable, Iterable, Iterator
+from collections.abc import Collection, Generator, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from typing import Any
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyColumn, build
+from iceexplore.arrow import AnyColumn, Int64s, build
 from iceexplore.arrow import compute as pc
 from iceexplore.delta import commit_version
 from iceexplore.errors import FormatError, IceexploreError, OptionError, Problem, Problems, problem
@@ -39,15 +41,19 @@ from iceexplore.manifests.checks._manifest import (
 )
 from iceexplore.manifests.checks._totals import total_problems
 from iceexplore.manifests.checks._v4 import key_problems, leaf_problems
+from iceexplore.manifests.column_stats._kept_columns import KeptColumns
+from iceexplore.manifests.column_stats._maps import MapStats
+from iceexplore.manifests.decode._avro import expect_files
 from iceexplore.manifests.decode._file import Loader, Part, Source
 from iceexplore.manifests.decode._inherit import Parent, inherit, replace
 from iceexplore.manifests.decode._role import role_of
+from iceexplore.manifests.model._arrow import whole
 from iceexplore.manifests.model._content_entry import ContentType, Status, live
 from iceexplore.manifests.model._header import ManifestHeader
-from iceexplore.manifests.model._locations import absolute_entries, joined
+from iceexplore.manifests.model._locations import absolute_entries
 from iceexplore.manifests.model._table_context import TableTypes
 from iceexplore.metadata import Dialect, Snapshot, TableMetadata, parse_schema, parse_spec
-from iceexplore.storage import Storage, canonical, in_order, is_local, progress
+from iceexplore.storage import CACHE, Storage, canonical, in_order, is_local, progress
 
 __all__ = ["ManifestReader", "open_manifest"]
 
@@ -143,10 +149,7 @@ class ManifestReader:
 
     def root_location(self, snapshot: Snapshot) -> str | None:
         """Return the location of a snapshot's manifest list or root manifest, as in `seen`; None without one."""
-        location = snapshot.root_location
-        if not location or self.metadata.format_version < _RELATIVE_FROM:
-            return location
-        return joined(location, self.metadata.location)
+        return snapshot.root_location
 
     def _made_root(self, location: str, part: Part, snapshot: Snapshot, load: Loader) -> Manifest:
         if part.head.dialect.has_root_manifest:
@@ -190,10 +193,14 @@ class ManifestReader:
         IceexploreError
             The file is missing or damaged, and problems are strict.
         """
-        return self._noted(self._leaf(root, row, frozenset(parts)))
+        return self._noted(self._leaf(root, row, _Wanted(frozenset(parts))))
 
     def leaves(
-        self, root: Manifest, rows: Iterable[int] | None = None, parts: Iterable[str] = frozenset({"entries"})
+        self,
+        root: Manifest,
+        rows: Iterable[int] | None = None,
+        parts: Iterable[str] = frozenset({"entries"}),
+        columns: Collection[int] | None = None,
     ) -> Iterator[Manifest]:
         """Yield the manifests of a root in order. Reads ahead in threads, except small local manifests.
 
@@ -204,18 +211,24 @@ class ManifestReader:
         rows
             Rows of ``root.entries``. By default the files in the root itself come first (`direct`), then every manifest
             that is not DELETED. ``Manifest.root_row`` is a leaf's row.
+        columns
+            With the part ``stats``: the only columns whose statistics will be asked for. A part whose columns are
+            cached is not decoded again, and of more manifests than fit the cache only these columns are cached.
         """
-        wanted = frozenset(parts)
+        wanted = _Wanted(frozenset(parts), None if columns is None else frozenset(columns))
         if rows is None:
             own = self.direct(root)
             if own is not None:
                 yield own
         order = _manifest_rows(root) if rows is None else list(rows)
         if len(order) < 2 or self._at_hand(root, order):
-            yield from (self.leaf(root, o, wanted) for o in order)
+            yield from (self._noted(self._leaf(root, o, wanted)) for o in order)
             return
+        sizes = [max(0, size) for size in build.to_pylist(pc.fill_null(_sizes(root, order), 0))]
+        expect_files(sizes)
+        wanted = replace_fields(wanted, transient=columns is not None and self._are_many(root, sizes))
         with progress(len(order), "manifests") as step:
-            for leaf in self.leaves_of(((root, row) for row in order), wanted):
+            for leaf in self._ahead(((root, row) for row in order), wanted):
                 yield leaf
                 step()
 
@@ -231,8 +244,9 @@ class ManifestReader:
         places
             Pairs of a root and one of its rows; the iterator is consumed only as far as manifests are read ahead.
         """
-        wanted = frozenset(parts)
+        return self._ahead(places, _Wanted(frozenset(parts)))
 
+    def _ahead(self, places: Iterable[tuple[Manifest, int]], wanted: _Wanted) -> Generator[Manifest, None, None]:
         def read(place: tuple[Manifest, int]) -> Manifest:
             return self._leaf(*place, wanted)
 
@@ -251,8 +265,12 @@ class ManifestReader:
         """Return whether reading all of these manifests takes less time than starting threads."""
         if not is_local(self.storage.folder):
             return False
-        sizes = root.entries["file_size_in_bytes"].take(pa.array(order, pa.int64()))
+        sizes = _sizes(root, order)
         return sizes.null_count == 0 and int(pc.sum(sizes).as_py()) <= _FEW
+
+    def _are_many(self, root: Manifest, sizes: Iterable[int]) -> bool:
+        """Return whether the decoded maps of manifests of these sizes take most of the cache; V4 has no maps."""
+        return not root.dialect.has_root_manifest and _DECODED * sum(sizes) > CACHE.max_bytes // 2
 
     def _may_be_relative(self, dialect: Dialect) -> bool:
         """Return whether locations may be relative, which is new in V4.
@@ -278,7 +296,7 @@ class ManifestReader:
         self.seen.add(manifest.location)
         return manifest
 
-    def _leaf(self, root: Manifest, index: int, parts: frozenset[str]) -> Manifest:
+    def _leaf(self, root: Manifest, index: int, wanted: _Wanted) -> Manifest:
         row = root.row(index, _OF_PARENT)
         location = row["location"]
         if root.dialect.has_root_manifest and row["content_type"] not in _MANIFEST_TYPES:
@@ -297,11 +315,20 @@ class ManifestReader:
             self._meaning.unpartitioned,
         )
         source = Source(self.storage, location, kind="manifest", version=row["file_size_in_bytes"])
+        kept = KeptColumns(source.key)
+        parts = wanted.parts
+        kinds = {i: self._meaning.types.get(i) for i in wanted.columns or ()}
+        if wanted.columns is not None and "stats" in parts and kept.has(kinds):
+            parts = parts - {"stats"}
         try:
-            got, problems = _parts(source, parts)
+            got, problems = _parts(source, parts, {"stats"} if wanted.transient else ())
         except IceexploreError as error:
             return Manifest.empty(location, (_problem_of(error, location),), root_row=index)
         part = got["entries"]
+        rows = part.table.num_rows
+        if wanted.transient and "stats" in got and kept.takes(rows, kinds) and got["stats"].table.num_rows == rows:
+            # Decoded here, in a thread that reads ahead, so that the maps of few manifests are in memory at a time.
+            kept.keep(kinds, MapStats(got.pop("stats").table))
         key = (root.location, index, location)
         found = self._kept.get(key, part, root)
         if found is not None:
@@ -362,6 +389,7 @@ class ManifestReader:
             root_row=index,
             stored=head.rows,
             claims=root.claims,
+            kept_columns=kept,
         )
         return self._kept.put(key, part, made, root, same)
 
@@ -427,14 +455,30 @@ def _plain(row: dict[str, Any]) -> Iterator[Any]:
     return (tuple(value.items()) if isinstance(value, dict) else value for value in row.values())
 
 
-def _parts(source: Source, names: frozenset[str]) -> tuple[dict[str, Part], list[Problem]]:
+@dataclass(frozen=True)
+class _Wanted:
+    """The parts of leaves to decode; the only columns whose statistics are needed; whether to keep these alone."""
+
+    parts: frozenset[str]
+    columns: frozenset[int] | None = None
+    transient: bool = False
+
+
+def _parts(
+    source: Source, names: frozenset[str], unkept: Collection[str] = ()
+) -> tuple[dict[str, Part], list[Problem]]:
     """Return the parts of a leaf; if it is damaged, at least its entries, and a problem for the rest."""
     try:
-        return source.parts(names | {"entries"}), []
+        return source.parts(names | {"entries"}, unkept), []
     except FormatError as error:
         if names <= {"entries"}:
             raise
         return source.parts({"entries"}), [_problem_of(error, source.location)]
+
+
+def _sizes(root: Manifest, rows: list[int]) -> Int64s:
+    """Return the sizes in bytes that a root states of some manifests."""
+    return whole(root.entries["file_size_in_bytes"].take(pa.array(rows, pa.int64())))
 
 
 def _manifest_rows(root: Manifest) -> list[int]:

@@ -29,9 +29,16 @@ from iceexplore.metadata.document._model import (
 )
 from iceexplore.metadata.document._name_mapping import name_mapping, parse_name_mapping
 from iceexplore.metadata.document._parts import parse_sort_order, parse_spec
+from iceexplore.metadata.document._relative_locations import (
+    ABSOLUTE_LOCATION,
+    DOT_SEGMENTS,
+    relative_location,
+    resolved_location,
+)
 from iceexplore.metadata.document._table_metadata import LATEST_FORMAT_VERSION, parse_table_metadata
 from iceexplore.metadata.document._types import parse_schema, parse_type, read_schema, schema_to_json, type_to_json
 from iceexplore.metadata.transforms._bucket import BucketTransform
+from iceexplore.metadata.transforms._functions import SQL_FUNCTIONS, SqlFunction, apply_function, function_type
 from iceexplore.metadata.transforms._identity import IdentityTransform
 from iceexplore.metadata.transforms._projection import Op
 from iceexplore.metadata.transforms._registry import (
@@ -71,13 +78,16 @@ from iceexplore.metadata.values._decode import decode_values
 from iceexplore.metadata.values._defaults import default_from_json, default_to_json
 from iceexplore.metadata.values._encode import encode_values
 from iceexplore.metadata.values._human import format_value
+from iceexplore.metadata.values._points import point_of
 from iceexplore.metadata.values._single_value import decode_value, encode_value
 from iceexplore.metadata.values._stored_integers import integers_of
 from iceexplore.metadata.values._temporal import INSTANT_UNITS, parse_date, time_nanos
 
 __all__ = [
+    "ABSOLUTE_LOCATION",
     "BlobMetadata",
     "BucketTransform",
+    "DOT_SEGMENTS",
     "Dialect",
     "Expression",
     "INSTANT_UNITS",
@@ -98,6 +108,7 @@ __all__ = [
     "PropertyChange",
     "Ref",
     "Reporter",
+    "SQL_FUNCTIONS",
     "Schema",
     "SchemaChange",
     "Snapshot",
@@ -105,6 +116,7 @@ __all__ = [
     "SortField",
     "SortOrder",
     "SpecChange",
+    "SqlFunction",
     "StatisticsFile",
     "StructType",
     "TRANSFORMS",
@@ -115,6 +127,7 @@ __all__ = [
     "TruncateTransform",
     "Type",
     "ancestry",
+    "apply_function",
     "apply_transform",
     "arrow_type",
     "check_names",
@@ -133,6 +146,7 @@ __all__ = [
     "format_spec",
     "format_transform",
     "format_value",
+    "function_type",
     "has_nanosecond_timestamps",
     "human_value",
     "in_order",
@@ -152,9 +166,12 @@ __all__ = [
     "parse_type",
     "parse_version",
     "partition_type",
+    "point_of",
     "properties_changes",
     "read_schema",
+    "relative_location",
     "resolve_term",
+    "resolved_location",
     "result_type",
     "schema_at",
     "schema_changes",

@@ -44,6 +44,11 @@ class Dialect(StrEnum):
         return self is Dialect.V4_DRAFT
 
     @property
+    def is_draft(self) -> bool:
+        """True if trees follow the rules of the V4 draft instead of the proposal's."""
+        return self is Dialect.V4_DRAFT
+
+    @property
     def is_published(self) -> bool:
         """True if a released version of the spec defines it: its manifest lists hold manifests only, with counts."""
         return self in (Dialect.V1, Dialect.V2, Dialect.V3)

@@ -12,7 +12,13 @@ from iceexplore.planning.delete_index._match import equality_columns, match_dele
 from iceexplore.planning.delete_index._paths import live_places
 from iceexplore.planning.delete_index._unmatched import UNMATCHED_SCHEMA, unmatched_deletes
 from iceexplore.planning.distribution._clustering import Clustering
-from iceexplore.planning.distribution._table_distribution import TableDistribution, deleted_rows, known_deleted_rows
+from iceexplore.planning.distribution._table_distribution import (
+    TableDistribution,
+    deleted_rows,
+    known_deleted_rows,
+    small_limit,
+    target_size,
+)
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, comparable
 from iceexplore.planning.evaluators._explain import WHY_SCHEMA, explain_files, explain_manifests
 from iceexplore.planning.evaluators._filter import Filter, make_filter, residuals
@@ -120,8 +126,10 @@ __all__ = [
     "satisfied",
     "skip_reasons",
     "skipped_table",
+    "small_limit",
     "split_table",
     "stands_for",
+    "target_size",
     "tuples_of",
     "typed_values",
     "unmatched_deletes",

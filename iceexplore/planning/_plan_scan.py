@@ -103,7 +103,7 @@ def plan_scan(
     places = _delete_rows(state, scans[0], wanted, scans[0].kept) if appends is None and scans else []
     beside = _affiliated(scans[0], places) if places else {}
     loose = [row for row in places if row not in {r for rows in beside.values() for r in rows}]
-    columns_wanted = [*wanted.field_ids, *_equality_columns(state, loose)]
+    columns_wanted = [*wanted.stats_ids, *_equality_columns(state, loose)]
     loaded: dict[int, Manifest] = {}
     picked = [_picked(state, scan, i, wanted, columns_wanted, beside, loaded) for i, scan in enumerate(scans)]
     files, root_row, whole = concat_selected([p for each in picked for p in each])
@@ -154,7 +154,7 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
         return sorted(read)
     if _may_have_equality(state, loose):
         return sorted(read.union(loose))
-    picked = _picked(state, scan, 0, wanted, wanted.field_ids)
+    picked = _picked(state, scan, 0, wanted, wanted.stats_ids)
     files, _, _ = concat_selected(picked)
     if len(files):
         read.update(concerned(state, scan.root, _delete_rows(state, scan, wanted, _holding(picked)), files))
@@ -198,7 +198,7 @@ def _picked(
     order = [row for data in scan.kept.tolist() for row in (data, *beside.get(data, ()))]
     deletes = {row for rows in beside.values() for row in rows}
     out = []
-    for leaf in leaves_of(state, scan, parts_of(columns), order):
+    for leaf in leaves_of(state, scan, parts_of(columns), order, None if deletes else columns):
         if leaf.root_row is not None and leaf.root_row in deletes:
             if loaded is not None:
                 loaded[leaf.root_row] = leaf

@@ -14,7 +14,7 @@ from iceexplore.errors import FileMissingError, FormatError, UnsupportedError, p
 from iceexplore.formats import FIELD_ID, ColumnRequest, DataFile, data_file_format, field_id, foreign
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import NestedField, StructType
+from iceexplore.metadata import NestedField, Schema, StructType
 from iceexplore.planning import partition_columns
 from iceexplore.reading.columns._convert import Maker, arrow_field, constant, converter
 from iceexplore.reading.columns._ids import Naming, has_all, has_ids, identified, is_by_name, naming_of, no_ids_problem
@@ -86,9 +86,83 @@ def read_data_file(
         The file cannot be read: it is damaged, encrypted, or a synthetic file; or a variant is shredded.
     """
     entry = file.entries.slice(0, 1).to_pylist()[0]
+    if entry["column_files"] and not required:
+        yield from _with_column_files(state, file, entry, fields, to, row_groups, batch_rows, kind)
+        return
     made = _Columns(state, file, entry, fields, to, required=required)
     for start, batch in _batches(state, entry, made, row_groups, batch_rows, kind):
         yield made.of(batch, start)
+
+
+def _with_column_files(
+    state: TableState,
+    file: EntryBatch,
+    entry: Mapping[str, Any],
+    fields: Sequence[NestedField],
+    to: Sequence[AnyField] | None,
+    row_groups: Sequence[int] | None,
+    batch_rows: int | None,
+    kind: str,
+) -> Iterator[pa.Table]:
+    """Yield the columns of a data file, some of them from its column files, which have a row for each of its rows."""
+    kinds = [arrow_field(f) for f in fields] if to is None else list(to)
+    source = [_column_file_of(entry, f) for f in fields]
+    updated: dict[int, pa.Table] = {}
+    for number in sorted({n for n in source if n is not None}):
+        one = entry["column_files"][number]
+        mine = [i for i, n in enumerate(source) if n == number]
+        own = {**entry, "location": one["location"], "file_size_in_bytes": one["file_size_in_bytes"]}
+        own |= {"file_format": one["file_format"] or entry["file_format"], "column_files": None}
+        made = _Columns(state, file, own, [fields[i] for i in mine], [kinds[i] for i in mine], required="column file")
+        parts = [made.of(batch, start) for start, batch in _batches(state, own, made, None, None, kind)]
+        updated[number] = pa.concat_tables(parts) if parts else made.schema.empty_table()
+        rows = updated[number].num_rows
+        if entry["record_count"] is not None and rows != entry["record_count"]:
+            raise FormatError(
+                f"the column file has {rows:,} rows, its data file {entry['record_count']:,}: they must be equal",
+                location=one["location"],
+                field="record_count",
+                code="count-mismatch",
+            )
+    rest = [i for i, n in enumerate(source) if n is None]
+    base = _Columns(state, file, entry, [fields[i] for i in rest], [kinds[i] for i in rest], required=False)
+    places = [
+        rest.index(i) if n is None else [j for j, m in enumerate(source) if m == n].index(i)
+        for i, n in enumerate(source)
+    ]
+    schema = pa.schema([*kinds, base.schema.field(len(rest))])
+    for start, batch in _batches(state, entry, base, row_groups, batch_rows, kind):
+        table = base.of(batch, start)
+        count = table.num_rows
+        newer = {n: t.slice(start, count) for n, t in updated.items()}
+        if any(t.num_rows != count for t in newer.values()):
+            raise FormatError(
+                f"the data file has more rows than its column files: at least {start + count:,}",
+                location=entry["location"],
+                field="record_count",
+                code="count-mismatch",
+            )
+        columns = [(table if n is None else newer[n]).column(at) for n, at in zip(source, places, strict=True)]
+        yield pa.Table.from_arrays([*columns, table.column(len(rest))], schema=schema)
+
+
+def _column_file_of(entry: Mapping[str, Any], f: NestedField) -> int | None:
+    """Return the newest column file that has a column; None if the data file itself has its values."""
+    ids = {f.field_id, *_inside(f)}
+    for number in reversed(range(len(entry["column_files"]))):
+        held = ids & set(entry["column_files"][number]["field_ids"] or ())
+        if f.field_id in held:
+            return number
+        if held:
+            raise UnsupportedError(
+                f"column file {entry['column_files'][number]['location']} has a part of column {f.name!r} (field ids "
+                f"{', '.join(map(str, sorted(held)))}): only updates of whole columns are read"
+            )
+    return None
+
+
+def _inside(f: NestedField) -> set[int]:
+    return {child.field_id for _, child in Schema(0, (f,)).walk()}
 
 
 def _batches(
@@ -143,7 +217,7 @@ class _Columns:
         fields: Sequence[NestedField],
         to: Sequence[AnyField] | None,
         *,
-        required: bool,
+        required: bool | str,
     ) -> None:
         self.state = state
         self.entry = entry
@@ -198,7 +272,8 @@ class _Columns:
                 at = ids.index(f.field_id) if f.field_id in ids and f.field_id not in _PLACES else -1
                 if self.required and (at < 0 or not has_all(fields[at], f)):
                     raise FormatError(
-                        f"the equality delete file lacks column {f.name!r}",
+                        f"the {'equality delete file' if self.required is True else self.required} lacks column "
+                        f"{f.name!r}",
                         location=self.entry["location"],
                         field=str(f.field_id),
                     )

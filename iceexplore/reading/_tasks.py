@@ -12,7 +12,8 @@ import pyarrow as pa
 from iceexplore.arrow import AnyField
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError, problem
-from iceexplore.expressions import ALWAYS, Expression, all_of, predicates
+from iceexplore.expressions import ALWAYS, Expression, all_of
+from iceexplore.expressions import columns_of as expression_columns
 from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
@@ -168,7 +169,7 @@ class TaskReader:
 
     def _fields(self, condition: Expression, paths: dict[int, tuple[NestedField, ...]]) -> list[NestedField]:
         """Return the columns to read from a file: for the result, the condition, and equality deletes."""
-        wanted = {o.field.field_id for o in self.outputs} | {p.field_id for p in predicates(condition)} | set(paths)
+        wanted = {o.field.field_id for o in self.outputs} | set(expression_columns(condition)) | set(paths)
         fields = pruned(self.state.schema.fields, wanted)
         places = {o.path[0].field_id: o.path[0] for o in self.outputs}
         known = {f.field_id for f in self.state.schema.fields}

@@ -7,13 +7,11 @@ from typing import Literal, TypeAlias, get_args
 
 from iceexplore.errors import OptionError
 from iceexplore.render import _escape as escape
-from iceexplore.render._mime import Svg
+from iceexplore.render._mime import FONT, Svg
 
 __all__ = ["FONT", "MARGIN", "Theme", "chart_svg", "check_theme", "check_width", "number", "text"]
 
 Theme: TypeAlias = Literal["auto", "light", "dark"]
-
-FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 
 #: Space around a chart, in pixels.
 MARGIN = 20.0

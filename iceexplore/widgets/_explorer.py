@@ -11,14 +11,17 @@ from traitlets import Bunch
 
 from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
-from iceexplore.widgets.core._bundle import packed, script, sent_later
+from iceexplore.widgets.core._bundle import sent_later, sent_script
 from iceexplore.widgets.core._panel import TableLike
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.deletes._panel import DeletesPanel
 from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.file_map._panel import FileMapPanel
 from iceexplore.widgets.grid._panel import GridPanel
+from iceexplore.widgets.navigation._history import HistoryPanel
+from iceexplore.widgets.navigation._omnibox import OmniboxPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
+from iceexplore.widgets.problems._health_panel import HealthPanel
 from iceexplore.widgets.problems._panel import ProblemsPanel
 from iceexplore.widgets.rows._panel import RowsPanel
 from iceexplore.widgets.saved_page._save import SavedPagePanel
@@ -31,7 +34,7 @@ from iceexplore.widgets.tree._panel import TreePanel
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.doctor import Report
+    from iceexplore.doctor import Report, TableHealth
     from iceexplore.graph import TreeNode
     from iceexplore.planning import ScanPlan
     from iceexplore.reading import RowPlaces
@@ -56,7 +59,7 @@ _PARTS = {
     "rows": "Rows",
     "scan": "Scan",
     "commit": "Commit",
-    "problems": "Problems",
+    "problems": "Health",
     "deletes": "Deletes",
 }
 
@@ -70,7 +73,7 @@ class Explorer(TableWidget):
     Attributes
     ----------
     parts
-        The tabs, each a key and a label; that of the problems includes their number.
+        The tabs, each a key and a label; that of the health includes the number of findings.
     tab
         The key of the tab shown: ``tree``, ``files``, ``rows``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
@@ -83,6 +86,7 @@ class Explorer(TableWidget):
         DetailPanel,
         TimelinePanel,
         FileMapPanel,
+        HealthPanel,
         DoctorPanel,
         ProblemsPanel,
         DeletesPanel,
@@ -93,13 +97,15 @@ class Explorer(TableWidget):
         RowsPanel,
         RangesPanel,
         SavedPagePanel,
+        HistoryPanel,
+        OmniboxPanel,
     )
 
     parts = traitlets.List([[key, words] for key, words in _PARTS.items()]).tag(sync=True)
     tab = traitlets.Unicode("tree").tag(sync=True)
     scripts = traitlets.Dict().tag(sync=True)
 
-    _esm = packed(script(_VIEW, *_LATER.values()))
+    view_script = sent_script(_VIEW, *_LATER.values())
 
     def _begin(self) -> None:
         self.observe(self._on_problems, ["problems", "doctor_report"])
@@ -121,13 +127,28 @@ class Explorer(TableWidget):
 
     @property
     def report(self) -> Report | None:
-        """The last report of the tab Problems; None before a check. Its repair plan's ``table`` is a table's state."""
+        """The last report of the tab Health; None before a check. Its repair plan's ``table`` is a table's state."""
         return self._panel(DoctorPanel).report
+
+    @property
+    def table_health(self) -> TableHealth | None:
+        """The figures of the tab Health; None before they were shown."""
+        return self._panel(HealthPanel).made
 
     @property
     def found_problems(self) -> pd.DataFrame:
         """All problems found so far: severity, code, where, text, field, found, expected, node."""
         return self._panel(ProblemsPanel).found_problems
+
+    # Movement ---------------------------------------------------------------------------------------------------------
+
+    def back(self) -> None:
+        """Go back to what was shown before; nothing happens at the beginning."""
+        self._panel(HistoryPanel).go(-1)
+
+    def forward(self) -> None:
+        """Go forward again; nothing happens at the end."""
+        self._panel(HistoryPanel).go(1)
 
     # Rows -------------------------------------------------------------------------------------------------------------
 
@@ -219,7 +240,7 @@ class Explorer(TableWidget):
     def _on_problems(self, change: Bunch) -> None:
         # After a check, the findings of its report: several problems may be one fault.
         found = sum((self.doctor_report or self.problems).get("counts", {}).values())
-        words = {**_PARTS, "problems": f"Problems ({found:,})"} if found else _PARTS
+        words = {**_PARTS, "problems": f"Health ({found:,})"} if found else _PARTS
         self.parts = [[key, title] for key, title in words.items()]
 
     def _on_tab(self, change: Bunch) -> None:
@@ -230,6 +251,6 @@ class Explorer(TableWidget):
             self.scripts = {**self.scripts, self.tab: sent_later(_LATER[self.tab], _VIEW)}
 
 
-def explore(table: TableLike) -> Explorer:
-    """Return the explorer of a table or a table's state."""
-    return Explorer(table)
+def explore(table: TableLike, **options: Any) -> Explorer:
+    """Return the explorer of a table or a table's state; options as of `Explorer`."""
+    return Explorer(table, **options)

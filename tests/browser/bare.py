@@ -30,6 +30,7 @@ MODEL = """async ([source, state]) => {
   const view = ({ bytes }) => new DataView(Uint8Array.from(atob(bytes), (digit) => digit.charCodeAt(0)).buffer);
   const model = {
     get(name) {
+      if (name === "script") return view(state.script);
       if (name !== "scripts") return state[name];
       return Object.fromEntries(Object.entries(state.scripts).map(([tab, script]) => [tab, view(script)]));
     },
@@ -62,7 +63,7 @@ MODEL = """async ([source, state]) => {
     },
   };
   const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  window.ice.end = module.default.render({ model, el: document.getElementById("host") });
+  window.ice.end = await module.default.render({ model, el: document.getElementById("host") });
 }"""
 
 # Counts what outlives a widget: observers that still observe, and listeners on what is not the widget's own.

@@ -143,17 +143,17 @@ def test_a_form_that_is_not_there_yet_offers_nothing(browser: Any) -> None:
     with bare_page(browser, CommitLab(ix.sample("trips"))) as bare:
         page = bare.page
         form = page.locator(".ice-commit-form")
-        assert page.get_by_role("button", name="Apply").is_visible()
+        assert page.get_by_role("button", name="Apply", exact=True).is_visible()
         page.evaluate("window.ice.update({ commit_form: {} })")
         assert form.get_attribute("aria-busy") == "true"
-        assert page.get_by_role("button", name="Apply").get_attribute("aria-disabled") == "true"
+        assert page.get_by_role("button", name="Apply", exact=True).get_attribute("aria-disabled") == "true"
         assert form.locator("input:visible, select:visible").count() == 0
 
 
 def test_an_explanation_leaves_the_fields_in_place(browser: Any) -> None:
     with bare_page(browser, Explorer(ix.sample("trips")), width=1300) as bare:
         page = bare.page
-        places = """() => [...document.querySelectorAll(".ice-facts")][0].querySelectorAll(":scope > div").values()
+        places = """() => document.querySelector(".ice-facts").querySelectorAll(":scope > :not(.ice-help)").values()
           .map((one) => [one.querySelector("dt").innerText, one.offsetLeft, one.offsetTop]).toArray()"""
         before = page.evaluate(places)
         page.get_by_role("button", name="operation: what is it?").click()

@@ -69,14 +69,14 @@ def test_from_a_check_to_the_node_and_to_the_repair(browser: Any, tmp_path: Path
         assert widget.tab == "tree"
         assert str(widget.selected.location).endswith(gone)
         assert page.evaluate(_FOCUSED), "not the page"
-        page.get_by_role("tab", name="Problems").click()
+        page.get_by_role("tab", name="Health").click()
         bare.idle()
         assert "file-missing" in page.locator(".ice-finding-group:has([aria-current])").first.inner_text()
         page.get_by_role("button", name="1 × readers fail").click()
         bare.idle()
         assert "file-missing" not in page.locator(".ice-diagnoses").inner_text()
         page.get_by_role("tab", name="Findings").focus()
-        bare.press("ArrowRight")
+        bare.press("ArrowRight", "ArrowRight")
         page.get_by_role("button", name="Plan the repair").focus()
         bare.press("Enter")
         assert page.evaluate(_FOCUSED), "not the page"
@@ -135,13 +135,13 @@ def test_a_saved_page_goes_from_findings_to_nodes(browser: Any, tmp_path: Path) 
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(made.path.as_uri())
-    page.get_by_role("tab", name="Problems (2)").focus()
+    page.get_by_role("tab", name="Health (2)").focus()
     page.keyboard.press("Enter")
     assert page.get_by_role("button", name="Check the table").count() == 0
     assert violations(page) == []
     page.get_by_role("button", name="Show the commit").click()
     assert page.get_by_role("tab", name="Tree", exact=True).get_attribute("aria-selected") == "true"
-    page.get_by_role("tab", name="Problems (2)").click()
+    page.get_by_role("tab", name="Health (2)").click()
     page.get_by_role("button", name="Show: ").first.click()
     page.locator(".ice-kind").filter(has_text="file").wait_for()
     assert messages == []

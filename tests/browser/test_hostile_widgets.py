@@ -64,7 +64,7 @@ def test_in_every_widget(browser: Any, table: ix.Table) -> None:
                     bare.idle()
                     assert bare.page.locator(".ice-widget").locator(FOREIGN).count() == 0, (kind, tab)
             if isinstance(widget, CommitLab):
-                bare.page.get_by_role("button", name="Apply").click()
+                bare.page.get_by_role("button", name="Apply", exact=True).click()
                 bare.idle()
             assert bare.page.locator(".ice-widget").locator(FOREIGN).count() == 0, type(widget)
             assert bare.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), type(widget)

@@ -121,7 +121,8 @@ def test_the_menu_of_columns_by_keys(browser: Any) -> None:
     with bare_page(browser, widget, width=1000) as bare:
         opened(bare, widget)
         assert bare.page.locator(".ice-menu-list input").count() == 0  # made when they are looked at
-        bare.page.locator(".ice-detail .ice-menu summary").focus()
+        menu = bare.page.locator(".ice-detail .ice-menu", has_text="Columns")
+        menu.locator("summary").focus()
         bare.page.keyboard.press("Enter")
         bare.page.locator(".ice-menu-list input").first.wait_for()
         assert bare.page.evaluate("document.activeElement.tagName") == "SUMMARY"
@@ -131,7 +132,7 @@ def test_the_menu_of_columns_by_keys(browser: Any) -> None:
         bare.page.wait_for_function(f"window.ice.state.pages.detail.shown.length === {columns - 1}")
         assert bare.page.evaluate("document.activeElement.dataset.key") == "0"
         bare.page.keyboard.press("Escape")
-        assert not bare.page.locator(".ice-detail .ice-menu").evaluate("menu => menu.open")
+        assert not menu.evaluate("menu => menu.open")
         assert bare.page.evaluate("document.activeElement.tagName") == "SUMMARY"
         assert bare.errors == []
 

@@ -200,9 +200,9 @@ def test_by_keys(browser: Any) -> None:
         bare.press("+", "0")
         assert is_seen(bare, "table")
 
-        # search: on with Enter, back with Shift, Escape ends it and gives the focus back
+        # search: what is found is marked; buttons go through it
         bare.press("/")
-        assert focused(bare) == "ice-find"
+        assert "ice-omni-input" in focused(bare)
         page.keyboard.type("m5.avro")
         count = page.locator(".ice-count-found")
         count.filter(has_text="1 found").wait_for()
@@ -210,31 +210,29 @@ def test_by_keys(browser: Any) -> None:
         assert count.inner_text() == "1 found"
         bare.press("Enter")
         assert widget.selection["node"].startswith("manifest:")
-        assert count.inner_text() == "1 of 1"
+        assert page.evaluate("document.activeElement.getAttribute('role')") == "treeitem"
         assert page.locator(".ice-hit").count() == 1
-        page.keyboard.press("Control+a")
+        bare.press("Control+k")
         page.keyboard.type("parquet")
         page.wait_for_function("window.ice.state.found.hits?.length > 1")
         bare.idle()
         total = len(widget.found["hits"])
         assert count.inner_text() == f"{total} found"
+        bare.press("Escape")
         hits = []
+        by_name(bare, "Next match").focus()
         for _ in range(3):
             bare.press("Enter")
             hits.append(widget.selection["node"])
             assert is_seen(bare, hits[-1]), "the way to it is unfolded, and it is in view"
         assert len(set(hits)) == 3
-        bare.press("Shift+Enter")
+        by_name(bare, "Previous match").focus()
+        bare.press("Enter")
         assert widget.selection["node"] == hits[1]
         assert count.inner_text() == f"2 of {total}"
-        bare.press("Escape")
-        assert (widget.search["text"], count.inner_text()) == ("", "")
-        assert page.evaluate("document.activeElement.className").startswith("ice-row")
-        page.locator(".ice-find").focus()
-        page.keyboard.type("m5.avro")
-        page.keyboard.press("Tab")
+        by_name(bare, "End the search").click()
         bare.idle()
-        assert widget.search["text"] == "m5.avro", "who goes on need not wait for it"
+        assert (widget.search["text"], count.inner_text()) == ("", "")
 
         # tabs of the explorer, and the bar between tree and details
         page.locator(".ice-part[aria-selected=true]").focus()
@@ -273,6 +271,52 @@ def test_a_comparison_is_drawn(browser: Any) -> None:
         assert not legend.is_visible()
 
 
+_RECORD = """() => {
+  window.iceTexts = [];
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { a, f } = this.getTransform();
+    window.iceTexts.push([text, parseFloat(this.font.match(/[\\d.]+px/)[0]) * a / devicePixelRatio,
+      (y * a + f) / devicePixelRatio]);
+    return draw.call(this, text, x, y);
+  };
+}"""
+
+
+def texts(bare: BarePage, act: Any) -> list[tuple[str, float, float]]:
+    """What the picture writes while something is done: each text, its size and its place from the top, in px."""
+    bare.page.evaluate("window.iceTexts = []")
+    act()
+    bare.idle()
+    return [(text, size, y) for text, size, y in bare.page.evaluate("window.iceTexts")]
+
+
+def test_the_whole_tree_has_words_and_headings(browser: Any) -> None:
+    """Of 25 cards, `Fit` shows no grey skeletons; headings stay at the top; siblings are told apart."""
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    for manifest in manifests(widget)[:2]:
+        widget.expanded = [*widget.expanded, manifest]
+        assert widget.settle(60)
+    assert len(widget.nodes) == 25
+    with bare_page(browser, widget, width=1400, height=1000) as bare:
+        bare.page.evaluate(_RECORD)
+        whole = texts(bare, by_name(bare, "Fit the tree").click)
+        assert where(bare, "table")["scale"] < 0.5
+        words = [text for text, _, _ in whole]
+        assert min(size for text, size, _ in whole if text not in "+−=!") > 9
+        headings = ["Table", "Metadata", "Snapshots", "Manifest list", "Manifests", "Files"]
+        assert [text for text, _, y in whole if y == pytest.approx(15, abs=1)] == headings
+        days = [f"2024-03-0{i}" for i in range(1, 8)]
+        assert all(any(text.startswith(day) for text in words) for day in days)
+        assert any(re.match("−4 · 2024-03", text) for text in words)
+        bare.page.locator(".ice-tree [tabindex='0']").focus()
+        for _ in range(3):
+            bare.press("+")
+        moved = texts(bare, lambda: bare.press("Shift+ArrowDown", "Shift+ArrowDown"))
+        assert {text for text, _, y in moved if y == pytest.approx(15, abs=1)} & set(headings)
+
+
 def test_files_of_the_picture(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget) as bare:
@@ -284,7 +328,7 @@ def test_files_of_the_picture(browser: Any) -> None:
         ):
             by_name(bare, "Save the picture").click()
             with bare.page.expect_download() as waiting:
-                by_name(bare, f"Save as {name}").click()
+                by_name(bare, f"{name}: Tree" if ending in ("png", "svg") else f"Save as {name}").click()
             assert waiting.value.suggested_filename == f"trips-tree.{ending}"
             assert Path(waiting.value.path()).read_bytes().startswith(start)
         bare.idle()  # a download begins before the page has confirmed what it received
@@ -320,7 +364,7 @@ def test_accessible_and_readable(browser: Any, theme: Any) -> None:
     with bare_page(browser, widget, theme=theme) as bare:
         assert bare.violations() == []
         by_name(bare, "Show as a list").click()
-        bare.page.locator(".ice-find").fill("m0")
+        bare.page.locator(".ice-omni-input").fill("m0")
         bare.page.wait_for_timeout(400)
         bare.idle()
         assert bare.violations() == []
@@ -360,9 +404,10 @@ def test_fits(browser: Any, width: int) -> None:
     with bare_page(browser, widget, width=width) as bare:
         box = bare.page.locator(".ice-widget")
         assert box.evaluate("(e) => e.scrollWidth <= e.clientWidth")
-        map_box, detail = (bare.page.locator(s).bounding_box() for s in (".ice-map", ".ice-detail"))
+        detail_of = {True: ".ice-drawer", False: ".ice-detail"}
+        map_box, detail = (bare.page.locator(s).bounding_box() for s in (".ice-map", detail_of[width < 740]))
         if width < 740:
-            assert map_box["y"] + map_box["height"] <= detail["y"] + 1
+            assert map_box["y"] + map_box["height"] <= detail["y"] + 1, "the handle of the drawer is below"
             assert map_box["width"] > 0.9 * (width - 26)
         else:
             assert map_box["x"] + map_box["width"] <= detail["x"]
@@ -408,7 +453,7 @@ def test_thousands_of_nodes(browser: Any, large: Path) -> None:
         widget.select(chosen)
         bare.push()
         assert is_seen(bare, chosen)
-        bare.page.locator(".ice-find").fill("region=")
+        bare.page.locator(".ice-omni-input").fill("region=")
         bare.page.locator(".ice-count-found", has_text="+ found").wait_for()
         by_name(bare, "Show as a list").click()
         assert 20 < rows.count() < 80

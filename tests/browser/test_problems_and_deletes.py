@@ -28,7 +28,7 @@ def test_from_a_problem_to_its_node_and_back(browser: Any) -> None:
         table.state.problems.add(problem("file-missing", place, "It is not there."))
     widget = Explorer(table)
     with bare_page(browser, widget) as bare:
-        tab = bare.page.get_by_role("tab", name="Problems (4)")
+        tab = bare.page.get_by_role("tab", name="Health (4)")
         tab.click()
         bare.idle()
         bare.page.get_by_role("button", name=f"Show: {places[2]}").click()
@@ -196,7 +196,7 @@ def test_a_delete_its_tables_and_row_groups(browser: Any) -> None:
         page.get_by_role("button", name="Try again").click()
         bare.idle()
         assert f"{count} deleted of" in page.locator(".ice-vector-head").inner_text()
-        page.get_by_role("button", name="Positions").click()
+        page.get_by_role("button", name="Positions", exact=True).click()
         bare.idle()
         page.get_by_label("Filter Deleted positions").focus()
         widget.select("table")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,9 @@ def test_names_stay_names(page: Any, tmp_path: Path) -> None:
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_timeout(100)
-        for tab in page.get_by_role("tab").all():
+        for tab in page.get_by_role("tablist", name="Tables").get_by_role("tab").all():
             tab.click()
+    page.get_by_role("tab", name=re.compile("^Health")).click()
+    page.get_by_role("region", name="Files and manifests").wait_for()
     assert page.locator("#ice-page img, #ice-page script").count() == 0
     assert page.evaluate("window.owned") is None

@@ -12,6 +12,7 @@ from iceexplore.expressions import (
     And,
     Expression,
     Or,
+    Predicate,
     bind_filter,
     expression_pyiceberg,
     expression_sql,
@@ -35,6 +36,7 @@ def naive(expression: Expression, i: int, columns: dict[int, list[Any]]) -> bool
             for child in children:
                 out = (both if isinstance(expression, And) else either)(out, naive(child, i, columns))
             return out
+    assert isinstance(expression, Predicate)
     value = columns[expression.field_id][i]
     nan = isinstance(value, float) and value != value
     match expression.op:

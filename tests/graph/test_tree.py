@@ -18,6 +18,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError, SnapshotNotFoundError
 from iceexplore.graph import _root, build_tree, open_state
+from iceexplore.graph.tree._applies import MOST_TARGETS
 from iceexplore.graph.tree._nodes import NodeId, TreeNode, json_safe
 from tests.helpers.hostile import HOSTILE
 
@@ -346,7 +347,19 @@ def test_marks_edges_and_scopes(writer: Writer) -> None:
     assert "where id is equal" in named["eq.parquet"].lines
     assert "in files of sequence < 2, same partition" in named["eq.parquet"].lines
     applies = {(tree.node(e.source).label, tree.node(e.target).label) for e in tree.edges if e.kind == "applies-to"}
-    assert applies == {("dv.puffin", "f000001.parquet"), ("pos.parquet", "f000002.parquet")}
+    named_targets = {("dv.puffin", "f000001.parquet"), ("pos.parquet", "f000002.parquet")}
+    # By partition and sequence number; a file with a vector ignores position deletes.
+    by_scope = {("wide.parquet", f"f00000{i}.parquet") for i in (2, 3)}
+    assert applies == named_targets | by_scope | {("eq.parquet", f"f00000{i}.parquet") for i in (1, 2, 3)}
+    # What siblings are told apart by: rows and deleted rows, or the file that a delete is for.
+    headlines = {label: node.headline.replace(" · 1,000 B", "") for label, node in named.items()}
+    assert headlines["f000001.parquet"] == "10 rows · 2 deleted"
+    assert headlines["f000002.parquet"] == "10 rows · 3 deleted"
+    assert headlines["f000003.parquet"] == "10 rows", "deletes of several files are not counted"
+    assert headlines["dv.puffin"] == "2 deleted in f000001.parquet"
+    assert headlines["wide.parquet"] == "3 deleted in several files"
+    assert headlines["eq.parquet"] == "1 key deleted by id"
+    assert any(line.endswith("2 deleted") for line in named["f000001.parquet"].lines)
     assert [(e.source, e.target) for e in tree.edges if e.kind == "ref"] == [("ref:main", f"snapshot:{second}")]
     assert named["f000001.parquet"].fields["partition"] == {"part": "a"}
     assert named["f000001.parquet"].fields["status"] == "EXISTING"
@@ -363,6 +376,46 @@ def test_a_delete_older_than_the_file_or_replaced_by_a_vector_has_no_edge(writer
     )
     tree = build_tree(open_state(writer.write()), depth="files")
     assert [tree.node(e.source).label for e in tree.edges if e.kind == "applies-to"] == ["dv.puffin"]
+
+
+def test_deletes_of_several_files_keep_to_their_partition_and_sequence(writer: Writer) -> None:
+    writer.commit([File("/data/null.parquet", part=None), File("/data/word.parquet", part="null")])
+    writer.commit([File("/data/eq.parquet", content=2, part=None, equality=[1])])
+    writer.commit([File("/data/late.parquet", part=None)])
+    tree = build_tree(open_state(writer.write()), depth="files")
+    applies = [(tree.node(e.source).label, tree.node(e.target).label) for e in tree.edges if e.kind == "applies-to"]
+    assert applies == [("eq.parquet", "null.parquet")], (
+        "null is not the text null, and later files are not deleted from"
+    )
+
+
+def test_a_delete_of_very_many_files_has_no_edges(writer: Writer) -> None:
+    writer.commit(data(MOST_TARGETS + 1))
+    writer.commit([File("/data/eq.parquet", content=2, equality=[1])])
+    tree = build_tree(open_state(writer.write()), depth="files")
+    assert not [e for e in tree.edges if e.kind == "applies-to"]
+    assert "in files of sequence < 2, same partition" in next(n for n in tree.nodes if n.label == "eq.parquet").lines
+
+
+def test_the_vectors_of_one_puffin_file_are_drawn_with_the_names_of_their_files(writer: Writer) -> None:
+    writer.commit(data(3))
+    writer.commit([File("/data/dv.puffin", content=1, referenced=f"/data/f00000{i}.parquet", offset=i) for i in (1, 2)])
+    tree = build_tree(open_state(writer.write()), depth="files")
+    drawn = [n for n in tree.scene().nodes if n.kind == "deletion-vector"]
+    assert [n.label for n in drawn] == ["DV of f000001.parquet", "DV of f000002.parquet"]
+    assert all("dv.puffin" in n.lines for n in drawn)
+    assert {n.label for n in tree.nodes if n.kind == "deletion-vector"} == {"dv.puffin"}
+
+
+def test_deleted_rows_are_not_counted_in_many_delete_manifests(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer.commit(data(2))
+    writer.commit([File("/data/dv.puffin", content=1, rows=2, referenced="/data/f000001.parquet", offset=4)])
+    path = writer.write()
+    first = build_tree(open_state(path)).children("manifest:9000000000000000002:0")
+    assert [n.headline.partition(" deleted")[0].rpartition(" ")[2] for n in first][1] == "2"
+    monkeypatch.setattr("iceexplore.graph.tree._deleted_rows._MOST_ENTRIES", 0)
+    state = open_state(path)
+    assert not any("deleted" in n.headline for n in build_tree(state).children("manifest:9000000000000000002:0"))
 
 
 def test_a_delete_that_spells_its_file_with_another_scheme_has_an_edge(writer: Writer) -> None:

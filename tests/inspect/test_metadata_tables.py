@@ -37,6 +37,7 @@ SPARK = [
 OURS = [
     "content_entries",
     "deletion_vectors",
+    "column_files",
     "manifest_deletion_vectors",
     "puffin_blobs",
     "column_stats",
@@ -46,7 +47,7 @@ OURS = [
     "sort_orders",
     "properties",
 ]
-V4_ONLY = ["manifest_deletion_vectors", "expressions"]  # no row in a table of an older version
+V4_ONLY = ["column_files", "manifest_deletion_vectors", "expressions"]  # no row in a table of an older version
 
 
 @pytest.fixture(scope="module")

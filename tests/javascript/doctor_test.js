@@ -1,4 +1,4 @@
-// What the tab Problems shows of a report.
+// What the tab Health shows of a report.
 
 import { strict as assert } from "node:assert";
 

@@ -3,18 +3,8 @@
 import { strict as assert } from "node:assert";
 
 import { hasDisarmed, isComplete } from "../../iceexplore/widgets/static/export.js";
-import { columnNumbers, nextSort, rangeText } from "../../iceexplore/widgets/static/grid.js";
-import { filterText, numberState, operatorText } from "../../iceexplore/widgets/static/gridFilters.js";
-
-Deno.test("half a number is the beginning of one, and what cannot become one is none", () => {
-  for (const text of ["1", "-1.5", "1,234", " 2e5 ", "inf", "-Inf", "NaN", "+.5", "1."]) {
-    assert.equal(numberState(text), "number", text);
-  }
-  for (const text of ["-", "+", ".", "1e", "1e-"]) assert.equal(numberState(text), "beginning", text);
-  for (const text of ["x", "1x", "1.2.3", "--1", "0x10", "infinite", "1 2"]) {
-    assert.equal(numberState(text), "no number", text);
-  }
-});
+import { exactText, nextSort, rangeText } from "../../iceexplore/widgets/static/grid.js";
+import { filterText, operatorText } from "../../iceexplore/widgets/static/gridFilters.js";
 
 Deno.test("a filter is shown with its column and operator", () => {
   const columns = [{ name: "id" }, { name: "city" }];
@@ -54,10 +44,12 @@ Deno.test("disarmed formulas are recognized in CSV, apostrophes in texts are not
   assert.ok(!hasDisarmed("id,name\r\n1,it's\r\n2,'quoted'\r\n"));
 });
 
-Deno.test("columns are numbered in the order in which they are shown", () => {
-  assert.deepEqual(columnNumbers([0, 1, 4]), [1, 2, 5]);
-  // The third of all columns is shown first: those before it move by one.
-  assert.deepEqual(columnNumbers([2, 0, 1, 4]), [1, 2, 3, 5]);
-  assert.deepEqual(columnNumbers([4]), [5]);
-  assert.deepEqual(columnNumbers([]), []);
+Deno.test("a cell that does not show its exact value has it as a tooltip", () => {
+  assert.equal(exactText("2268", "2.2 KiB", "bytes"), "2,268 bytes");
+  assert.equal(exactText("9223372036854775807", "8,388,608.0 TiB", "bytes"), "9,223,372,036,854,775,807 bytes");
+  assert.equal(exactText("-1500", "-1.5 s", "ms"), "-1,500 ms");
+  assert.equal(exactText("1234", "1,234"), "");
+  assert.equal(exactText("0", "data"), "0");
+  assert.equal(exactText("short", "short"), "");
+  assert.equal(exactText("x".repeat(21), "x".repeat(21)), "x".repeat(21), "it may not fit");
 });

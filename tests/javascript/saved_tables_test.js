@@ -4,7 +4,7 @@ import { strict as assert } from "node:assert";
 
 import { answerMessage, answerQuery } from "../../iceexplore/widgets/static/savedTables.js";
 
-/** @import { Filter, Operator, SavedTable, TablePage } from "../../iceexplore/widgets/static/types.d.ts" */
+/** @import { Filter, Operator, SavedTable, Sort, TablePage } from "../../iceexplore/widgets/static/types.d.ts" */
 
 /** @type {SavedTable} */
 const TABLE = {
@@ -103,10 +103,58 @@ Deno.test("CSV quotes what must be quoted and disarms formulas, but not numbers"
   assert.deepEqual([next, total], [null, 3]);
 });
 
-Deno.test("the column that names the rows is shown first", () => {
-  const named = { columns: [{ name: "content" }, { name: "path", head: true }], rows: [["0", "a"], ["1", "b"]] };
-  const shown = /** @type {TablePage} */ (answerQuery(named, { of: "x", table: "t" }));
-  assert.deepEqual([shown.shown, shown.rows], [[1, 0], [["a", "0"], ["b", "1"]]]);
-  const chosen = /** @type {TablePage} */ (answerQuery(named, { of: "x", table: "t", columns: [0] }));
-  assert.deepEqual(chosen.rows, [["0"], ["1"]]);
+/** A table whose sizes and codes are shown in other words. */
+const FILES = {
+  columns: [{ name: "path", head: true }, { name: "size", right: true, unit: "bytes" }, { name: "content" }],
+  rows: [["b", "900000", "0"], ["a", "1000000", "1"], ["= c", "67108864", "0"], ["d", null, null]],
+  texts: { 1: ["878.9 KiB", "976.6 KiB", "64.0 MiB", null], 2: ["data", "deletes", "data", null] },
+  bars: { 1: [1, 1, 100, null] },
+  first: [0, 1],
+};
+
+/** @type {(op: Operator, value: string, column?: number | null) => (string | null)[]} */
+function pathsOf(op, value, column = 1) {
+  const query = { of: "x", table: "t", filters: [{ column, op, value }] };
+  return /** @type {TablePage} */ (answerQuery(FILES, query)).rows.map(([path]) => path);
+}
+
+Deno.test("essential columns are shown first, with the texts and bars of their rows", () => {
+  const query = { of: "x", table: "t", sort: /** @type {Sort} */ ([0, "asc"]) };
+  const shown = /** @type {TablePage} */ (answerQuery(FILES, query));
+  assert.deepEqual(shown.shown, [0, 1]);
+  assert.deepEqual(shown.rows.map(([path]) => path), ["= c", "a", "b", "d"]);
+  assert.deepEqual(shown.texts?.[1], ["64.0 MiB", "976.6 KiB", "878.9 KiB", null]);
+  assert.deepEqual(shown.bars?.[1], [100, 1, 1, null]);
+  const chosen = /** @type {TablePage} */ (answerQuery(FILES, { ...query, columns: [2] }));
+  assert.deepEqual(chosen.rows, [["0"], ["1"], ["0"], [null]]);
+});
+
+Deno.test("a saved page understands operators, units and ranges as Python does", () => {
+  assert.deepEqual(pathsOf("=", "< 1 MB"), ["b"]);
+  assert.deepEqual(pathsOf("contains", ">= 64 MiB"), ["= c"]);
+  assert.deepEqual(pathsOf("=", "1000k"), ["a"]);
+  assert.deepEqual(pathsOf("=", "900k..1M"), ["b", "a"]);
+  assert.deepEqual(pathsOf("=", "..1M"), ["b", "a"]);
+  assert.deepEqual(pathsOf("<=", "1 MB"), ["b", "a"]);
+  assert.deepEqual(pathsOf("!=", "1000000"), ["b", "= c"]);
+  assert.deepEqual(pathsOf("contains", "!= a", 0), ["b", "= c", "d"]);
+  assert.deepEqual(pathsOf("contains", '"= c"', 0), ["= c"]);
+  assert.deepEqual(pathsOf("=", "data", 2), ["b", "= c"]);
+  assert.deepEqual(pathsOf("=", "0", 2), ["b", "= c"]);
+  assert.deepEqual(pathsOf("contains", "deletes", null), ["a"]);
+  for (
+    const [value, refused, unfinished] of [["1x", "“1x” is not a number", false], [
+      "1e-",
+      "“1e-” is not a number",
+      true,
+    ]]
+  ) {
+    const query = {
+      of: "x",
+      table: "t",
+      filters: [{ column: 1, op: /** @type {Operator} */ ("<"), value: String(value) }],
+    };
+    const page = /** @type {TablePage} */ (answerQuery(FILES, query));
+    assert.deepEqual([page.refused, page.unfinished, page.filters, page.total], [refused, unfinished, [], 4]);
+  }
 });

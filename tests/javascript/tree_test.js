@@ -4,6 +4,7 @@ import { strict as assert } from "node:assert";
 
 import { arrange, CARD } from "../../iceexplore/widgets/static/arrangement.js";
 import { cellId } from "../../iceexplore/widgets/static/treeCanvas.js";
+import { fewWords } from "../../iceexplore/widgets/static/treeCards.js";
 import { findTyped } from "../../iceexplore/widgets/static/treeRows.js";
 import { describeHits, matchingNodes } from "../../iceexplore/widgets/static/treeSearch.js";
 import { parentsOf, pathTo } from "../../iceexplore/widgets/static/treeView.js";
@@ -104,6 +105,35 @@ Deno.test("of more than thirty leaves those that changed are cards first, and th
   assert.deepEqual([cellId(more.node, 0), cellId(more.node, 1)], ["file:7:100", "manifest:7:101"]);
   for (const id of ids) nodes[id].marks = ["added"];
   assert.equal(arrange(nodes, ["r"], ["r"]).rows.filter(({ isCell }) => !isCell).length, 1 + 12 + 1);
+});
+
+Deno.test("columns have the heading of most of their nodes, and span their blocks", () => {
+  const looks = { "data-file": "Files", "data-manifest": "Manifests", "root-manifest": "Root", more: "" };
+  const styles = Object.fromEntries(
+    Object.entries(looks).map(([kind, layer]) => [kind, { light: "", dark: "", layer }]),
+  );
+  const { nodes, ids } = fan(9);
+  nodes.r.kind = "root-manifest";
+  nodes.leaf1.kind = "more";
+  const titles = () => arrange(nodes, ["r"], ["r"], styles).columns.map(({ title }) => title);
+  assert.deepEqual(titles(), ["Root", "Files"]);
+  const { columns, byId, width } = arrange(nodes, ["r"], ["r"], styles);
+  assert.deepEqual([columns[1].x, columns[1].x + columns[1].width], [byId.get("leaf0")?.x, width]);
+  nodes.leaf2.kind = "data-manifest";
+  assert.deepEqual(titles(), ["Root", "Manifests and files"]);
+  for (const id of ids) nodes[id].kind = "more";
+  assert.deepEqual(titles(), ["Root", ""]);
+});
+
+Deno.test("where there is little room, a card has the words that tell it apart", () => {
+  assert.equal(fewWords(node({ label: "Snapshot 7137…6493" })), "7137…6493");
+  const file = node({ label: "a.parquet", title: "60 rows · 4 deleted", note: "day=2024-03-06, city=Oslo" });
+  assert.equal(fewWords(file), "2024-03-06, Oslo · 60 rows · 4 deleted");
+  assert.equal(fewWords({ ...file, note: "" }), "60 rows · 4 deleted");
+  const vector = { ...file, kind: "deletion-vector", title: "1,004 deleted in a.parquet" };
+  assert.equal(fewWords(vector), "−1,004 · 2024-03-06, Oslo");
+  assert.equal(fewWords({ ...vector, note: "" }), "1,004 deleted in a.parquet");
+  assert.equal(fewWords({ ...file, kind: "data-manifest" }), "60 rows · 4 deleted");
 });
 
 Deno.test("damaged data that goes in circles, or names what is missing, is shown once", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
@@ -120,3 +121,17 @@ def test_datafusion_that_can_is_used(make: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(_decode, "BULK_BYTES", 0)
     monkeypatch.setattr(_decode, "IMPORT_BYTES", -1)
     assert DataFusionDecoder().takes(1, whole=True)
+
+
+@pytest.mark.usefixtures("_anew")
+def test_of_many_files_none_waits_for_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_decode, "version", lambda name: "54.0.0")
+    monkeypatch.setattr(_decode, "_slow_bytes", 0)
+    monkeypatch.delitem(sys.modules, "datafusion", raising=False)
+    size = _decode.BULK_BYTES
+    _decode.expect_files([size - 1] * 1000)  # small ones are never decoded in bulk
+    assert not DataFusionDecoder().takes(size, whole=True)
+    _decode.expect_files([_decode.IMPORT_BYTES, 1])
+    assert not DataFusionDecoder().takes(size, whole=True)
+    _decode.expect_files([_decode.IMPORT_BYTES, size])
+    assert DataFusionDecoder().takes(size, whole=True)

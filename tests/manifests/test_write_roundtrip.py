@@ -128,11 +128,14 @@ def test_v4_draft(manifest_format: str, data: st.DataObject) -> None:
     chosen = tuple(data.draw(st.lists(st.sampled_from(specs), min_size=1, max_size=3, unique=True)))
     batch = data.draw(cases.batches(table, chosen, kinds=(0, 2), nan=True)).with_columns(first_row_id=None)
     found = written(batch, table, chosen[0], "v4-draft", manifest_format=manifest_format)
-    check_entries(found, batch)
+    # 157 is required: files are of version 4 unless known to be older
+    check_entries(found, batch.with_columns(format_version=pc.fill_null(batch.entries["format_version"], 4)))
     check_partition(found, batch)
     for column_id, stats in batch.stats.items():
         for name in (*STATS, "average_length", "tight_bounds"):
             wanted = pc.struct_field(stats, name)
+            if name == "tight_bounds" and column_id == cases.COLUMNS["geometry"]:
+                continue  # the draft has none for geometries
             sized = is_variable_length(TABLES[4].all_fields()[column_id][1].type)
             if column_id in found.stats and name == "average_length" and not sized:
                 assert pc.struct_field(found.stats[column_id], name).null_count == len(batch)

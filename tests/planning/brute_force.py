@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from iceexplore.arrow import build
 from iceexplore.deletes import read_deletion_vector
-from iceexplore.expressions import Always, And, Expression, Or
+from iceexplore.expressions import Always, And, Expression, Or, Predicate
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, live
 from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType
@@ -186,6 +186,7 @@ def selects(expression: Expression, values: dict[int, Any]) -> bool:
         case Or(children):
             return any(selects(c, values) for c in children)
     p = expression
+    assert isinstance(p, Predicate)
     value = stored_form(values[p.field_id])
     match p.op:
         case "is-null":

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+import iceexplore as ix
 from iceexplore import render
 from iceexplore.errors import MissingDependencyError, OptionError
 from iceexplore.render import Scene, SceneEdge, SceneNode
@@ -154,3 +155,28 @@ def test_html_table() -> None:
     assert many.count("<tr>") == 1 + 10 + 1
     assert "+990 more rows" in many
     assert "<style" not in out and " id=" not in out and " class=" not in out
+
+
+@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
+def test_a_slide_has_the_picture_its_title_and_a_caption(scene: Scene, theme: render.Theme) -> None:
+    picture = render.svg(scene, theme=theme)
+    slide = picture.slide("A <title>", "snapshot 17 & date")
+    root = ET.fromstring(slide)
+    assert (root.get("width"), root.get("height"), slide.width) == ("1920", "1080", 1920)
+    texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[:2] == ["A <title>", "snapshot 17 & date"]
+    assert "Data manifest" in texts, "the legend of the picture"
+    (inner,) = [e for e in root if e.tag.endswith("svg")]
+    assert (inner.get("x"), inner.get("viewBox")) == ("64", ET.fromstring(picture).get("viewBox"))
+    assert (inner.get("width"), inner.get("height")) == ("1792", "876")
+    assert "prefers-color-scheme" in slide if theme == "auto" else "prefers-color-scheme" not in slide
+    first = ET.fromstring(picture.slide())
+    assert next(first.iter("{http://www.w3.org/2000/svg}text")).text == "trips", "by default that of the picture"
+
+
+def test_every_kind_of_picture_makes_a_slide() -> None:
+    t = ix.sample("trips")
+    plan = t.plan("km > 5")
+    for picture in (t.tree(style="proposal").to_svg(), t.file_map().to_svg(), plan.waterfall().to_svg()):
+        root = ET.fromstring(picture.slide("x"))
+        assert [e.get("height") for e in root if e.tag.endswith("svg")] == ["876"]

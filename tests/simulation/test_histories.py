@@ -57,6 +57,35 @@ def test_a_history(version: int, seed: int, spec: tuple[str, ...], layout: dict[
     play(seed, version, spec, layout, steps)
 
 
+DRAFT_LAYOUTS = st.fixed_dictionaries(
+    {
+        "dialect": st.just("v4-draft"),
+        "flush_data_files": st.integers(0, 5),
+        "leaf_entries": st.integers(1, 6),
+        "compact_leaves": st.sampled_from([0, 2, 3]),
+        "rewrite_leaf_at": st.sampled_from([None, 0.3, 1.0]),
+        "manifest_format": st.sampled_from(["avro", "parquet"]),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "version", [3, pytest.param(2, marks=pytest.mark.long), pytest.param(4, marks=pytest.mark.long)]
+)
+@settings(max_examples=max(5, settings().max_examples // 12), phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@given(
+    seed=st.integers(0, 2**30),
+    spec=SPECS,
+    layout=DRAFT_LAYOUTS,
+    before=st.lists(st.sampled_from(STEPS), max_size=4),
+    steps=st.lists(st.sampled_from(STEPS), min_size=4, max_size=10),
+)
+def test_a_history_in_the_draft(
+    version: int, seed: int, spec: tuple[str, ...], layout: dict[str, Any], before: list[str], steps: list[str]
+) -> None:
+    play(seed, version, spec, layout, [*before, *["upgrade"] * (4 - version), *steps])
+
+
 # What histories have found ------------------------------------------------------------------------------------------
 
 

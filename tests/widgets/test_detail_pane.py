@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import iceexplore as ix
 from iceexplore import Table
 from iceexplore._samples import sample_path
 from iceexplore.errors import problem
-from iceexplore.graph import build_tree
+from iceexplore.graph import build_tree, human_bytes
 from iceexplore.widgets import Explorer
 from iceexplore.widgets.changes._tables import CHANGES
 from iceexplore.widgets.detail._detail import detail_of
@@ -440,16 +441,148 @@ def test_rows_of_every_kind_of_file_lead_to_their_nodes(trips: ix.Table, key: st
         assert back is not None and found[back] == i, "vectors in one file have different offsets"
 
 
-def test_the_name_of_a_row_is_its_first_column(trips: ix.Table, widget: Explorer) -> None:
+def test_rows_of_roots_and_puffin_files_lead_to_their_nodes_and_back(trips: ix.Table, four: ix.Table) -> None:
+    kinds: set[str] = set()
+    for table in (trips, four):
+        assert table.snapshot is not None
+        tree = build_tree(table.state, depth="files")
+        owners = [f"root:{table.snapshot.snapshot_id}", *(n.id for n in tree.nodes if n.kind == "statistics")]
+        for owner in owners:
+            node = tree.node(owner)
+            for key in {"content_entries", "puffin_blobs", "leaf"} & {t.key for t in tables_of(node)}:
+                rows = load_table(table.state, node, key)
+                found = nodes_of_rows(table.state, node, key, rows, range(len(rows)))
+                assert None not in found, (owner, key)
+                for i in filter(None, set(found)):
+                    kinds.add(tree.node(i).kind)
+                    back = row_of_node(table.state, node, key, rows, tree.node(i))
+                    assert back is not None and found[back] == i
+    assert kinds >= {
+        "data-manifest",
+        "delete-manifest",
+        "data-file",
+        "deletion-vector",
+        "position-delete",
+        "statistics",
+    }
+
+
+FIRST = {
+    "files": ["file_path", "content", "partition", "record_count", "file_size_in_bytes", "deleted_rows", "snapshot_id"],
+    "entries": ["file_path", "status", "content", "partition", "record_count", "file_size_in_bytes", "snapshot_id"],
+}
+
+
+@pytest.mark.parametrize("key", list(FIRST))
+def test_essential_columns_come_first(trips: ix.Table, widget: Explorer, key: str) -> None:
     assert trips.snapshot is not None
     own = f"snapshot:{trips.snapshot.snapshot_id}"
-    for key, name in (("files", "file_path"), ("manifests", "path")):
-        page = ask(widget, own, key)
-        assert page["columns"][page["shown"][0]] == {**page["columns"][page["shown"][0]], "name": name, "head": True}
-        assert page["shown"][1:] == [i for i in range(len(page["columns"])) if i != page["shown"][0]]
-        assert all(row[0] is not None and "/" in row[0] for row in page["rows"])
-    few = ask(widget, own, "files", columns=[0, 1, 3])
-    assert few["shown"] == [1, 0, 3] and few["rows"][0][1] == "0"
+    page = ask(widget, own, key)
+    names = [column["name"] for column in page["columns"]]
+    assert [names[i] for i in page["shown"]] == FIRST[key] == names[: len(FIRST[key])]
+    assert [column["name"] for column in page["columns"] if column.get("head")] == ["file_path"]
+    assert all(row[0] is not None and "/" in row[0] for row in page["rows"])
+    assert set(names) > {*trips.inspect[key].columns}, "the others can be chosen"
+    assert widget.selected_table is not None
+    pd.testing.assert_frame_equal(widget.selected_table, trips.inspect[key]())
+    few = ask(widget, own, key, columns=[0, 3])
+    assert few["shown"] == [0, 3]
+
+
+def test_what_a_row_shows_is_what_the_metadata_states(trips: ix.Table, widget: Explorer) -> None:
+    """Sizes, kinds, partitions, deletes and snapshots, compared with the metadata tables."""
+    assert trips.snapshot is not None
+    page = ask(widget, f"snapshot:{trips.snapshot.snapshot_id}", "files")
+    names = [column["name"] for column in page["columns"]]
+    rows = [dict(zip((names[i] for i in page["shown"]), row, strict=True)) for row in page["rows"]]
+    texts = {names[int(place)]: values for place, values in page["texts"].items()}
+    files = trips.inspect.files()
+    entries = trips.inspect.entries()
+    live = entries[entries["status"] != 2]
+    added = {(f["file_path"], f["content_offset"]): s for f, s in zip(live["data_file"], live["snapshot_id"])}
+    deleted: dict[str, int] = {}
+    vectors = {}
+    wanted_columns = ["content", "record_count", "content_offset", "referenced_data_file"]
+    wanted_columns += ["lower_bounds", "upper_bounds"]
+    for content, count, offset, target, lower, upper in files[wanted_columns].itertuples(index=False):
+        if pd.isna(target) and content == 1:  # earlier writers: equal bounds of the column file_path name the data file
+            low, high = (dict(bounds).get(2147483546) for bounds in (lower, upper))
+            target = low.decode() if low is not None and low == high else None
+        if content == 1 and pd.notna(offset):
+            vectors[target] = count
+        elif content == 1 and pd.notna(target):
+            deleted[target] = deleted.get(target, 0) + count
+    deleted |= vectors  # a file with a vector ignores position delete files
+    assert vectors and len(rows) == len(files)
+    for i, (row, size, content, offset) in enumerate(
+        zip(rows, files["file_size_in_bytes"], files["content"], files["content_offset"])
+    ):
+        assert row["file_size_in_bytes"] == str(size)
+        assert texts["file_size_in_bytes"][i] == human_bytes(size)
+        at = (row["file_path"], None if pd.isna(offset) else offset)
+        assert row["snapshot_id"] == str(added[at])
+        word = "deletion vector" if pd.notna(offset) else ("data", "position deletes", "equality deletes")[content]
+        assert texts["content"][i] == word
+        wanted = None if content else str(deleted.get(str(row["file_path"]), 0))
+        assert row["deleted_rows"] == wanted, row["file_path"]
+        for part in filter(None, texts["partition"][i].split(", ")):
+            name, _, value = part.partition("=")
+            raw = json.loads(row["partition"] or "{}")[name]
+            assert (raw is None) == (value == "null") and (name != "started_at_day" or raw in (None, value))
+    assert {"started_at_month=2024-04, start_station_bucket_2=0"} <= set(texts["partition"])
+    largest = max(files["file_size_in_bytes"])
+    place = str(names.index("file_size_in_bytes"))
+    assert page["bars"][place] == [round(100 * size / largest) for size in files["file_size_in_bytes"]]
+
+
+def test_chosen_columns_survive_another_snapshot_and_table(trips: ix.Table, widget: Explorer) -> None:
+    last, before = (f"snapshot:{s.snapshot_id}" for s in (trips.snapshots[-1], trips.snapshots[-2]))
+    page = ask(widget, last, "files")
+    names = [column["name"] for column in page["columns"]]
+    chosen = sorted([*page["shown"][1:], names.index("file_format")])
+    assert ask(widget, last, "files", columns=chosen)["shown"] == chosen
+
+    def names_of(found: dict[str, Any]) -> list[str]:
+        return [found["columns"][i]["name"] for i in found["shown"]]
+
+    wanted = [names[i] for i in chosen]
+    widget.select(before)
+    assert widget.settle(60)
+    assert (widget.pages["detail"]["of"], widget.pages["detail"]["table"]) == (before, "files")
+    assert names_of(widget.pages["detail"]) == wanted
+    assert names_of(ask(widget, before, "entries")) == FIRST["entries"], "another table has its own"
+    assert names_of(ask(widget, last, "files")) == wanted
+    usual = [names.index(name) for name in FIRST["files"]]
+    ask(widget, last, "files", columns=usual)
+    assert names_of(ask(widget, before, "files")) == FIRST["files"]
+
+
+def test_what_cells_show_can_be_found(trips: ix.Table, widget: Explorer) -> None:
+    assert trips.snapshot is not None
+    own = f"snapshot:{trips.snapshot.snapshot_id}"
+    files = trips.inspect.files()
+    names = [column["name"] for column in ask(widget, own, "files")["columns"]]
+
+    def found(name: str, op: str, value: str) -> tuple[int, str]:
+        page = ask(widget, own, "files", filters=[{"column": names.index(name), "op": op, "value": value}])
+        return page["total"], page["understood"][0]
+
+    sizes, content = files["file_size_in_bytes"], files["content"]
+    assert found("file_size_in_bytes", "=", "< 2 KiB") == (sum(sizes < 2048), "file_size_in_bytes < 2,048 bytes")
+    assert found("file_size_in_bytes", "<=", "2kb")[0] == sum(sizes <= 2000)
+    assert found("record_count", "=", "10..0.1k") == (
+        sum((files["record_count"] >= 10) & (files["record_count"] <= 100)), "record_count from 10 to 100",
+    )  # fmt: skip
+    vectors = sum((content == 1) & files["content_offset"].notna())
+    assert found("content", "contains", "vector") == (vectors, 'content contains "vector"')
+    assert found("content", "=", "data")[0] == found("content", "=", "0")[0] == sum(content == 0)
+    assert found("content", "!=", "data")[0] == sum(content != 0)
+    assert found("partition", "contains", "month=2024-04")[0] > 0
+    assert found("partition", "=", "started_at_day=2024-03-06")[0] > 0
+    page = ask(
+        widget, own, "files", filters=[{"column": names.index("file_size_in_bytes"), "op": "<", "value": "1 km"}]
+    )
+    assert page["refused"].startswith("'km' is not a unit here: use one of k, m, g")
 
 
 def ask(widget: Explorer, of: str, key: str, **query: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def test_a_check_finds_what_the_doctor_finds(opened: Opened, tmp_path: Path) -> 
     assert sent["counts"] == {"fail": 1, "wrong": 1, "slow": 0, "untidy": 0}
     assert sent["sums"]["wrong"] == "1 × wrong rows or numbers"
     assert sent["scope"].startswith("level metadata, 4 of 4 snapshots, ")
-    assert ["problems", "Problems (2)"] in widget.parts
+    assert ["problems", "Health (2)"] in widget.parts
     assert widget.busy == ""
     assert widget.report.findings == report.findings
 
@@ -267,13 +267,13 @@ def saved_traits(page: Path) -> dict[str, Any]:
 def test_a_saved_page_has_the_findings(opened: Opened, tmp_path: Path) -> None:
     widget = opened(Explorer, "data_file_gone", "path_live_twice")
     first = saved_traits(widget.save_html(tmp_path / "first.html").path)
-    assert (first["parts"], first["doctor_report"]) == ([["tree", "Tree"]], {})
+    assert (first["parts"], first["doctor_report"]) == ([["tree", "Tree"], ["problems", "Health"]], {})
     ask(widget, "check", level="metadata", snapshots="current")
     (gone,) = {p.name for p in file_paths(tmp_path / "t") if not p.exists()}
     report = widget.doctor_report
     page = widget.save_html(tmp_path / "page.html", redact=False).path
     traits = saved_traits(page)
-    assert traits["parts"] == [["tree", "Tree"], ["problems", f"Problems ({len(report['findings'])})"]]
+    assert traits["parts"] == [["tree", "Tree"], ["problems", f"Health ({len(report['findings'])})"]]
     assert traits["doctor_report"]["findings"] == report["findings"]
     assert "doctor_asked" not in traits, "which would need Python"
     assert "Findings: level metadata" in page.read_text().split("<noscript>")[1]
@@ -287,5 +287,5 @@ def test_a_saved_page_has_the_findings(opened: Opened, tmp_path: Path) -> None:
             [m["node"] for m in f["follows"]] for f in report["findings"]
         ]
     small = widget.save_html(tmp_path / "page.html", max_bytes=1_000, overwrite=True)
-    assert "Left out to limit the size of this page: the doctor's report." in small.left_out
+    assert "Left out to limit the size of this page: the figures of Health." in small.left_out
     assert saved_traits(small.path)["parts"] == [["tree", "Tree"]]

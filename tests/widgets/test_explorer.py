@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -14,14 +15,13 @@ import pytest
 import iceexplore as ix
 from iceexplore.storage import CACHE, progress
 from iceexplore.widgets import Explorer, explore
-from iceexplore.widgets.core._bundle import script, style_sheet
+from iceexplore.widgets.core._bundle import LOADER, script, style_sheet
 from iceexplore.widgets.core._worker import Work
 from iceexplore.widgets.grid._cells import cell
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._table import FrameTable
 from iceexplore.widgets.tree._forest import short
 from iceexplore.widgets.tree._panel import TreePanel
-from tests.widgets.test_scripts import unpacked
 
 SYNCED = (
     "title", "badges", "styles", "snapshots", "selection", "nodes", "roots", "expanded",
@@ -127,8 +127,9 @@ def test_the_entries_of_a_manifest(widget: Explorer) -> None:
     assert frame is not None
     assert widget.pages["detail"]["total"] == len(frame) > 0
     columns = [c["name"] for c in widget.pages["detail"]["columns"]]
-    assert columns[:4] == ["file", "content", "status", "record_count"]
-    assert [row[columns.index("location")] for row in widget.pages["detail"]["rows"]] == frame["location"].tolist()
+    assert columns[:5] == ["file", "status", "content", "partition", "record_count"]
+    assert "location" in columns[len(widget.pages["detail"]["shown"]) :], "under Columns"
+    assert [row[0] for row in widget.pages["detail"]["rows"]] == [path.rsplit("/")[-1] for path in frame["location"]]
     assert set(frame["status"]) <= {"ADDED", "EXISTING", "DELETED"}
 
 
@@ -258,14 +259,14 @@ def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
         path.unlink()
     widget = Explorer(ix.open(folder))
     words = [words for _, words in widget.parts]
-    assert words == ["Tree", "Files", "Rows", "Scan", "Commit", "Problems", "Deletes"]
+    assert words == ["Tree", "Files", "Rows", "Scan", "Commit", "Health", "Deletes"]
     chosen = manifest(widget)
     widget.expanded = [*widget.expanded, chosen]
     widget.select(chosen)
     assert widget.settle(60)
     assert [p["severity"] for p in widget.detail["problems"]] == ["error"]
     assert "missing" in widget.detail["problems"][0]["title"]
-    assert ["problems", "Problems (1)"] in widget.parts
+    assert ["problems", "Health (1)"] in widget.parts
     widget.close()
 
 
@@ -289,11 +290,10 @@ def test_only_tables(table: ix.Table) -> None:
 
 
 def test_assets_are_small_and_fetch_nothing() -> None:
-    sent = Explorer._esm
-    module = unpacked(sent)
+    module = gzip.decompress(Explorer.view_script).decode()
     css = style_sheet()
     assert module.startswith(script("explorer.explorerView").partition("\nexport default")[0])
-    assert "http" not in sent
+    assert "http" not in LOADER
     assert "import{" not in module
     assert "//" not in module.replace("http://www.w3.org/2000/svg", "")
     assert module.count("export") == 1

@@ -5,19 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.graph import to_frame
 from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.core._table_widget import TableWidget
@@ -28,7 +32,8 @@ from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._query import Filter, GridQuery, Order
 from iceexplore.widgets.grid._table import FrameTable, GridTable
-from iceexplore.widgets.grid._typed_values import FilterError
+from iceexplore.widgets.grid._typed_values import FilterError, understood
+from iceexplore.widgets.grid._view import Look
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e</script>"
 
@@ -278,7 +283,7 @@ def test_values_are_compared_as_what_they_are(kind: str, op: str, value: str, wa
         ("uuid", "61616161-", "'61616161-' does not fit 'v', which has UUIDs, such as f79c3e09-677c-4bbd"),
         ("fixed", "0x1", "'0x1' does not fit 'v', which has bytes in hexadecimal, such as 0x01ff"),
         ("flag", "perhaps", "'perhaps' does not fit 'v', which has the values true and false"),
-        ("long", "nan", "'nan' does not fit 'v', which has integers"),
+        ("long", "nan", "'nan' does not fit 'v', which has integers, such as 500 or 10k"),
         ("decimal", "inf", "'inf' does not fit 'v', which has numbers"),
     ],
 )
@@ -516,8 +521,11 @@ def test_a_filter_that_is_refused_leaves_the_page(shelf: Any) -> None:
     assert "'perhaps' does not fit 'n'" in shelf.error["text"], "there is no page yet that could show it"
     before = page(shelf, n=2, page=3)
     after = page(shelf, n=3, filters=wrong)
-    assert after == {**before, "n": 3, "refused": "'perhaps' does not fit 'n', which has integers"}
-    assert "refused" not in page(shelf, n=4)
+    refused = "'perhaps' does not fit 'n', which has integers, such as 500 or 10k"
+    assert after == {**before, "n": 3, "refused": refused, "unfinished": False}
+    half = page(shelf, n=4, filters=[{"column": 0, "op": "=", "value": "1e-"}])
+    assert half["unfinished"], "it may become a number"
+    assert "refused" not in page(shelf, n=5)
 
 
 def test_the_page_of_a_node(shelf: Any) -> None:
@@ -618,3 +626,142 @@ def test_text_keeps_what_is_shown() -> None:
     assert text_of({"a": [b"\x00"]}) == '{"a": ["0x00"]}'
     assert text_of("\ud800") == "\\ud800"
     assert text_of(float("nan")) == "nan", "a number that is none is not null"
+
+
+# Filters with units ---------------------------------------------------------------------------------------------------
+
+BYTES, DURATION = Look("bytes"), Look("ms")
+INTEGERS = st.integers(-(2**63), 2**63 - 1)
+SIZES = {"": 1, "k": 10**3, "M": 10**6, "GB": 10**9, "KiB": 2**10, "mib": 2**20, "Ti": 2**40, " bytes": 1, " kB": 10**3}
+HOLDS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def passing(values: pa.Array, one: Filter, look: Look | None = None) -> list[bool]:
+    condition = understood(one, "v", values.type, look)
+    return [bool(v) for v in pc.fill_null(condition.mask(values, None), False).to_pylist()]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.none() | INTEGERS, max_size=12),
+    st.decimals(-(10**13), 10**13, places=3),
+    st.sampled_from(list(SIZES)),
+    st.sampled_from(list(HOLDS)),
+    st.sampled_from(["=", "contains", "<", ">="]),
+)
+def test_numbers_with_units_are_compared_exactly(
+    values: list[int | None], number: Decimal, unit: str, op: str, chosen: str
+) -> None:
+    wanted = number * SIZES[unit]
+    near = [int(wanted) + d for d in (-1, 0, 1) if -(2**63) <= int(wanted) + d < 2**63]
+    every: list[int | None] = [*values, *near]
+    expected = [v is not None and HOLDS[op](v, wanted) for v in every]
+    for one in (Filter(0, op, f"{number}{unit}"), Filter(0, chosen, f" {op}{number:f}{unit}")):
+        assert passing(pa.array(every, pa.int64()), one, BYTES) == expected, one
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.none() | INTEGERS, max_size=12), INTEGERS, INTEGERS)
+def test_ranges_include_both_ends(values: list[int | None], low: int, high: int) -> None:
+    every = [*values, low, high]
+    for text, expected in (
+        (f"{low}..{high}", lambda v: low <= v <= high),
+        (f"{low}..", lambda v: low <= v),
+        (f"= ..{high:,}", lambda v: v <= high),
+    ):
+        wanted = [v is not None and expected(v) for v in every]
+        assert passing(pa.array(every, pa.int64()), Filter(0, "=", text)) == wanted, text
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)), max_size=8),
+    st.dates(date(1901, 1, 1), date(2199, 1, 1)),
+    st.integers(0, 400),
+)
+def test_days_are_whole_days_in_ranges_and_equalities(values: list[Any], day: date, length: int) -> None:
+    begin = datetime(day.year, day.month, day.day)
+    after = begin + timedelta(days=1)
+    last = day + timedelta(days=length)
+    end = begin + timedelta(days=length + 1)
+    every = [*values, begin, after, end, begin - timedelta(microseconds=1), end - timedelta(microseconds=1)]
+    column = pa.array(every, pa.timestamp("us", "UTC"))
+    for text, expected in (
+        (f"= {day}", lambda v: begin <= v < after),
+        (f"!= {day}", lambda v: not begin <= v < after),
+        (f"{day}..{last}", lambda v: begin <= v < end),
+        (f"> {day}", lambda v: v > begin),
+        (f"< {day}", lambda v: v < begin),
+    ):
+        assert passing(column, Filter(0, "=", text)) == [v is not None and expected(v) for v in every], text
+
+
+@pytest.mark.parametrize(
+    ("kind", "look", "value", "text"),
+    [
+        (pa.int64(), BYTES, "< 1 MB", "v < 1,000,000 bytes"),
+        (pa.int64(), BYTES, ">=64 MiB", "v >= 67,108,864 bytes"),
+        (pa.int64(), BYTES, "1.5 KiB", "v = 1,536 bytes"),
+        (pa.int64(), None, "1k..10k", "v from 1,000 to 10,000"),
+        (pa.int64(), DURATION, "> 5 d", "v > 432,000,000 ms"),
+        (pa.int64(), DURATION, "1.5 h", "v = 5,400,000 ms"),
+        (pa.timestamp("us", "UTC"), None, "> 2026-01-01", "v > 2026-01-01 00:00:00 UTC"),
+        (pa.timestamp("ns"), None, "2026-01-01T00:00:00.5", "v = 2026-01-01 00:00:00.5 UTC"),
+        (pa.timestamp("us"), None, "..2026-01-02", "v to the end of 2026-01-02 (UTC)"),
+        (pa.date32(), None, "≥ 2026-01-01", "v >= 2026-01-01"),
+        (pa.string(), None, "!= x", 'v != "x"'),
+        (pa.string(), None, '"!= x"', 'v = "!= x"'),
+        (pa.string(), None, "a..b", 'v = "a..b"'),
+        (pa.float64(), None, "< 1.5k", "v < 1500.0"),
+        (pa.time64("us"), None, "> 10:30", "v > 10:30:00"),
+        (pa.int32(), Look("code", words={0: "data", 1: "deletes"}), "data", "v = data"),
+    ],
+)  # fmt: skip
+def test_a_filter_says_what_it_understood(kind: pa.DataType, look: Look | None, value: str, text: str) -> None:
+    assert understood(Filter(0, "=", value), "v", kind, look).text == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "look", "one", "message", "unfinished"),
+    [
+        (pa.int64(), BYTES, Filter(0, "=", "< 1 km"), "'km' is not a unit here: use one of k, m, g, t, p, ki", False),
+        (pa.int64(), None, Filter(0, "=", "< 1 MB"), "'MB' is not a unit here: use one of k", False),
+        (pa.int64(), BYTES, Filter(0, "=", "< "), "a value is missing after <", True),
+        (pa.int64(), BYTES, Filter(0, "=", "-"), "'-' does not fit 'v', which has sizes, such as 500, 64 MiB", True),
+        (pa.int64(), BYTES, Filter(0, "=", ".."), "a range has two ends, such as 1k..10k", True),
+        (pa.int64(), BYTES, Filter(0, "=", "1..x"), "'x' does not fit 'v'", False),
+        (pa.int64(), BYTES, Filter(0, "contains", "1 MB"), "'1 MB' is no part of a number: choose another op", False),
+        (pa.int64(), DURATION, Filter(0, "=", "5 MB"), "'MB' is not a unit here: use one of ms, s", False),
+        (pa.int32(), Look("code", words={0: "data"}), Filter(0, "=", "date"), "which has the codes data", False),
+        (pa.float64(), None, Filter(0, "<", "1e"), "'1e' does not fit 'v', which has numbers", True),
+    ],
+)
+def test_a_filter_that_cannot_be_understood_says_why(
+    kind: pa.DataType, look: Look | None, one: Filter, message: str, unfinished: bool
+) -> None:
+    with pytest.raises(FilterError, match=re.escape(message)) as caught:
+        understood(one, "v", kind, look)
+    assert caught.value.unfinished == unfinished
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=12), st.sampled_from([*HOLDS, "contains"]))
+def test_any_text_is_understood_or_refused(value: str, op: str) -> None:
+    for kind in (
+        pa.int64(),
+        pa.float64(),
+        pa.decimal128(20, 2),
+        pa.timestamp("us"),
+        pa.date32(),
+        pa.string(),
+        pa.bool_(),
+    ):
+        for look in (None, BYTES) if kind == pa.int64() else (None,):
+            try:
+                found = understood(Filter(0, op, value), "v", kind, look)
+            except FilterError:
+                continue
+            if not (pa.types.is_boolean(kind) and op[0] in "<>"):
+                assert len(found.mask(pa.nulls(2, kind), None)) == 2

@@ -20,6 +20,7 @@ from iceexplore.widgets._explorer import Explorer
 from iceexplore.widgets.detail import _node_tables
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.grid import _table as _grid_table
+from iceexplore.widgets.grid._arranged import ArrangedTable
 from iceexplore.widgets.grid._copy_export import cell_text, csv_chunk, row_json
 from iceexplore.widgets.grid._filter_sort import rows_in_order
 from iceexplore.widgets.grid._page import page_of
@@ -117,9 +118,10 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     taken: list[list[int]] = []
     take = made._rows.take
 
-    def counted(places: Any) -> Any:
+    def counted(places: Any, *, plain: bool) -> Any:
+        assert not plain, "the page has columns of statistics"
         taken.append(places.tolist())
-        return take(places)
+        return take(places, plain=plain)
 
     monkeypatch.setattr(made._rows, "take", counted)
     assert page_of(made, 0, 2) == page_of(frame, 0, 2)
@@ -138,6 +140,26 @@ def test_rows_of_many_manifests_are_kept_with_the_next(
     assert made._ahead.nbytes == 0, "nothing is kept twice"
     assert made.column(1).equals(frame.column(1))
     assert page_of(made, 2, 2, rows=order) == page_of(frame, 2, 2, rows=order)
+
+
+def test_columns_without_statistics_are_built_alone(
+    tables: dict[str, ix.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, frame = both(tables["v3"], "files")
+    monkeypatch.setattr(_grid_table, "_MOST_MADE", -1)
+    order = rows_in_order(made, Order((frame.names.index("file_path"), "desc")))
+    assert order is not None
+    few = [frame.names.index(name) for name in ("file_path", "record_count", "partition") if name in frame.names]
+    for page in (0, 1, 3):
+        at = slice(page * 2, page * 2 + 2)
+        assert made.values(at, order, few) == frame.values(at, order, few)
+        assert made._ahead.plain and "lower_bounds" not in made._ahead._made.column_names
+    at = slice(2, 4)
+    wide = [frame.names.index("lower_bounds"), *few]
+    assert made.values(at, order, wide) == frame.values(at, order, wide)
+    assert not made._ahead.plain
+    assert made.values(at, order, few) == frame.values(at, order, few), "the wide rows serve, too"
+    assert not made._ahead.plain
 
 
 @pytest.mark.parametrize("which", ["trips", "v2", "v4"])
@@ -167,14 +189,23 @@ def test_the_explorer_makes_no_frame_of_many_files(
     assert table.snapshot is not None
     of = f"snapshot:{table.snapshot.snapshot_id}"
     widget = Explorer(table)
-    widget.query = {"detail": {"n": 1, "of": of, "table": "files", "sort": [5, "desc"]}}
+    widget.query = {"detail": {"n": 1, "of": of, "table": "files"}}
+    assert widget.settle(60) and widget.error == {}
+    page = widget.pages["detail"]
+    assert "bars" not in page, "no manifest is read for them"
+    place = [column["name"] for column in page["columns"]].index("record_count")
+    widget.query = {"detail": {"n": 2, "of": of, "table": "files", "sort": [place, "desc"]}}
     assert widget.settle(60) and widget.error == {}
     page = widget.pages["detail"]
     assert page["total"] == len(table.inspect.files())
-    counts = [int(row[page["shown"].index(5)] or 0) for row in page["rows"]]
+    counts = [int(row[page["shown"].index(place)] or 0) for row in page["rows"]]
     assert counts == sorted(counts, reverse=True)
-    kept = widget._panel(GridPanel).table("detail", of, "files")
+    assert list(page["bars"]) == [str(place)] and page["bars"][str(place)][0] == 100, "the sorted column is known"
+    arranged = widget._panel(GridPanel).table("detail", of, "files")
+    assert isinstance(arranged, ArrangedTable)
+    kept = arranged.base
     assert isinstance(kept, LeafTable) and not is_whole(kept)
+    pd.testing.assert_frame_equal(arranged.frame(), table.inspect.files())
     widget.close()
 
 

@@ -24,6 +24,8 @@ from iceexplore.widgets import (
     Timeline,
 )
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
+from iceexplore.widgets.core._room import RoomTraits
+from iceexplore.widgets.core._scripted import ScriptedWidget
 from iceexplore.widgets.timeline._panel import TimelinePanel
 
 WIDGETS = (CommitLab, DeletionVectors, Explorer, FileMap, Problems, Rows, ScanLab, Timeline)
@@ -168,11 +170,12 @@ def test_a_panel_comes_after_those_that_it_uses(table: ix.Table) -> None:
 @pytest.mark.parametrize("kind", WIDGETS)
 def test_widgets_are_composed(kind: type[TableWidget]) -> None:
     ours = [cls for cls in kind.__mro__ if cls.__module__.startswith("iceexplore.")]
-    assert ours == [kind, TableWidget]
+    assert ours == [kind, TableWidget, RoomTraits, ScriptedWidget]
     assert not any(issubclass(panel, traitlets.HasTraits) for panel in kind.panels)
     own = {"parts", "tab", "scripts"} if kind is Explorer else set()
     theirs = {name for panel in kind.panels for name in panel.traits()}
-    base = {"title", "badges", "styles", "selection", "busy", "error", "answered", "cancelled"}
+    base = {"script", "title", "badges", "styles", "caption", "selection", "busy", "error", "answered", "cancelled"}
+    base |= RoomTraits.class_traits(sync=True).keys()
     names = kind.class_traits(sync=True).keys() - anywidget.AnyWidget.class_traits().keys()
     assert names == own | theirs | base
 

@@ -193,7 +193,7 @@ def test_no_snapshot(tmp_path: Any) -> None:
         assert made.settle(10)
         assert made.snapshots == []
         assert made.selection["snapshot"] == ""
-        assert made.collapsed, "nothing to draw"
+        assert made.collapsed is None, "chosen by nobody"
         assert made.error == {}
         made.close()
 

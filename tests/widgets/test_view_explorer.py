@@ -16,7 +16,8 @@ from ipywidgets.widgets.widget import _instances
 
 import iceexplore as ix
 from iceexplore.widgets import ViewExplorer
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
+from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.view_explorer._sql_tokens import MOST_HIGHLIGHTED, sql_pieces
 from tests.helpers.hostile import HOSTILE
 from tests.views.test_view_hostile import IN_HTML, hostile_view
@@ -196,6 +197,10 @@ def test_arguments(daily: ix.View) -> None:
     with pytest.raises(ix.OptionError):
         ViewExplorer(daily, tab="rows")
     assert "Its view:" in repr(ViewExplorer(daily, dialect="trino"))
+    widget = daily.explore(height=640, text_size=150)
+    assert (widget.height, widget.text_size, widget.head_collapsed) == ("640px", 150, None)
+    with pytest.raises(ix.OptionError, match="not a height"):
+        daily.explore(height="tall")
 
 
 def test_closed_widgets_leave_no_models(daily: ix.View) -> None:
@@ -271,14 +276,14 @@ def test_any_text_is_split_into_itself_in_linear_time() -> None:
 
 
 def test_the_script_is_small_and_its_types_name_every_trait() -> None:
-    assert ViewExplorer._esm == packed(script("viewExplorer.viewExplorerView"))
+    assert ViewExplorer.view_script == sent_script("viewExplorer.viewExplorerView")
     assert len(ViewExplorer._esm) < 20_000
     text = files("iceexplore.widgets").joinpath("static", "types.d.ts").read_text(encoding="utf-8")
     body = re.search(r"export interface ViewTraits \{\n(.*?)\n\}\n", text, re.DOTALL)
     assert body
     described = set(re.findall(r"^  (\w+)\??:", body[1], re.MULTILINE))
     synced = set(ViewExplorer.class_trait_names(sync=True)) - set(DOMWidget.class_trait_names(sync=True))
-    shells = {"title", "badges", "busy", "error", "answered", "cancelled"}
+    shells = {"title", "badges", "busy", "error", "answered", "cancelled", *RoomTraits.class_trait_names(sync=True)}
     assert described | shells == {name for name in synced if not name.startswith("_")}
 
 

@@ -44,18 +44,18 @@ _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MA
 _COUNTED = {"added": Status.ADDED, "existing": Status.EXISTING, "deleted": Status.DELETED}
 
 
-def upgraded_rows(state: TableState, root: Manifest) -> EntryBatch:
+def upgraded_rows(state: TableState, root: Manifest, *, derived: bool = True) -> EntryBatch:
     """Return the rows of the root that the first V4 commit writes.
 
     Early manifest lists may omit a manifest's counts (spec: "When null, assume non-zero"), which V4 requires; those
-    manifests are read.
+    manifests are read. See `upgrade_entries` for ``derived``.
 
     Raises
     ------
     FormatError
         A manifest that has to be read is damaged.
     """
-    return upgrade_entries(_counted(state, root, EntryBatch(root.entries)), state.metadata)
+    return upgrade_entries(_counted(state, root, EntryBatch(root.entries)), state.metadata, derived=derived)
 
 
 def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch:
@@ -96,9 +96,11 @@ def _counts(leaf: Manifest) -> dict[str, Any]:
 #: Status of a base's row that the new root does not list; other rows have `Status.EXISTING` or `Status.DELETED`.
 DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
+#: The draft's format_version (157) of files that were written before V4.
+_BEFORE_V4 = 0
 #: The columns that identify the content of a leaf, so that a retry can reuse it; the statistics follow from the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
-             "deletion_vector", "first_row_id")  # fmt: skip
+             "deletion_vector", "first_row_id", "format_version")  # fmt: skip
 
 
 @dataclass
@@ -164,6 +166,9 @@ class Draft:
         New files, written at the end.
     unnumbered
         By location of a new leaf, how many rows of its files need row ids.
+    hidden
+        V4 draft: by row of a manifest, the bitmaps of the positions that this commit deletes and replaces in it; None
+        for no positions.
     affiliate_new
         Whether this commit's own delete manifests are affiliated because no more unaffiliated ones are allowed.
     """
@@ -182,6 +187,7 @@ class Draft:
     vectors: list[NewDv] = field(default_factory=list)
     files: list[NewFile] = field(default_factory=list)
     unnumbered: dict[str, int] = field(default_factory=dict)
+    hidden: dict[int, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
     affiliate_new: bool = False
 
     def standing(self, *kinds: int) -> np.ndarray:
@@ -239,6 +245,7 @@ class Draft:
                 manifest_format=w.options.manifest_format,
                 partition_storage=w.options.partition_storage,
                 snapshot_id=w.snapshot_id,
+                relative_to=w.base.metadata.location,
             )
             location = w.new_location(leaf_content, f".{w.options.manifest_format}")
             return NewFile(location, len(data), "manifest", data)
@@ -247,7 +254,10 @@ class Draft:
         self.files.append(made)
         if content == ContentType.DATA_MANIFEST:
             null = np.asarray(whole(batch.entries["first_row_id"]).is_null())
+            null &= numbers(batch.entries["content_type"]) == ContentType.DATA
             self.unnumbered[made.location] = int(numbers(batch.entries["record_count"])[null].sum())
+        if w.options.deletion_vectors_on_entries:  # a row has a data file and its vector
+            batch = batch.filter(pa.array(numbers(batch.entries["content_type"]) != ContentType.POSITION_DELETE))
         self.made.append(
             manifest_entry(
                 batch,
@@ -296,7 +306,8 @@ def begin(writer: CommitWriter) -> Draft:
     elif readable(root).dialect in ("v4-proposal", "v4-draft"):
         rows = _counted(state, root, root_batch(root))
     else:
-        rows = upgraded_rows(state, root)
+        rows = upgraded_rows(state, root, derived=writer.options.uses_expressions)
+        rows = rows.with_columns(format_version=_BEFORE_V4)
     entries = rows.entries
     alive = bool_array(live(entries))
     kind = numbers(entries["content_type"])

@@ -8,7 +8,7 @@ no new file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,11 @@ from iceexplore.errors import RuleError
 from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, whole
 
 __all__ = [
+    "Leaf",
+    "chosen_leaves",
     "compact_leaves",
     "flush_root",
+    "named_leaves",
 ]
 
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
@@ -116,7 +119,9 @@ def _merge_affiliated(draft: Draft) -> None:
 
 
 @dataclass(frozen=True)
-class _Leaf:
+class Leaf:
+    """A live manifest of the base, as compaction considers it."""
+
     row: int
     location: str
     group: tuple[int, str | None]  # leaves are merged with those of the same spec and data manifest
@@ -125,6 +130,7 @@ class _Leaf:
 
     @property
     def left(self) -> int | None:
+        """The number of entries that no manifest DV removes; None if it is unknown."""
         return None if self.stored is None else max(0, self.stored - self.removed)
 
 
@@ -136,24 +142,41 @@ def compact_leaves(draft: Draft, change: Change) -> None:
     RuleError
         ``files-exist``: a manifest that the change lists for rewriting is not in the root.
     """
+    named = named_leaves(draft, change)
+    for content in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST):
+        for part in chosen_leaves(draft, change, content, named):
+            _rewrite(draft, content, part)
+
+
+def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
+    """Return the groups of leaves of a content type to rewrite as one each, as the options and the change request.
+
+    Parameters
+    ----------
+    named
+        The rows of `named_leaves`, of the root before any leaf is rewritten.
+    """
     o = draft.writer.options
     if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
-        return
-    named = _named(draft, change)
-    for content in (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST):
-        leaves = [leaf for leaf in _leaves(draft, content) if leaf.row not in draft.changed]
-        must = {leaf.row for leaf in leaves if leaf.row in named or _worn(draft, leaf)}
-        may = _small(draft, leaves)
-        if change.rewrite_manifests is True:
-            must |= {leaf.row for leaf in leaves if leaf.removed or _is_old(draft, leaf)}
-            may = may or {leaf.row for leaf in leaves if _is_small(draft, leaf)}
-        chosen = [leaf for leaf in leaves if leaf.row in must | may]
-        for part in _bins(chosen, o.leaf_entries):
-            if len(part) > 1 or part[0].row in must:
-                _rewrite(draft, content, part)
+        return []
+    leaves = [leaf for leaf in _leaves(draft, content) if leaf.row not in draft.changed]
+    must = {leaf.row for leaf in leaves if leaf.row in named or _worn(draft, leaf)}
+    may = _small(draft, leaves)
+    if change.rewrite_manifests is True:
+        must |= {leaf.row for leaf in leaves if leaf.removed or _is_old(draft, leaf)}
+        may = may or {leaf.row for leaf in leaves if _is_small(draft, leaf)}
+    chosen = [leaf for leaf in leaves if leaf.row in must | may]
+    return [part for part in _bins(chosen, o.leaf_entries) if len(part) > 1 or part[0].row in must]
 
 
-def _named(draft: Draft, change: Change) -> set[int]:
+def named_leaves(draft: Draft, change: Change) -> set[int]:
+    """Return the rows of the manifests that a change lists for rewriting.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: one of them is not in the root.
+    """
     names = change.rewrite_manifests
     if isinstance(names, bool) or not names:
         return set()
@@ -169,7 +192,7 @@ def _standing(draft: Draft) -> list[int]:
     return rows
 
 
-def _leaves(draft: Draft, content: ContentType) -> Iterator[_Leaf]:
+def _leaves(draft: Draft, content: ContentType) -> Iterator[Leaf]:
     rows = draft.standing(content)
     columns = ["location", "partition_spec_id", "referenced_file", "manifest_stats"]
     held = draft.rows.entries.take(pa.array(rows)).select(columns).to_pylist()
@@ -182,36 +205,36 @@ def _leaves(draft: Draft, content: ContentType) -> Iterator[_Leaf]:
         attached = row in draft.dvs.get(row, ())
         owner = entry["referenced_file"]
         group = (entry["partition_spec_id"], draft.moved.get(owner, owner) if owner else None)
-        yield _Leaf(row, entry["location"], group, stored, removed or int(attached))
+        yield Leaf(row, entry["location"], group, stored, removed or int(attached))
 
 
-def _worn(draft: Draft, leaf: _Leaf) -> bool:
+def _worn(draft: Draft, leaf: Leaf) -> bool:
     share = draft.writer.options.rewrite_leaf_at
     return share is not None and leaf.stored is not None and 0 < leaf.stored * share <= leaf.removed
 
 
-def _is_small(draft: Draft, leaf: _Leaf) -> bool:
+def _is_small(draft: Draft, leaf: Leaf) -> bool:
     return leaf.left is not None and leaf.left * 2 <= draft.writer.options.leaf_entries
 
 
-def _small(draft: Draft, leaves: list[_Leaf]) -> set[int]:
+def _small(draft: Draft, leaves: list[Leaf]) -> set[int]:
     least = draft.writer.options.compact_leaves
     small = {leaf.row for leaf in leaves if _is_small(draft, leaf)}
     return small if least and len(small) >= least else set()
 
 
-def _is_old(draft: Draft, leaf: _Leaf) -> bool:
+def _is_old(draft: Draft, leaf: Leaf) -> bool:
     assert draft.root is not None
     return draft.writer.base.reader.leaf(draft.root, leaf.row).dialect != draft.writer.options.dialect
 
 
-def _bins(leaves: list[_Leaf], size: int) -> Iterator[list[_Leaf]]:
+def _bins(leaves: list[Leaf], size: int) -> Iterator[list[Leaf]]:
     """Yield groups of whole leaves of one spec and owner, in root order, of about ``size`` entries in total."""
-    groups: dict[tuple[int, str | None], list[_Leaf]] = {}
+    groups: dict[tuple[int, str | None], list[Leaf]] = {}
     for leaf in leaves:
         groups.setdefault(leaf.group, []).append(leaf)
     for group in groups.values():
-        part: list[_Leaf] = []
+        part: list[Leaf] = []
         held = 0
         for leaf in group:
             left = size if leaf.left is None else leaf.left
@@ -223,8 +246,8 @@ def _bins(leaves: list[_Leaf], size: int) -> Iterator[list[_Leaf]]:
         yield part
 
 
-def _rewrite(draft: Draft, content: ContentType, leaves: list[_Leaf]) -> None:
-    read: list[tuple[_Leaf, EntryBatch]] = []
+def _rewrite(draft: Draft, content: ContentType, leaves: list[Leaf]) -> None:
+    read: list[tuple[Leaf, EntryBatch]] = []
     for leaf in leaves:
         batch = draft.leaf_rows(leaf.row)
         if batch is not None:

@@ -11,17 +11,15 @@ from iceexplore.commits.layouts._root_builder import DROPPED, Draft, begin, numb
 from iceexplore.commits.layouts._root_files import add_files, counts_partitions, refuse_change, take_out
 from iceexplore.commits.layouts._root_maintenance import compact_leaves, flush_root
 from iceexplore.commits.layouts._root_manifest_dvs import VIOLATED_BY_ATTACHING, place_dvs
+from iceexplore.commits.layouts._root_rows import manifest_counts, with_row_ids
 from iceexplore.commits.layouts._summary import summary_of
-from iceexplore.commits.live_files._locate import live_manifests
 from iceexplore.commits.model._change import Applied, Change
 from iceexplore.commits.model._options import LayoutOptions
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.commits.rules._entries import refuse_broken
-from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, live, whole, write_manifest
+from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, whole, write_manifest
 
 __all__ = ["apply_to_root", "rules_violated_by"]
-
-_LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 def rules_violated_by(options: LayoutOptions) -> tuple[str, ...]:
@@ -63,7 +61,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     flush_root(draft, change)
     place_dvs(draft)
     added = add_files(draft, change.added)
-    rows, numbered = _with_row_ids(draft, _finished(draft))
+    rows, numbered = with_row_ids(draft, _finished(draft))
     refuse_broken(
         rows,
         snapshot_id=writer.snapshot_id,
@@ -87,7 +85,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
         removed=removed,
         metadata=metadata,
         parent=writer.base.snapshot,
-        further={**_manifest_counts(draft, rows), **change.summary},
+        further={**manifest_counts(draft, rows), **change.summary},
     )
     if draft.changed and not counts_partitions(metadata):
         summary.pop("changed-partition-count", None)
@@ -137,51 +135,3 @@ def _owners(draft: Draft, entries: pa.Table) -> AnyArray:
     moved = pa.array(list(draft.moved.values()), pa.string()).take(at)
     found: AnyArray = pc.if_else(concerned, moved, owners)
     return found
-
-
-def _with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
-    """Assign ``first_row_id`` to data files and data manifests without one; also return how many ids that took.
-
-    As for a manifest list (spec, "First Row ID Assignment"), a manifest takes as many ids as its files may need.
-    Manifests of an upgraded table get theirs now; manifests without row counts in a v1 list are read.
-    """
-    first = draft.writer.first_row_id
-    if first is None:
-        return rows, None
-    entries = rows.entries
-    kind, status = numbers(entries["content_type"]), numbers(entries["status"])
-    ids = whole(entries["first_row_id"])
-    null = np.asarray(ids.is_null()) & (status != Status.DELETED)
-    need = np.where(null & (kind == ContentType.DATA), numbers(entries["record_count"]), 0)
-    for row in np.flatnonzero(null & (kind == ContentType.DATA_MANIFEST)).tolist():
-        need[row] = _rows_without_id(draft, entries.slice(row, 1))
-    wanted = null & ((kind == ContentType.DATA) | (kind == ContentType.DATA_MANIFEST))
-    before = np.cumsum(need) - need
-    given = pc.coalesce(ids, pa.array(before + np.int64(first), mask=~wanted))
-    return rows.with_columns(first_row_id=given), int(need.sum())
-
-
-def _rows_without_id(draft: Draft, row: pa.Table) -> int:
-    location = row["location"][0].as_py()
-    if location in draft.unnumbered:
-        return draft.unnumbered[location]
-    stats = row["manifest_stats"][0].as_py() or {}
-    counts = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
-    if None not in counts:
-        return sum(c for c in counts if c is not None)
-    assert draft.root is not None
-    at = next(r for r in live_manifests(draft.rows.entries, _LEAVES) if draft.location(r) == location)
-    leaf = draft.writer.base.reader.leaf(draft.root, at)
-    return int(numbers(leaf.entries["record_count"]).sum())
-
-
-def _manifest_counts(draft: Draft, rows: EntryBatch) -> dict[str, str]:
-    """Return ``manifests-created``, ``-kept`` and ``-replaced`` as Java counts them: leaves without the root."""
-    manifests = np.isin(draft.kind, _LEAVES)
-    new = rows.entries.filter(pa.array(np.isin(numbers(rows.entries["content_type"]), _LEAVES)))
-    kept = int((manifests & (draft.row_status == Status.EXISTING)).sum())
-    return {
-        "manifests-created": str(int(np.asarray(live(new)).sum()) - kept),
-        "manifests-kept": str(kept),
-        "manifests-replaced": str(int((manifests & (draft.row_status == Status.DELETED)).sum())),
-    }

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits.live_files._locate import live_manifests, readable
+from iceexplore.commits.live_files._locate import delete_manifests, live_manifests, readable
 from iceexplore.errors import OptionError, RuleError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, concat_batches, live, whole
@@ -92,7 +92,7 @@ def live_leaves(
         return
     kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in wanted else set()
     if wanted & set(_DELETES):
-        kinds.add(ContentType.DELETE_MANIFEST)
+        kinds |= delete_manifests(root)
     direct = state.reader.direct(readable(root))
     rows = live_manifests(root.entries, kinds)
     types = pa.array(sorted(wanted), pa.int32())

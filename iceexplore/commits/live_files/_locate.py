@@ -28,6 +28,7 @@ __all__ = [
     "Found",
     "LOCATED_SCHEMA",
     "data_leaf_of",
+    "delete_manifests",
     "find_files",
     "live_manifests",
     "locate",
@@ -64,6 +65,12 @@ def readable(manifest: Manifest) -> Manifest:
                 code=item.code,
             )
     return manifest
+
+
+def delete_manifests(root: Manifest) -> set[ContentType]:
+    """Return the content types of a root's manifests that may list deletes: in the V4 draft also data manifests."""
+    own = {ContentType.DELETE_MANIFEST}
+    return own | {ContentType.DATA_MANIFEST} if root.dialect.deletion_vectors_on_entries else own
 
 
 def live_manifests(entries: pa.Table, kinds: Collection[int]) -> list[int]:
@@ -153,7 +160,7 @@ def find_files(
     """
     kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in contents and len(locations) else set()
     if len(referenced) or (len(locations) and any(k in contents for k in _DELETES)):
-        kinds.add(ContentType.DELETE_MANIFEST)
+        kinds |= delete_manifests(root)
     wanted = [r for r in live_manifests(root.entries, kinds) if rows is None or r in set(rows)]
     parts: list[EntryBatch] = []
     where: list[np.ndarray] = []

@@ -74,10 +74,10 @@ def select(
     rows = np.array(live_manifests(readable(root).entries, {ContentType.DATA_MANIFEST}), dtype=np.int64)
     kept = rows[np.asarray(may_hold(state, root, rows, wanted))]
     direct = state.reader.direct(root)
-    parts = _PARTS if wanted.field_ids else frozenset({"entries", "partition"})
+    parts = _PARTS if wanted.stats_ids else frozenset({"entries", "partition"})
     leaves = state.reader.leaves(root, kept.tolist(), parts=parts) if len(kept) else ()
     for leaf in (*([] if direct is None else [direct]), *leaves):
-        batch = EntryBatch.of(readable(leaf), wanted.field_ids)
+        batch = EntryBatch.of(readable(leaf), wanted.stats_ids)
         mine = pc.and_(live(leaf.entries), pc.equal(leaf.entries["content_type"], int(ContentType.DATA)))
         mine = mine.combine_chunks() if isinstance(mine, pa.ChunkedArray) else mine
         may, must = wanted.evaluate(batch, state.metadata)

@@ -68,7 +68,7 @@ def option_docs(format_version: int) -> tuple[OptionDoc, ...]:
         value = getattr(default, field.name)
         choices: tuple[str, ...] = tuple(c for c in get_args(hints[field.name]) if isinstance(c, str))
         if field.name == "dialect":
-            choices = ("v4-proposal", "v4-java")
+            choices = _DIALECTS_V4
         least, most = (0, 1) if field.name == "rewrite_leaf_at" else (LEAST.get(field.name), None)
         out.append(OptionDoc(field.name, value, choices, least, most, texts.get(field.name, "")))
     return tuple(out)
@@ -84,6 +84,10 @@ def _texts() -> dict[str, str]:
     return out
 
 
+def _listed(words: tuple[str, ...]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 #: How the root records that a manifest DV changed ("Brainstorming about detecting changes" in the proposal):
 #: ``removed``: one merged DV, and the DV that it replaces stays as DELETED in that snapshot's root; ``replace``: one
 #: merged DV, no trace of the old one; ``delta``: the old DV as EXISTING and the new positions as ADDED, side by side.
@@ -93,6 +97,13 @@ Affinity = Literal["all", "some", "none"]
 #: Where partition values are stored: in separate ``derived`` columns (layout (a), the preferred one), in the ``source``
 #: column's struct (layout (b)), or in a ``tuple`` as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
+#: Options for choices that the V4 draft does not leave.
+_PROPOSAL_ONLY = (
+    "dv_encoding", "dv_attached", "partition_storage", "affinity", "unaffiliated_manifests", "affiliated_manifests",
+    "inline_dv_bytes", "relaxed",
+)  # fmt: skip
+_TREES = ("v4-proposal", "v4-draft")
+_DIALECTS_V4 = (*_TREES, "v4-java")
 #: The number of files, and of DVs, that add half a millisecond to reading and writing a root (Parquet;
 #: `benchmarks/flush.py`).
 _FILES_IN_HALF_A_MS = 80
@@ -118,7 +129,9 @@ class LayoutOptions:
     format_version
         1 to 4.
     dialect
-        ``v1``, ``v2``, ``v3``; for version 4 ``v4-proposal`` (a root manifest) or ``v4-java`` (a manifest list).
+        ``v1``, ``v2``, ``v3``; for version 4 ``v4-proposal`` (a root manifest), ``v4-draft`` (a root manifest as in the
+        draft of the V4 spec of September 2026; of the options below, only `flush_data_files`, `leaf_entries`,
+        `compact_leaves` and `rewrite_leaf_at` apply to it) or ``v4-java`` (a manifest list).
     manifest_format
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
@@ -147,7 +160,7 @@ class LayoutOptions:
     affiliated_manifests
         How many delete manifests may be affiliated with one data manifest before a flush merges them: 1 rewrites the
         data manifest's delete manifest on each flush, 0 always adds another one. By the default, flushes write no more
-        than by adding, and plans open a fraction of the manifests (`benchmarks/results/affinity.md`).
+        than by adding, and plans open a fraction of the manifests (`benchmarks/results/evidence.md`).
     inline_dv_bytes
         Manifest DVs larger than this are written to a Puffin file.
     compact_leaves
@@ -195,10 +208,10 @@ class LayoutOptions:
         if unknown:
             raise OptionError(f"unknown layout option {unknown[0]!r}; options: {', '.join(sorted(known))}")
         dialect = given.pop("dialect", "v4-proposal" if format_version == 4 else f"v{format_version}")
-        allowed = ("v4-proposal", "v4-java") if format_version == 4 else (f"v{format_version}",)
+        allowed = _DIALECTS_V4 if format_version == 4 else (f"v{format_version}",)
         if dialect not in allowed:
-            raise OptionError(f"dialect={dialect!r}: format version {format_version} accepts {' and '.join(allowed)}")
-        given.setdefault("manifest_format", "parquet" if dialect == "v4-proposal" else "avro")
+            raise OptionError(f"dialect={dialect!r}: format version {format_version} accepts {_listed(allowed)}")
+        given.setdefault("manifest_format", "parquet" if dialect in _TREES else "avro")
         made = cls(format_version=format_version, dialect=dialect, **given)
         made._check()
         return made
@@ -239,6 +252,16 @@ class LayoutOptions:
     @property
     def has_root_manifest(self) -> bool:
         """Whether a snapshot references a root manifest instead of a manifest list."""
+        return self.dialect in _TREES
+
+    @property
+    def deletion_vectors_on_entries(self) -> bool:
+        """Whether deletion vectors are part of the entries of data files and manifests, as in the V4 draft."""
+        return self.dialect == "v4-draft"
+
+    @property
+    def uses_expressions(self) -> bool:
+        """Whether partition specs reference expressions in the table's metadata, as in the V4 proposal."""
         return self.dialect == "v4-proposal"
 
     @property
@@ -248,7 +271,9 @@ class LayoutOptions:
 
     @property
     def title(self) -> str:
-        """The layout in a few letters: ``v3``, ``V4``, or ``V4, list`` for version 4 with manifest lists."""
+        """The layout in a few letters: ``v3``, ``V4``, ``V4, draft``, or ``V4, list`` for one with manifest lists."""
+        if self.deletion_vectors_on_entries:
+            return "V4, draft"
         if self.has_root_manifest:
             return "V4"
         return "V4, list" if self.has_layout else f"v{self.format_version}"
@@ -263,8 +288,13 @@ class LayoutOptions:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise OptionError(f"{name}={value!r}: expected an integer of at least {least}")
-        if self.manifest_format == "parquet" and self.dialect not in ("v4-proposal", "v4-java"):
+        if self.manifest_format == "parquet" and self.dialect not in _DIALECTS_V4:
             raise OptionError(f"manifest_format='parquet': manifests of {self.dialect} are always Avro")
+        if self.deletion_vectors_on_entries:
+            default = type(self)()
+            for name in _PROPOSAL_ONLY:
+                if getattr(self, name) != getattr(default, name):
+                    raise OptionError(f"{name}= is an option of 'v4-proposal': the V4 draft leaves no such choice")
         share: Any = self.rewrite_leaf_at
         if share is not None and (not isinstance(share, (int, float)) or not 0 < share <= 1):
             raise OptionError(f"rewrite_leaf_at={share!r}: expected a share above 0 and at most 1, or None")

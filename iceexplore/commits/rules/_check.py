@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from iceexplore.commits.rules._draft import content_breaks, draft_breaks
 from iceexplore.commits.rules._entries import RuleBreak, root_breaks, row_breaks
 from iceexplore.commits.rules._parent import change_breaks
 from iceexplore.commits.rules._snapshot import leaf_breaks, root_file_breaks, tree_breaks
@@ -23,7 +24,11 @@ def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[
     if root is None:
         return ()
     kind = "root manifest" if root.dialect.has_root_manifest else "manifest list"
-    return tuple(r for r in RULES.values() if r.is_checked and r.only in (None, kind))
+    return tuple(
+        r
+        for r in RULES.values()
+        if r.is_checked and r.only in (None, kind) and r.is_followed(by_draft=root.dialect.is_draft)
+    )
 
 
 def check_rules(
@@ -70,6 +75,7 @@ def check_rules(
         out.extend(leaf_breaks(view, leaf))
         out.extend(row_breaks(leaf.entries, where=leaf.location, sequence_number=sequence, dialect=leaf.dialect))
         out.extend(count_breaks(root, view, leaf))
+        out.extend(content_breaks(leaf))
         if tree_is_v4:
             out.extend(cover_breaks(root, view, leaf, metadata))
         else:
@@ -87,6 +93,8 @@ def check_rules(
         if direct is not None:
             out += partition_breaks(direct, metadata)
         parent = metadata.snapshot(wanted.parent_snapshot_id) if wanted.parent_snapshot_id is not None else None
+        if root.dialect.deletion_vectors_on_entries:
+            out += draft_breaks(reader, tree, parent)
         if parent is not None or wanted.parent_snapshot_id is None:
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
@@ -94,5 +102,7 @@ def check_rules(
         # Look only for faults of whole files: faults of single entries and invalid manifest DVs are left to the rules.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
-    seen = dict.fromkeys(b for b in out if b.rule not in relaxed)
+    seen = dict.fromkeys(
+        b for b in out if b.rule not in relaxed and RULES[b.rule].is_followed(by_draft=root.dialect.is_draft)
+    )
     return sorted(seen, key=lambda b: (b.rule, b.where, b.text))

@@ -112,7 +112,7 @@ class RuleReport:
 def rule_report(state: TableState, snapshot: Snapshot | None = None, *, relaxed: Collection[str] = ()) -> RuleReport:
     """Check a snapshot, and return every checked rule with its violations.
 
-    Reads what `check_rules` reads. For a tree of the V4 draft, only the rules that the draft shares are listed.
+    Reads what `check_rules` reads. For a tree of the V4 draft, the rules of the draft are listed.
 
     Parameters
     ----------
@@ -133,9 +133,4 @@ def rule_report(state: TableState, snapshot: Snapshot | None = None, *, relaxed:
         return RuleReport(f"{state.name}, which has no snapshot", (), ())
     breaks = check_rules(state, wanted, relaxed=relaxed)
     rules = [r for r in checked_rules(state, wanted) if r.id not in relaxed]
-    if state.reader.root(wanted).dialect.deletion_vectors_on_entries:
-        rules = [r for r in rules if r.draft]
-    listed = {r.id for r in rules}
-    return RuleReport(
-        f"{state.name} in snapshot {wanted.snapshot_id}", tuple(rules), tuple(b for b in breaks if b.rule in listed)
-    )
+    return RuleReport(f"{state.name} in snapshot {wanted.snapshot_id}", tuple(rules), tuple(breaks))

@@ -47,7 +47,8 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
     unknown bounds break the rule, because nothing covers them. Types without an order are skipped.
     """
     where = f"{root.location}#entry {view.row}"
-    counted = pa.array(np.isin(Rows(leaf.entries).status, [0, 1, 4]))
+    rows = Rows(leaf.entries, leaf.dialect)
+    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # a data file's vector has no statistics
     exact = _exact_columns(metadata)
     tuples = None
     for field_id in root.stat_field_ids():

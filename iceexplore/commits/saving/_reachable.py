@@ -14,7 +14,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.delta import DELTA_LOG, commit_name
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState
-from iceexplore.manifests import ContentType, Manifest, live
+from iceexplore.manifests import ContentType, Manifest, column_file_rows, live
 from iceexplore.metadata import PartitionStatisticsFile, Snapshot, StatisticsFile, TableMetadata
 from iceexplore.storage import HINT, canonical
 
@@ -180,7 +180,9 @@ def files_of_leaves(
     among: Collection[str] | None = None,
     seen: set[tuple[str, ...]] | None = None,
 ) -> pa.Table:
-    """Return the live data and delete files of snapshots: location, bytes, content type; reads each manifest once.
+    """Return the live files of snapshots: location, bytes, content type; reads each manifest once.
+
+    Column files (V4 draft) follow the data files to which they belong, and have content type 0, too.
 
     Parameters
     ----------
@@ -197,7 +199,8 @@ def files_of_leaves(
         for manifest in () if root is None else _manifests(state, root, seen, among):
             entries = manifest.entries
             is_file = pc.less_equal(entries["content_type"], int(ContentType.EQUALITY_DELETE))
-            parts.append(entries.filter(pc.and_(live(entries), is_file)).select(_SCHEMA.names))
+            entries = entries.filter(pc.and_(live(entries), is_file))
+            parts += [entries.select(_SCHEMA.names), column_file_rows(entries).select(_SCHEMA.names)]
     return pa.concat_tables(parts)
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyMapArray, Binaries, PlainValue, build
+from iceexplore.arrow import AnyArray, AnyListArray, AnyMapArray, Binaries, PlainValue, build
 from iceexplore.arrow import compute as pc
 from iceexplore.deletes import FILE_PATH_ID, POS_ID, PUFFIN_MAGIC, read_puffin_footer
 from iceexplore.errors import FormatError, MemoryLimitError
@@ -31,7 +31,8 @@ from iceexplore.formats import (
     rewritten_parquet,
     sniff,
 )
-from iceexplore.manifests import slow_work, whole
+from iceexplore.manifests import offsets_of, slow_work, whole
+from iceexplore.metadata import ABSOLUTE_LOCATION, relative_location, resolved_location
 from iceexplore.storage import JsonValue, Storage, canonical
 
 __all__ = [
@@ -68,6 +69,29 @@ class Moves(dict[str, str]):
         super().__init__(moved)
         self._canonical: dict[str, str] = {}
         self._known = 0
+
+    #: The table's old location, with which relative locations of files that have not moved are joined (V4).
+    table: str | None = None
+
+    def with_relative(self, old: str, new: str) -> Moves:
+        """Return these with locations relative to the table's, as V4 may spell them, at its old and new location."""
+        other = Moves(self)
+        other.table = old
+        for location, moved in self.items():
+            short = relative_location(location, old)
+            if short != location:
+                other[short] = relative_location(moved, new)
+        return other
+
+    def place(self, name: PlainValue) -> str | None:
+        """Return the new location of an entry's file; None if it stays as it is spelled."""
+        if not isinstance(name, str):
+            return None
+        found = self.get(name)
+        if found is None and self.table is not None:
+            whole_name = resolved_location(name, self.table)
+            return None if whole_name == name else whole_name
+        return found
 
     def find(self, name: str) -> str | None:
         """Return the new location of a file, by any spelling of its old one; None if it has not moved."""
@@ -136,13 +160,19 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
 
 #: Fields that contain locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), with the field
 #: that contains the length of the file, if any.
-_LOCATIONS = {500: 501, 100: 104, 143: None, 155: None}
+_LOCATIONS = {500: 501, 100: 104, 143: None, 155: None, 164: 166}
 #: Of these, the one that is a reference to another entry's file.
 _REFERENCE = 143
+#: A list of records, with locations of their own (164).
+_COLUMN_FILES = 158
 #: lower_bounds and upper_bounds; for a position delete file they contain paths.
 _BOUNDS = (125, 128)
 #: Table properties that would send later writers to another place.
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
+
+
+#: The format version in which a table may have no location of its own.
+_OPTIONAL_LOCATION = 4
 
 
 def relocated_document(document: Mapping[str, Any], location: str, moved: Mapping[str, str]) -> dict[str, Any]:
@@ -155,6 +185,8 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
         are left out, because those files were not written to the new place.
     """
     out = {**document, "location": location}
+    if "location" not in document and document.get("format-version") == _OPTIONAL_LOCATION:
+        del out["location"]
     log = document.get("metadata-log")
     out["metadata-log"] = [
         {**e, "metadata-file": moved[e["metadata-file"]]}
@@ -246,7 +278,7 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
     """Return what finds the new location in a field: entries' own locations are the names under which files moved."""
     if number != _REFERENCE:
-        return moved.get
+        return moved.place
     return lambda name: moved.find(name) if isinstance(name, str) else None
 
 
@@ -264,6 +296,9 @@ def _record_change(
         record = next((k for k in kinds if isinstance(k, dict) and k.get("type") == "record"), None)
         if record is not None and f.get("field-id") != 102:  # the partition tuple has values, not locations
             inside.append((f["name"], _record_change(record, moved, lengths, paths)))
+        items = next((k.get("items") for k in kinds if isinstance(k, dict) and k.get("type") == "array"), None)
+        if f.get("field-id") == _COLUMN_FILES and isinstance(items, dict) and items.get("type") == "record":
+            inside.append((f["name"], _record_change(items, moved, lengths, paths)))
 
     def change(record: PlainValue) -> None:
         for name, beside, find in here:
@@ -277,8 +312,9 @@ def _record_change(
             if ends is not None and isinstance(record[name], list):
                 record[name] = [_bound(pair, ends[end]) for pair in record[name]]
         for name, within in inside:
-            if isinstance(record[name], dict):
-                within(record[name])
+            for part in record[name] if isinstance(record[name], list) else [record[name]]:
+                if isinstance(part, dict):
+                    within(part)
 
     return change
 
@@ -322,7 +358,12 @@ def _columns(
         at = ids.get(number)
         if at is None or not pa.types.is_string(fields[at].type):
             continue
-        found = new.take(pc.index_in(children[at], value_set=old))
+        found: AnyArray = new.take(pc.index_in(children[at], value_set=old))
+        if moved.table is not None:
+            absolute = pc.binary_join_element_wise(moved.table, children[at], "/")
+            is_relative = pc.invert(pc.match_substring_regex(children[at], ABSOLUTE_LOCATION))
+            joined: AnyArray = pc.if_else(is_relative, absolute, pa.scalar(None, pa.string()))
+            found = pc.coalesce(found, joined)
         if number == _REFERENCE:
             respelled = _respelled(children[at].filter(found.is_null()), children[at], moved)
             children[at] = pc.coalesce(respelled, children[at])
@@ -344,6 +385,10 @@ def _columns(
     for i, f in enumerate(fields):
         if pa.types.is_struct(f.type) and field_id(f) != 102:
             children[i] = _columns(cast(pa.StructArray, children[i]), moved, lengths, paths)
+        if field_id(f) == _COLUMN_FILES and pa.types.is_list(f.type) and pa.types.is_struct(f.type.value_type):
+            lists = cast(AnyListArray, children[i])
+            files = _columns(cast(pa.StructArray, lists.values), moved, lengths, paths)
+            children[i] = build.list_array(offsets_of(lists), files).cast(f.type)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 

@@ -26,7 +26,7 @@ from iceexplore.commits.saving._relocate import (
 from iceexplore.errors import FileMissingError, IceexploreError, OptionError, UnsupportedError
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType
-from iceexplore.metadata import Snapshot
+from iceexplore.metadata import Snapshot, relative_location
 from iceexplore.reading import is_synthetic
 from iceexplore.storage import (
     OverlayStorage,
@@ -47,6 +47,8 @@ DataFiles = Literal["refer", "copy", "none"]
 #: Linux's ioctl to share the blocks of a file (``linux/fs.h``).
 _FICLONE = 0x40049409
 _BLOCK = 1 << 20
+#: The first format version in which locations may be relative to the table's.
+_RELATIVE_FROM = 4
 
 
 @dataclass(frozen=True)
@@ -296,11 +298,13 @@ class _Saver:
 
     def _leaves(self, snapshot: Snapshot, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
+        # The draft's locations are relative to the table, which is another one here.
+        relative = self.state.reader.root(snapshot).dialect.deletion_vectors_on_entries
         for f in files:
             if f.kind != "manifest":
                 continue
             # Manifests of the table itself never list files of the overlay.
-            names = rewrite and (self.data == "copy" or self._is_own(f.location))
+            names = relative or (rewrite and (self.data == "copy" or self._is_own(f.location)))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
 
     def _is_own(self, location: str) -> bool:
@@ -315,7 +319,7 @@ class _Saver:
             if rewrite and not self.keep and kind == "puffin":
                 new = relocated_puffin(self.storage, location, content, self.moved) or content
             elif rewrite and not self.keep:
-                new = relocated_manifest(content, location, self.moved, self.lengths, self.paths)
+                new = relocated_manifest(content, location, *self._spelled(), self.paths)
         except IceexploreError as e:
             if strict:
                 raise
@@ -326,6 +330,14 @@ class _Saver:
         if len(new) != len(content):
             self.lengths[self.moved[location]] = len(new)
         self._write(name, new)
+
+    def _spelled(self) -> tuple[Moves, dict[str, int]]:
+        """Return new locations by old ones, and lengths by new ones, of V4 also as relative locations."""
+        metadata = self.state.metadata
+        if metadata.format_version < _RELATIVE_FROM:
+            return self.moved, self.lengths
+        short = {relative_location(name, self.new): length for name, length in self.lengths.items()}
+        return self.moved.with_relative(metadata.location, self.new), {**self.lengths, **short}
 
     def _documents(self) -> str:
         """Write the metadata files, the current one last; return its location."""
@@ -349,7 +361,7 @@ class _Saver:
             if self.keep:
                 self._write(name, self.storage.read(location, kind="metadata"))
                 continue
-            text = json.dumps(relocated_document(document, self.new, self.moved), ensure_ascii=False)
+            text = json.dumps(relocated_document(document, self.new, self._spelled()[0]), ensure_ascii=False)
             encoded = text.encode("utf-8", "surrogatepass")
             self._write(name, gzip.compress(encoded, mtime=0) if packed else encoded)
         current = self.moved[self.state.metadata_location]

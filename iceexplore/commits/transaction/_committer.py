@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, Self
 
 from iceexplore.arrow import compute as pc
+from iceexplore.commits.layouts._draft_root import apply_to_draft_root
 from iceexplore.commits.layouts._manifest_list import apply_to_list
 from iceexplore.commits.layouts._root_manifest import apply_to_root
 from iceexplore.commits.metadata_updates._document import next_document
@@ -33,7 +34,7 @@ from iceexplore.errors import (
     UnsupportedError,
 )
 from iceexplore.graph import TableState, state_of
-from iceexplore.metadata import Snapshot, parse_version, schema_at
+from iceexplore.metadata import Snapshot, parse_version, relative_location, schema_at
 from iceexplore.reading import SYNTHETIC_FOLDER
 from iceexplore.storage import CommitStorage, Opened, Read, parse_document
 
@@ -175,6 +176,8 @@ class CommitAttempts:
             committer.check_retry(self.start, known)
             self._check_pins(known)
         timestamp_ms = committer.shared.time_after(known.metadata.last_updated_ms or 0)
+        if committer.options.deletion_vectors_on_entries and (head := _head(known, self.ref)) is not None:
+            timestamp_ms = max(timestamp_ms, head.timestamp_ms + 1)  # rule timestamp-order
         document = self._changed_document(known, timestamp_ms)
         if self.make_change is None:
             if document == old:
@@ -186,9 +189,9 @@ class CommitAttempts:
 
     def _changed_document(self, known: TableState, timestamp_ms: int) -> Document:
         options, document = self.committer.options, known.opened.document
-        java4 = options.has_root_manifest and not uses_expressions(document)
+        java4 = options.uses_expressions and not uses_expressions(document)
         if java4 or known.metadata.format_version < options.format_version:
-            document = dict(upgrade(document, options.format_version, expressions=options.has_root_manifest))
+            document = dict(upgrade(document, options.format_version, expressions=options.uses_expressions))
         if self.document_change is not None:
             document = dict(self.document_change(document, timestamp_ms))
         return document
@@ -226,7 +229,11 @@ class CommitAttempts:
             snapshot_id=self.snapshot_id,
             timestamp_ms=timestamp_ms,
             operation=self.change.operation,
-            root_location=applied.root_location,
+            root_location=(
+                relative_location(applied.root_location, base.metadata.location)
+                if committer.options.deletion_vectors_on_entries
+                else applied.root_location
+            ),
             summary=applied.summary,
             parent_snapshot_id=None if base.snapshot is None else base.snapshot.snapshot_id,
             sequence_number=writer.sequence_number,
@@ -280,6 +287,8 @@ class CommitAttempts:
 
 def layout_of(options: LayoutOptions) -> Layout:
     """Return the layout that writes the manifest list or the root manifest."""
+    if options.deletion_vectors_on_entries:
+        return apply_to_draft_root
     return apply_to_root if options.has_root_manifest else apply_to_list
 
 

@@ -13,6 +13,7 @@ from iceexplore.commits.model._options import LayoutOptions
 from iceexplore.commits.transaction._committer import Committer, check_options
 from iceexplore.commits.transaction._pointer import Pointer
 from iceexplore.graph import TableState
+from iceexplore.metadata import Dialect
 from iceexplore.storage import OverlayStorage
 
 __all__ = ["Sandbox", "options_for", "start_sandbox"]
@@ -97,7 +98,8 @@ class Sandbox(Committer):
 def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
     """Return the options of a format version (by default the table's) with the given values.
 
-    A V4 table with a manifest list, as Java writes it, keeps that dialect unless ``dialect`` is given.
+    A V4 table with a manifest list, as Java writes it, and one with a root of the V4 draft keep their dialect unless
+    ``dialect`` is given. A Delta table goes on in the V4 proposal.
 
     Raises
     ------
@@ -108,8 +110,10 @@ def options_for(state: TableState, format_version: int | None, layout: Mapping[s
     given = dict(layout)
     if version == 4 == state.metadata.format_version and "dialect" not in given:
         root = state.root()
-        if root is not None and root.dialect not in ("v4-proposal", "v4-draft", ""):
+        if root is not None and root.dialect not in (Dialect.V4_PROPOSAL, Dialect.V4_DRAFT, Dialect.UNKNOWN):
             given["dialect"] = "v4-java"
+        elif root is not None and root.dialect is Dialect.V4_DRAFT and not state.opened.is_delta:
+            given["dialect"] = "v4-draft"
     return LayoutOptions.of(version, **given)
 
 

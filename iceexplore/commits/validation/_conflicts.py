@@ -68,7 +68,7 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
     """
     if _is_append(change) or _same_head(start, current):
         return
-    wanted = () if change.conflict_filter is None else change.conflict_filter.field_ids
+    wanted = () if change.conflict_filter is None else change.conflict_filter.stats_ids
     steps = steps_between(start, current, field_ids=wanted)
     _check_removed(change, steps)
     _check_vectors(change, steps)

@@ -14,6 +14,7 @@ from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError, Problem, Problems, problem
+from iceexplore.manifests import column_file_rows
 from iceexplore.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, ancestry
 from iceexplore.storage import is_local
 
@@ -33,6 +34,7 @@ def check_existence(examination: Examination) -> None:
     """Report files that live entries or the metadata file reference and that do not exist."""
     for item, snapshot_id in _statistics(examination):
         examination.report(item, modes=(8,), snapshots=(snapshot_id,))
+    _check_column_files(examination)
     if examination.level != "metadata":
         return  # opening the files will find missing ones
     files = examination.files
@@ -47,6 +49,27 @@ def check_existence(examination: Examination) -> None:
     examination.report(
         item, modes=modes, snapshots=files.snapshots(hit), places=examination.places(hit), count=len(hit), rows=hit
     )
+
+
+def _check_column_files(examination: Examination) -> None:
+    """Report column files of live data files (V4 draft) that do not exist."""
+    files = examination.files
+    held = files.entries["column_files"]
+    if held.null_count == len(held):
+        return
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(files.entries["live"], held.is_valid()), False)))
+    found = column_file_rows(files.entries.select(["content_type", "column_files"]).take(build.array(rows)))
+    missing = _missing(examination, found["location"].combine_chunks())
+    if missing is None or not len(missing):
+        return
+    hit = np.unique(rows[np.asarray(found["entry"])[missing]])
+    first = found["location"][int(missing[0])].as_py()
+    several = f"{len(missing):,} column files, among them {first}, do"
+    which = f"Column file {first} does" if len(missing) == 1 else several
+    text = f"{which} not exist: the newest values of its columns are lost, and readers of them fail."
+    item = problem("file-missing", files.place(int(hit[0])), text, field="158 column_files", found=first)
+    places = examination.places(hit)
+    examination.report(item, modes=(1,), snapshots=files.snapshots(hit), places=places, count=len(missing), rows=hit)
 
 
 def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:

@@ -58,6 +58,7 @@ _KINDS: dict[str, _Kind] = {
     "compaction-existing": _Kind("changes-untrue", _STATUS, (54,)),
     "content-fields": _Kind("entry-invalid", None, (52,)),
     "deleted-entries": _Kind("changes-untrue", _STATUS, (57,)),
+    "draft-content-types": _Kind("entry-invalid", "134 content_type", (85,)),
     "duplicate-file": _Kind("file-twice", "100 location", (31,)),
     "dv-in-range": _Kind("manifest-dv-invalid", "deletion_vector", (51,)),
     "dv-struct": _Kind("entry-invalid", _VECTOR, (52, 51)),
@@ -74,12 +75,16 @@ _KINDS: dict[str, _Kind] = {
     "one-root": _Kind("file-corrupt", "root-manifest", (50,)),
     "orphan-dv": _Kind("manifest-dv-invalid", "5 MANIFEST_DV", (51,)),
     "partition-rebuilds": _Kind("partition-unknown", _STATS, (58,)),
+    "positions-disjoint": _Kind("changes-untrue", "6 deleted_positions", (85,)),
+    "positions-of-manifests": _Kind("changes-untrue", "6 deleted_positions", (85,)),
     "referenced-file": _Kind("entry-invalid", _REFERENCED, (56, 52)),
+    "replaced-and-modified": _Kind("changes-untrue", _STATUS, (85,)),
     "row-ids": _Kind("row-ids-twice", "142 first_row_id", (23, 60)),
     "sequence-order": _Kind("sequence-number", "3 sequence_number", (28,)),
     "size-with-location": _Kind("entry-invalid", "104 file_size_in_bytes", (52,)),
     "split-offsets": _Kind("split-offsets-invalid", "132 split_offsets order", (37,)),
     "stats-cover": _Kind("summary-untrue", _STATS, (53, 59)),
+    "timestamp-order": _Kind("changes-untrue", "timestamp-ms", (85,)),
     "two-levels": _Kind("file-corrupt", "134 content_type", (50,)),
 }
 #: Rules about the deletion vectors of data files, whose violations the checker reports at the vector's file.
@@ -115,8 +120,15 @@ def check_v4_rules(examination: Examination) -> None:
     if not snapshots:
         return
     _name_modes(examination, {s.snapshot_id: examination.roots[s.snapshot_id] for s in snapshots})
+    for finding in _draft_leaves(examination):
+        examination.report(finding)
     for snapshot in snapshots:
         root = examination.roots[snapshot.snapshot_id]
+        replaced = []
+        if root.dialect.deletion_vectors_on_entries:
+            replaced = list(_draft_replaced(examination, snapshot))
+            for finding in replaced:
+                examination.report(finding)
         try:
             broken = check_rules(examination.state, snapshot, relaxed=_BY_ATTACHING if _attaches(root) else ())
         except IceexploreError as error:
@@ -124,13 +136,8 @@ def check_v4_rules(examination: Examination) -> None:
             continue
         known = _Known(root, [f for f in examination.findings if snapshot.snapshot_id in f.snapshots])
         for item in broken:
-            if not known.reports(item) and (RULES[item.rule].draft or not root.dialect.deletion_vectors_on_entries):
+            if not known.reports(item) and not (item.rule == "replaced-and-modified" and replaced):
                 examination.report(_finding(item, root, snapshot))
-        if root.dialect.deletion_vectors_on_entries:
-            for finding in _draft_replaced(examination, snapshot):
-                examination.report(finding)
-    for finding in _draft_leaves(examination):
-        examination.report(finding)
 
 
 class _Known:

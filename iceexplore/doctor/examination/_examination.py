@@ -50,6 +50,7 @@ _KEPT = (
     "partition_spec_id",
     "referenced_file",
     "first_row_id",
+    "column_files",
 )
 
 

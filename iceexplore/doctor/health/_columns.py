@@ -21,14 +21,14 @@ from iceexplore.metadata import parse_transform
 from iceexplore.planning import counted, plan_scan
 from iceexplore.writing import StatColumn, default_order, stat_columns
 
-__all__ = ["check_bounds", "check_sort_order"]
+__all__ = ["DEPTH", "check_bounds", "check_sort_order"]
 
 _DEFAULT_MODE = "write.metadata.metrics.default"
 _COLUMN_MODE = "write.metadata.metrics.column."
 _INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
 #: Ranges overlap too deeply if as many files share a value as ``rewrite_data_files`` requires for a group (Java:
 #: ``MIN_INPUT_FILES_DEFAULT``). Two adjacent sorted files may share a boundary value.
-_DEPTH = 5
+DEPTH = 5
 _SHOWN = 10
 
 
@@ -160,7 +160,7 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         return
     row = measured[0]
     mean, most = (row[f"partition_{how}_depth"] or row[f"{how}_depth"] for how in ("average", "max"))
-    if mean < _DEPTH:
+    if mean < DEPTH:
         return
     waste = Waste(examination)
     text = (
@@ -174,7 +174,7 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         text,
         field="125 lower_bounds",
         found=f"depth {mean:,.1f}",
-        thresholds=(Threshold("overlap depth", str(_DEPTH), f"{DOCTOR}, as min-input-files of Iceberg"), setting),
+        thresholds=(Threshold("overlap depth", str(DEPTH), f"{DOCTOR}, as min-input-files of Iceberg"), setting),
         # Even of sorted files, such a filter may read two: adjacent files may share a boundary value.
         severity=waste.severity((mean - 2) * float(np.maximum(sizes, waste.open_cost).mean())),
         waste=waste,

@@ -27,13 +27,22 @@ from iceexplore.planning import (
     partition_texts,
 )
 
-__all__ = ["check_delete_files", "check_delete_ratio", "check_equality_deletes", "check_skew", "check_small_files"]
+__all__ = [
+    "FEW_PARTITIONS",
+    "SKEW",
+    "check_delete_files",
+    "check_delete_ratio",
+    "check_equality_deletes",
+    "check_skew",
+    "check_small_files",
+]
 
 #: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``, also used by ``rewrite_position_delete_files``.
 _MIN_INPUT_FILES = 5
 #: A partition is disproportionately large if it has this many times the bytes of the median partition.
-_SKEW = 10
-_FEW_PARTITIONS = 4
+SKEW = 10
+#: Fewer partitions have no median to compare with.
+FEW_PARTITIONS = 4
 
 
 def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Iterator[Finding]:
@@ -172,11 +181,11 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
     codes = partition_codes(tasks.files)
     weights = counted(tasks.files, "file_size_in_bytes").astype(np.float64)
     sizes = np.bincount(codes, weights=weights)
-    if len(sizes) < _FEW_PARTITIONS:
+    if len(sizes) < FEW_PARTITIONS:
         return
     middle = float(np.median(sizes))
     # A partition smaller than one read task is not reported, however small the others are.
-    large = np.flatnonzero((sizes > _SKEW * middle) & (sizes >= Waste(examination).task))
+    large = np.flatnonzero((sizes > SKEW * middle) & (sizes >= Waste(examination).task))
     if not len(large):
         return
     largest = int(sizes.argmax())
@@ -184,7 +193,7 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
     name = build.to_pylist(partition_texts(examination.state, tasks.take(build.array(first)).files))[0]
     times = sizes[largest] / max(middle, 1.0)
     text = (
-        f"{amount(len(large), 'partition')} of {len(sizes):,} {'has' if len(large) == 1 else 'have'} more than {_SKEW} "
+        f"{amount(len(large), 'partition')} of {len(sizes):,} {'has' if len(large) == 1 else 'have'} more than {SKEW} "
         f"times the bytes of the median partition; the largest is {name}: writers and joins by partition wait for it."
     )
     yield health_finding(
@@ -194,7 +203,7 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
         text,
         field="102 partition",
         found=f"{human_bytes(int(sizes[largest]))}, {times:,.0f} times the median ({human_bytes(int(middle))})",
-        thresholds=(Threshold("largest partition / median", str(_SKEW), DOCTOR),),
+        thresholds=(Threshold("largest partition / median", str(SKEW), DOCTOR),),
         count=len(large),
         files=_locations(tasks, np.flatnonzero(np.isin(codes, large))),
     )

@@ -214,7 +214,7 @@ class Maintenance(Generic[T]):
             A manifest list or manifest is damaged or missing; engines fail, too.
         """
         return plan_rewrite_data_files(
-            self.state, self._wrap, where=where, strategy=strategy, sort_order=sort_order, **options
+            self.state, self._wrap, where=where, strategy=strategy, sort_order=sort_order, scan=None, **options
         )
 
     def rewrite_manifests(

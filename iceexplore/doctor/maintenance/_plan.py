@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from iceexplore.commits import Sandbox, start_sandbox
+from iceexplore.errors import OptionError
+from iceexplore.expressions import Expression, computed, expression_sql
 from iceexplore.graph import TableState, human_bytes
 from iceexplore.render import Card, CardTable, card_html, card_text
 
@@ -26,6 +28,7 @@ __all__ = [
     "Plan",
     "Threshold",
     "Wrap",
+    "procedure_filter",
     "spark_call",
     "spark_name",
     "sql_text",
@@ -40,6 +43,19 @@ Wrap = Callable[[Sandbox], T]
 PROPERTY, DEFAULT, ARGUMENT = "table property", "default of Iceberg", "argument"
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def procedure_filter(expression: Expression) -> str:
+    """Return a filter as the argument ``where`` of an engine's procedure.
+
+    Raises
+    ------
+    OptionError
+        The filter compares the result of a function, which the procedures do not accept.
+    """
+    for found in computed(expression):
+        raise OptionError(f"{found.predicate.text}: procedures filter by columns, not by functions of them")
+    return expression_sql(expression)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged
 from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
 from iceexplore.doctor.maintenance._files import contradictions, strict
 from iceexplore.doctor.maintenance._grouped_plan import GroupedPlan
-from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, spark_call, sql_text
+from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, procedure_filter, spark_call, sql_text
 from iceexplore.doctor.maintenance._size_based import (
     SIZE_OPTIONS,
     Accuracy,
@@ -33,7 +33,7 @@ from iceexplore.doctor.maintenance._size_based import (
     summed,
 )
 from iceexplore.errors import OptionError, whole_number_of
-from iceexplore.expressions import FilterLike, expression_sql
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState, amount, human_bytes
 from iceexplore.manifests import EntryBatch, bool_array, concat_batches, whole
 from iceexplore.planning import (
@@ -56,7 +56,7 @@ from iceexplore.render import CardTable
 from iceexplore.writing import default_order
 
 if TYPE_CHECKING:
-    pass
+    from iceexplore.planning import ScanPlan
 
 __all__ = ["RewriteDataFilesPlan", "Strategy", "plan_rewrite_data_files"]
 
@@ -280,11 +280,17 @@ def plan_rewrite_data_files(
     where: FilterLike | None = None,
     strategy: Strategy = "binpack",
     sort_order: str | None = None,
+    scan: ScanPlan | None = None,
     **options: object,
 ) -> RewriteDataFilesPlan[T]:
     """Plan ``rewrite_data_files``. This reads the manifests, and no data or delete file.
 
     Parameters and errors are those of `Maintenance.rewrite_data_files`.
+
+    Parameters
+    ----------
+    scan
+        The plan of a scan of a `strict` state with the same filter, if there is one: it takes most of the time.
     """
     if strategy not in ("binpack", "sort"):
         raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")
@@ -303,9 +309,9 @@ def plan_rewrite_data_files(
         output_spec = given.number("output-spec-id", output_spec, least=0)
         if state.metadata.spec(output_spec) is None:
             raise OptionError(f"output-spec-id={output_spec}: the table has no such partition spec")
-    reading = strict(state)
-    scan = plan_scan(reading, where)
-    tasks = scan.files
+    if scan is None:
+        scan = plan_scan(strict(state), where)
+    reading, tasks = scan.state, scan.files
     groups = _grouped(reading, tasks, rules, delete_files, ratio, limit)
     spread = _added(reading, tasks, groups, rules, strategy, output_spec)
     starting = given.flag("use-starting-sequence-number", True)
@@ -315,7 +321,7 @@ def plan_rewrite_data_files(
     removed, dangles = _removed(
         reading, tasks, groups, sequence, where, dangling_too=given.flag("remove-dangling-deletes")
     )
-    sql = expression_sql(scan.filter.expression) if where is not None else None
+    sql = procedure_filter(scan.filter.expression) if where is not None else None
     commits, progress = _commits(given, groups, spread)
     return RewriteDataFilesPlan(
         state=state,

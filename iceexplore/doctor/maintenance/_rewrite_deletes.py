@@ -17,7 +17,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.commits import NothingToDo, Sandbox, rewrite_position_deletes
 from iceexplore.doctor.maintenance._files import contradictions, strict
 from iceexplore.doctor.maintenance._grouped_plan import GroupedPlan
-from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, spark_call, sql_text
+from iceexplore.doctor.maintenance._plan import MaintenanceCost, T, Wrap, procedure_filter, spark_call, sql_text
 from iceexplore.doctor.maintenance._size_based import (
     SIZE_OPTIONS,
     Longs,
@@ -27,7 +27,7 @@ from iceexplore.doctor.maintenance._size_based import (
     packed,
     summed,
 )
-from iceexplore.expressions import FilterLike, expression_sql
+from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState, amount, human_bytes, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, bool_array, live, whole
 from iceexplore.planning import (
@@ -211,7 +211,7 @@ def plan_rewrite_position_deletes(
     task, combined = _combined(state, deletes, sizes, group, rules.split_size(size))
     made = _added(state, pairs, unknown, task, combined, group, to_vectors=to_vectors)
     why = np.where(sizes < rules.least, "too small", np.where(sizes > rules.most, "too large", ""))
-    sql = expression_sql(wanted.expression) if where is not None else None
+    sql = procedure_filter(wanted.expression) if where is not None else None
     return RewritePositionDeletesPlan(
         state=state,
         wrap=wrap,

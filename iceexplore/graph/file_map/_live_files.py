@@ -13,14 +13,14 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph._diff import by_location
-from iceexplore.graph._root import FILES, Removals, bools
+from iceexplore.graph._root import FILES, Removals, bools, live_manifests
 from iceexplore.graph._state import TableState
 from iceexplore.graph._travel import travel
 from iceexplore.graph.tree._ranges import plain
 from iceexplore.manifests import ContentType, Manifest, Status, live, whole
 from iceexplore.metadata import TableMetadata, Type, human_value, in_order, parse_transform, result_type
 
-__all__ = ["ADDED", "CARRIED", "FILE_KINDS", "LiveFiles", "REMOVED", "live_files"]
+__all__ = ["ADDED", "CARRIED", "DeletedRows", "FILE_KINDS", "LiveFiles", "REMOVED", "deleted_rows", "live_files"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -285,6 +285,73 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
         touched[at] = True
         out = np.where(touched, np.where(total > 0, total, -1), out)
     return out, shared
+
+
+@dataclass(frozen=True)
+class DeletedRows:
+    """The rows of data files that deletes of one file alone remove, as `LiveFiles.deleted`, by location.
+
+    Attributes
+    ----------
+    paths
+        The data files that such deletes name, each once.
+    counts
+        The deleted rows of each; -1 if the metadata does not state them.
+    complete
+        Whether all delete manifests could be read.
+    """
+
+    paths: AnyArray
+    counts: Ints
+    complete: bool
+
+    def of(self, locations: AnyArray) -> AnyArray:
+        """Return the deleted rows of data files, by location; null where they are not known."""
+        if not self.complete:
+            return build.nulls(len(locations), pa.int64())
+        if not len(self.paths):
+            return pa.array(np.zeros(len(locations), np.int64))
+        found: AnyArray = pc.index_in(locations, value_set=self.paths)
+        if found.null_count:  # compare without scheme and host, as `_deleted` does
+            missing = pa.array(np.flatnonzero(bools(found.is_null())), pa.int64())
+            bare = pc.index_in(_bare(locations.take(missing)), value_set=_bare(self.paths))
+            found = pc.replace_with_mask(found, found.is_null(), bare)
+        hit = bools(found.is_valid())
+        counts = self.counts[np.asarray(pc.fill_null(found, 0).to_numpy(zero_copy_only=False))]
+        return pa.array(np.where(hit, counts, 0), mask=hit & (counts < 0))
+
+
+def deleted_rows(state: TableState) -> DeletedRows:
+    """Return the deleted rows of a snapshot's data files, from its deletion vectors and position delete files.
+
+    Reads delete manifests only. V4 roots and tables of Java's V4 have their vectors in them or in the root, too.
+    """
+    root = state.root()
+    parts: list[_Part] = []
+    if root is not None:
+        rows = live_manifests(root, (int(ContentType.DELETE_MANIFEST),))
+        parts = list(_parts(state, root, rows, CARRIED))
+    unread = any(part.is_unread for part in parts)
+    parts = [part for part in parts if part.entries.num_rows]
+    if not parts:
+        return DeletedRows(pa.array([], pa.string()), np.zeros(0, np.int64), not unread)
+    entries = pa.concat_tables([part.entries for part in parts])
+    kind = _kinds(entries)
+    named = whole(pc.coalesce(entries["referenced_file"], _single_paths(entries, kind, parts)))
+    rows_of = _ints(entries, "record_count")
+    chosen = np.flatnonzero(bools(pc.is_valid(named)) & ((kind == _POSITIONS) | (kind == _VECTOR)))
+    encoded = named.take(pa.array(chosen, pa.int64())).dictionary_encode()
+    place = np.asarray(encoded.indices.to_numpy(zero_copy_only=False)).astype(np.int64)
+    count = len(encoded.dictionary)
+    out = np.zeros(count, np.int64)
+    for one in (_POSITIONS, _VECTOR):  # a data file with a vector ignores position delete files
+        mine = kind[chosen] == one
+        total = np.zeros(count, np.int64)
+        np.add.at(total, place[mine], np.maximum(rows_of[chosen][mine], 0))
+        touched = np.zeros(count, np.bool_)
+        touched[place[mine]] = True
+        out = np.where(touched, np.where(total > 0, total, -1), out)
+    return DeletedRows(encoded.dictionary, out, not unread)
 
 
 def _bare(locations: AnyArray) -> AnyArray:

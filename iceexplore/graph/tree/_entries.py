@@ -16,7 +16,16 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
 from iceexplore.graph._root import FILES, Removals, Removed, bools, direct_places, live_manifests
 from iceexplore.graph._state import TableState
-from iceexplore.graph.tree._labels import Labels, file_lines, kind_of_entry, manifest_lines, name
+from iceexplore.graph.tree._deleted_rows import deleted_rows
+from iceexplore.graph.tree._labels import (
+    Labels,
+    file_headline,
+    file_lines,
+    kind_of_entry,
+    manifest_headline,
+    manifest_lines,
+    name,
+)
 from iceexplore.graph.tree._nodes import TreeNode
 from iceexplore.graph.tree._ranges import partition_ranges, plain, range_text
 from iceexplore.manifests import ContentType, Manifest, Status, whole
@@ -75,6 +84,7 @@ class EntryNodes:
         self._labels = labels
         self._columns = state.metadata.all_fields()
         self._several_specs = len(state.metadata.partition_specs) > 1
+        self._deleted: dict[int, Mapping[str, int]] = {}
 
     def leaf(self, root: Manifest, row: int) -> Manifest:
         """Return the leaf manifest of a root's row, reading it unless it is cached."""
@@ -118,8 +128,9 @@ class EntryNodes:
         """Return the nodes of some rows of a root or leaf. Ids begin with ``at``: snapshot id and leaf row."""
         take = pa.array(rows, pa.int64())
         records = manifest.entries.take(take).to_pylist()
-        partitions = self._partitions(manifest, records, take)
-        paths = self._single_paths(manifest, records, take)
+        partitions, keys = self._partitions(manifest, records, take)
+        deleted = self._deleted_rows(snapshot) if any(r["content_type"] == ContentType.DATA for r in records) else {}
+        paths = self.single_paths(manifest, records, take)
         removed = Removals(manifest)
         ranges: list[list[dict[str, Any]]] = [[] for _ in records]
         if manifest.is_root:
@@ -132,7 +143,7 @@ class EntryNodes:
                 out.append(self._manifest(parent, snapshot, row, entry, problems, ranges[i], gone))
             else:
                 own = problems.at(f"{manifest.location}#entry {entry['ordinal']}")
-                about = (partitions[i], paths[i], problems, own, reasons[i])
+                about = (partitions[i], keys[i], paths[i], deleted.get(entry["location"]), problems, own, reasons[i])
                 node = self._file(parent, snapshot, (*at, row), entry, *about)
                 if manifest.composed is not None and entry["ordinal"] >= manifest.composed.logged_from:
                     node = replace(node, lines=(*node.lines, _LOGGED))
@@ -173,6 +184,8 @@ class EntryNodes:
             location=entry["location"],
             problems=found,
             child_count=None if None in counts else sum(c for c in counts if c is not None),
+            headline=manifest_headline(entry, own="added" in marks),
+            partition=" · ".join(texts),
         )
 
     def _file(
@@ -182,7 +195,9 @@ class EntryNodes:
         at: tuple[int, ...],
         entry: dict[str, Any],
         partition: dict[str, str],
+        key: str | None,
         path: str | None,
+        deleted: int | None,
         problems: ProblemIndex,
         own: tuple[Problem, ...],
         reason: tuple[str, bool] | None,
@@ -205,7 +220,10 @@ class EntryNodes:
         fields = {**_fields(entry), "partition": partition}
         if path is not None and entry["referenced_file"] is None:
             fields["referenced_file"] = path
-        lines = file_lines(entry, kind, self._labels, partition, self._state.metadata, path)
+        metadata = self._state.metadata
+        if kind != "data-file" or "removed" in marks:
+            deleted = None
+        lines = file_lines(entry, kind, self._labels, partition, metadata, path, deleted)
         if reason is not None:
             fields["removed_by"] = reason[0]
             lines = (*lines, reason[0])
@@ -220,6 +238,9 @@ class EntryNodes:
             fields=fields,
             location=location,
             problems=found,
+            headline=file_headline(entry, kind, metadata, path, deleted),
+            partition=", ".join(f"{k}={v}" for k, v in partition.items()),
+            partition_key=key,
         )
 
     def _reasons(
@@ -266,12 +287,13 @@ class EntryNodes:
 
     def _partitions(
         self, manifest: Manifest, records: Sequence[dict[str, Any]], take: AnyArray
-    ) -> list[dict[str, str]]:
-        """Return, for each record, its partition values as text by field name."""
+    ) -> tuple[list[dict[str, str]], list[str | None]]:
+        """Return, for each record, its partition values as text by field name, and what identifies its partition."""
         out: list[dict[str, str]] = [{} for _ in records]
+        values: list[dict[str, Any]] = [{} for _ in records]
         taken = self._tuples(manifest, take)
         if taken is None:
-            return out
+            return out, [self._partition_key(record, {}) for record in records]
         for f in taken.type:
             column = taken.field(f.name)
             for i, (text, record) in enumerate(zip(out, records, strict=True)):
@@ -281,7 +303,20 @@ class EntryNodes:
                     continue
                 value = plain(column[i]) if taken[i].is_valid else None
                 text[part.name] = human_value(self._result_type(part.transform, part.source_ids), part.transform, value)
-        return out
+                values[i][f.name] = value
+        return out, [self._partition_key(record, found) for record, found in zip(records, values, strict=True)]
+
+    def _partition_key(self, record: Mapping[str, Any], values: Mapping[str, Any]) -> str | None:
+        """Return what identifies a file's partition, its spec and values; None if its values are not known."""
+        spec = self._spec(record) if record["content_type"] in FILES else None
+        known = spec is not None and (spec.is_unpartitioned or values)
+        return f"{record['partition_spec_id']} {sorted(values.items())!r}" if known else None
+
+    def _deleted_rows(self, snapshot: Snapshot) -> Mapping[str, int]:
+        """Return the deleted rows of a snapshot's data files by location, read once."""
+        if snapshot.snapshot_id not in self._deleted:
+            self._deleted[snapshot.snapshot_id] = deleted_rows(self._state, snapshot, self.single_paths)
+        return self._deleted[snapshot.snapshot_id]
 
     def _tuples(self, manifest: Manifest, take: AnyArray) -> pa.StructArray | None:
         """Return the partition tuples of some rows; in a root those of its own files, null for other rows."""
@@ -298,7 +333,7 @@ class EntryNodes:
         column = self._columns.get(source_ids[0]) if source_ids else None
         return result_type(transform, column[1].type if column else None)
 
-    def _single_paths(self, manifest: Manifest, records: Sequence[dict[str, Any]], take: AnyArray) -> list[str | None]:
+    def single_paths(self, manifest: Manifest, records: Sequence[dict[str, Any]], take: AnyArray) -> list[str | None]:
         """Return the data file of each record: its referenced file, or its file_path bounds if they are equal.
 
         Java: ``ContentFileUtil.referencedDataFile``; Iceberg 1.7 and earlier wrote no ``referenced_data_file``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from iceexplore.formats import PUFFIN
@@ -12,14 +12,16 @@ from iceexplore.graph._snapshot_change import snapshot_change
 from iceexplore.graph._travel import format_ms
 from iceexplore.manifests import ContentType
 from iceexplore.metadata import Snapshot, TableMetadata
-from iceexplore.render import style
+from iceexplore.render import escape, style
 
 __all__ = [
     "Labels",
     "amount",
     "basename",
+    "file_headline",
     "file_lines",
     "kind_of_entry",
+    "manifest_headline",
     "manifest_lines",
     "name",
     "short_time",
@@ -77,6 +79,33 @@ def manifest_lines(
     Counts are those of the commit that wrote the manifest, so only nodes of that snapshot (``own``) show signs. They
     describe the manifest as written, regardless of manifest DVs.
     """
+    counts, size = _manifest_counts(entry, own=own), _manifest_size(entry)
+    lines = [counts, size]
+    if len(lines[0]) + len(lines[1]) <= 34:
+        lines = [" · ".join(filter(None, lines))]
+    if removed.rows:
+        stats = entry["manifest_stats"] or {}
+        known = [stats.get(f"{status}_files_count") for status in ("added", "existing", "deleted")]
+        total = None if None in known else sum(n for n in known if n is not None)
+        count = "some" if removed.entries is None else f"{removed.entries:,}"
+        vectors = "a manifest DV" if len(removed.rows) == 1 else "manifest DVs"
+        what = "entry" if count == "1" and total is None else "entries"
+        lines.append(f"{count}{'' if total is None else f' of {total:,}'} {what} removed by {vectors}")
+    if entry["referenced_file"] and labels != "counts":
+        lines.append(f"for {basename(entry['referenced_file'])}")
+    if partitions and labels != "counts":
+        lines += wrapped(partitions[: None if labels == "full" else 2], " · ")
+    if labels == "full":
+        lines.append(f"sequence {_text(entry['sequence_number'])} · added by snapshot {_text(entry['snapshot_id'])}")
+    return tuple(filter(None, lines))
+
+
+def manifest_headline(entry: Mapping[str, Any], *, own: bool) -> str:
+    """Return what distinguishes a manifest from its siblings, in one line: files, rows and bytes."""
+    return " · ".join(filter(None, (_manifest_counts(entry, own=own), _manifest_size(entry))))
+
+
+def _manifest_counts(entry: Mapping[str, Any], *, own: bool) -> str:
     stats = entry["manifest_stats"] or {}
     parts = []
     for key, sign, word in (
@@ -94,26 +123,58 @@ def manifest_lines(
         parts = [amount(added + existing, "file")] + ([f"{deleted:,} removed earlier"] if deleted else [])
     if added is existing is deleted is None:
         parts = ["counts unknown"]
+    return " · ".join(parts) or "no files"
+
+
+def _manifest_size(entry: Mapping[str, Any]) -> str:
+    stats = entry["manifest_stats"] or {}
     rows = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
     size = entry["file_size_in_bytes"]
-    second = [] if None in rows else [amount(sum(r for r in rows if r is not None), "row")]
-    second += [] if size is None else [human_bytes(size)]
-    lines = [" · ".join(parts) or "no files", " · ".join(second)]
-    if len(lines[0]) + len(lines[1]) <= 34:
-        lines = [" · ".join(filter(None, lines))]
-    if removed.rows:
-        count = "some" if removed.entries is None else f"{removed.entries:,}"
-        total = None if added is None or existing is None or deleted is None else added + existing + deleted
-        vectors = "a manifest DV" if len(removed.rows) == 1 else "manifest DVs"
-        what = "entry" if count == "1" and total is None else "entries"
-        lines.append(f"{count}{'' if total is None else f' of {total:,}'} {what} removed by {vectors}")
-    if entry["referenced_file"] and labels != "counts":
-        lines.append(f"for {basename(entry['referenced_file'])}")
-    if partitions and labels != "counts":
-        lines += wrapped(partitions[: None if labels == "full" else 2], " · ")
-    if labels == "full":
-        lines.append(f"sequence {_text(entry['sequence_number'])} · added by snapshot {_text(entry['snapshot_id'])}")
-    return tuple(filter(None, lines))
+    parts = [] if None in rows else [amount(sum(r for r in rows if r is not None), "row")]
+    return " · ".join(parts + ([] if size is None else [human_bytes(size)]))
+
+
+def file_headline(
+    entry: Mapping[str, Any], kind: str, metadata: TableMetadata, referenced: str | None, deleted: int | None = None
+) -> str:
+    """Return what distinguishes a file from its siblings, in one line.
+
+    Of a data file rows, bytes and deleted rows; of a delete the rows or entries and the file or columns that it is for.
+
+    Parameters
+    ----------
+    referenced
+        The one data file or manifest that a delete is for, if it names one.
+    deleted
+        The deleted rows of a data file, if they are known.
+    """
+    count, size = entry["record_count"], entry["file_size_in_bytes"]
+    if kind == "data-file":
+        parts = [] if count is None else [amount(count, "row")]
+        parts += [] if size is None else [human_bytes(size)]
+        return " · ".join([*parts, *([f"{deleted:,} deleted"] if deleted else [])])
+    number = "?" if count is None else f"{count:,}"
+    if kind == "manifest-dv":
+        return f"{number} removed from {basename(referenced or entry['location'])}"
+    if kind == "equality-delete":
+        # Each key may delete any number of rows.
+        columns = ", ".join(_equality_columns(entry, metadata)) or "?"
+        return f"{number} {'key' if count == 1 else 'keys'} deleted by {columns}"
+    return f"{number} deleted in {basename(referenced)}" if referenced else f"{number} deleted in several files"
+
+
+def _equality_columns(entry: Mapping[str, Any], metadata: TableMetadata) -> list[str]:
+    columns = metadata.all_fields()
+    return [columns[i][0] if i in columns else f"#{i}" for i in entry["equality_ids"] or []]
+
+
+def _column_files(files: Sequence[Mapping[str, Any]], metadata: TableMetadata) -> str:
+    """Return which columns have their newest values in column files (V4 draft)."""
+    columns = metadata.all_fields()
+    ids = dict.fromkeys(i for one in files for i in one["field_ids"] or ())
+    names = ", ".join(columns[i][0] if i in columns else f"#{i}" for i in ids)
+    size = sum(one["file_size_in_bytes"] or 0 for one in files)
+    return escape.shorten(f"{amount(len(files), 'column file')} · {human_bytes(size)} · newer {names}", 2 * _LINE)
 
 
 def file_lines(
@@ -123,8 +184,9 @@ def file_lines(
     partition: Mapping[str, str],
     metadata: TableMetadata,
     referenced: str | None,
+    deleted: int | None = None,
 ) -> tuple[str, ...]:
-    """Return partition, rows and bytes and, for a delete, the file or the scope that it applies to."""
+    """Return partition, rows, bytes and deleted rows and, for a delete, the file or the scope that it applies to."""
     counts = []
     if entry["record_count"] is not None and kind == "manifest-dv":
         counts.append(amount(entry["record_count"], "entry", "entries") + " removed")
@@ -138,6 +200,8 @@ def file_lines(
         counts.append(f"{vector['size_in_bytes']:,} B at byte {_text(vector['offset'])}")
     elif entry["file_size_in_bytes"] is not None:
         counts.append(human_bytes(entry["file_size_in_bytes"]))
+    if deleted:
+        counts.append(f"{deleted:,} deleted")
     text = " · ".join(counts)
     if labels == "counts":
         lines = [text]
@@ -147,13 +211,14 @@ def file_lines(
         if len(lines) == 2 and len(lines[0]) + len(text) <= _LINE - 3:
             lines = [" · ".join(lines)]
     if kind == "equality-delete":
-        columns = metadata.all_fields()
-        names = [columns[i][0] if i in columns else f"#{i}" for i in entry["equality_ids"] or []]
+        names = _equality_columns(entry, metadata)
         lines += [f"where {', '.join(names) or '?'} is equal", _scope(entry, metadata, equality=True)]
     elif kind == "manifest-dv":
         lines.append(f"in {basename(referenced or entry['location'])}")
     elif kind in ("position-delete", "deletion-vector"):
         lines.append(f"in {basename(referenced)}" if referenced else _scope(entry, metadata, equality=False))
+    if entry.get("column_files"):
+        lines.append(_column_files(entry["column_files"], metadata))
     if labels == "full":
         lines.append(f"sequence {_text(entry['sequence_number'])} · snapshot {_text(entry['snapshot_id'])}")
     return tuple(filter(None, lines))

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 from iceexplore.arrow import PlainValue
 from iceexplore.errors import Problem
+from iceexplore.graph.tree._labels import basename
 from iceexplore.render import CellBlock, Mark, SceneNode, style
 from iceexplore.storage import JsonValue
 
@@ -90,6 +91,10 @@ class TreeNode:
         The number of its children; None if that requires reading a file that has not been read.
     cells
         Of a fold, a cell for each folded node, or for some together.
+    headline, partition
+        Of a file or manifest, what distinguishes it from its siblings, and its partition or partition ranges, as texts.
+    partition_key
+        Identifies the partition of a file: spec and values; None if it is not known.
     """
 
     id: str
@@ -105,6 +110,9 @@ class TreeNode:
     problems: tuple[Problem, ...] = ()
     child_count: int | None = 0
     cells: CellBlock | None = field(default=None, repr=False)
+    headline: str = ""
+    partition: str = ""
+    partition_key: str | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"TreeNode(id={self.id!r}, kind={self.kind!r}, label={self.label!r})"
@@ -116,14 +124,25 @@ class TreeNode:
         size = self.fields.get("file_size_in_bytes") if vector is None else vector
         return size if isinstance(size, int) else None
 
+    @property
+    def own_label(self) -> str:
+        """The label, or that of a deletion vector after its data file: vectors of one Puffin file have one name."""
+        target = self.fields.get("referenced_file")
+        is_named = self.kind == "deletion-vector" and target and self.label == basename(self.location)
+        return f"DV of {basename(target)}" if is_named else self.label
+
     def scene_node(self) -> SceneNode:
         """Return the node in the form that renderers take."""
         tooltip = [self.location or self.label, *self.lines, *(f"! {p.text}" for p in self.problems[:5])]
+        lines = self.lines
+        if self.own_label != self.label:
+            target = f"in {basename(self.fields['referenced_file'])}"
+            lines = tuple(self.label if line == target else line for line in lines)
         return SceneNode(
             id=self.id,
             kind=self.kind,
-            label=self.label,
-            lines=self.lines,
+            label=self.own_label,
+            lines=lines,
             badge=self.badge,
             marks=self.marks,
             parent=self.parent,

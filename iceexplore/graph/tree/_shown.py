@@ -12,16 +12,17 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray
 from iceexplore.arrow import compute as pc
 from iceexplore.graph._root import bools, left_out, removed_rows, row_keys
+from iceexplore.graph.tree._applies import applies_edges
 from iceexplore.graph.tree._entries import ProblemIndex, Rows
 from iceexplore.graph.tree._folded_cells import MOST_STRIP_CELLS, folded_cells
 from iceexplore.graph.tree._folds import summary
-from iceexplore.graph.tree._labels import amount, basename
+from iceexplore.graph.tree._labels import amount
 from iceexplore.graph.tree._nodes import TreeNode
 from iceexplore.graph.tree._source import NodeSource
 from iceexplore.manifests import Manifest
 from iceexplore.metadata import Snapshot
 from iceexplore.render import CellBlock, Mark, SceneEdge, share
-from iceexplore.storage import in_order, path_only
+from iceexplore.storage import in_order
 
 __all__ = ["Depth", "Shown", "TreeOptions", "shown_nodes"]
 
@@ -69,7 +70,7 @@ class _Builder:
         roots = self.roots(opened)
         manifests = self.manifests(roots)
         self.files(roots, manifests)
-        self.applies()
+        self.shown.edges += applies_edges(self.shown.nodes.values(), self.source.state.metadata)
         return self.shown
 
     # Helpers ---------------------------------------------------------------------------------------------------------
@@ -339,56 +340,3 @@ class _Builder:
                 self.shown.nodes[node.id] = replace(now, problems=found, marks=now.marks | {"problem"})
             named = [f.fields["referenced_file"] for f in files if f.fields.get("referenced_file")]
             self.paths.setdefault(snapshot.snapshot_id, []).extend(named)
-
-    def applies(self) -> None:
-        """Add an edge from each live delete to the file that it refers to, where both are shown.
-
-        Spec, "Scan Planning": the data file's sequence number must not exceed the delete's, and position deletes are
-        ignored for a file that has a deletion vector. In V4 a manifest DV applies to a leaf, and so does a delete
-        manifest with a referenced file. If no shown data file has the exact location, one with the same path and
-        another scheme or host is taken, if it is the only one: as `iceexplore.planning.match_deletes` does.
-        """
-        live = [n for n in self.shown.nodes.values() if n.id[:5] in ("file:", "manif") and "removed" not in n.marks]
-        files: dict[str, dict[str, TreeNode]] = {}
-        manifests: dict[str, dict[str, TreeNode]] = {}
-        bare: dict[str, set[str]] = {}
-        for node in live:
-            if node.kind != "deletion-vector" and node.location:
-                places = files if node.kind == "data-file" else manifests if node.id.startswith("manif") else {}
-                places.setdefault(node.location, {})[_snapshot(node)] = node
-                if node.kind == "data-file":
-                    bare.setdefault(path_only(node.location), set()).add(node.location)
-
-        def meant(node: TreeNode) -> str:
-            path = applies_to(node) or ""
-            alike = bare.get(path_only(path), ()) if path and path not in files else ()
-            return next(iter(alike)) if len(alike) == 1 else path
-
-        vectors = {(_snapshot(node), meant(node)) for node in live if node.kind == "deletion-vector"}
-        for node in live:
-            path, snapshot = meant(node), _snapshot(node)
-            found = (files if node.kind in ("deletion-vector", "position-delete") else manifests).get(path)
-            if not found or (node.kind == "position-delete" and (snapshot, path) in vectors):
-                continue
-            # Prefer this snapshot's node of the file; if it is folded as carried over, take another snapshot's.
-            target = found.get(snapshot) or next(iter(found.values()))
-            if target.kind != "data-file" or _sequence(target) <= _sequence(node):
-                self.shown.edges.append(SceneEdge(node.id, target.id, "applies-to", f"applies to {basename(path)}"))
-
-
-def _snapshot(node: TreeNode) -> str:
-    return node.id.split(":")[1]
-
-
-def applies_to(node: TreeNode) -> str | None:
-    """Return the location of the one file or leaf that a delete applies to; None if it names none."""
-    if node.kind not in ("deletion-vector", "position-delete", "manifest-dv", "delete-manifest"):
-        return None
-    path = node.fields.get("referenced_file")
-    if path is None and node.kind == "manifest-dv":
-        path = node.fields.get("location")  # an inline vector has the leaf's location
-    return path if isinstance(path, str) else None
-
-
-def _sequence(node: TreeNode) -> int:
-    return node.fields.get("sequence_number") or 0

@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -37,6 +37,7 @@ __all__ = [
     "decode",
     "decode_blocks",
     "decode_bulk",
+    "expect_files",
     "slow_work",
     "worth_bulk",
 ]
@@ -181,6 +182,13 @@ def _worth_bulk(size: int) -> bool:
         return True
     _slow_bytes += size
     return False
+
+
+def expect_files(sizes: Iterable[int]) -> None:
+    """Note that files of these sizes are decoded next, so that none of many goes to fastavro before the import."""
+    global _slow_bytes
+    if sum(size for size in sizes if size >= BULK_BYTES) > IMPORT_BYTES:
+        _slow_bytes = max(_slow_bytes, IMPORT_BYTES)
 
 
 @cache

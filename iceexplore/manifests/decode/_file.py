@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -160,10 +160,16 @@ class Source:
         self.storage = storage
         self.location = location
         self.kind = kind
-        self._key = ("manifest", storage.key(location), location, version, storage.fingerprint(location))
+        #: Identifies the file's content in the cache.
+        self.key = ("manifest", storage.key(location), location, version, storage.fingerprint(location))
 
-    def parts(self, names: Iterable[str]) -> dict[str, Part]:
+    def parts(self, names: Iterable[str], unkept: Collection[str] = ()) -> dict[str, Part]:
         """Return the named parts: from the cache, or decoded together from one read.
+
+        Parameters
+        ----------
+        unkept
+            Parts that are not added to the cache.
 
         Raises
         ------
@@ -179,10 +185,12 @@ class Source:
             return fresh[name]
 
         def kept(name: str) -> Part:
-            return CACHE.get_or_load((*self._key, name), lambda: load(name), lambda part: part.nbytes)
+            if name in unkept and (*self.key, name) not in CACHE:
+                return load(name)
+            return CACHE.get_or_load((*self.key, name), lambda: load(name), lambda part: part.nbytes)
 
         out: dict[str, Part] = {}
-        refused = (*self._key, "refused", allowed(None), *wanted)
+        refused = (*self.key, "refused", allowed(None), *wanted)
         why = CACHE.get_or_load(refused, str, len) if refused in CACHE else ""
         if why:  # known to exceed the memory limit: trying again would take as long
             raise MemoryLimitError(why)
@@ -193,7 +201,7 @@ class Source:
             text = str(error)
             CACHE.get_or_load(refused, lambda: text, len)
             raise
-        for name in fresh.keys() - out.keys():  # cache the parts that were decoded along with them
+        for name in fresh.keys() - out.keys() - set(unkept):  # cache the parts that were decoded along with them
             kept(name)
         return out
 

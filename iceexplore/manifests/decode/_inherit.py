@@ -84,10 +84,14 @@ def row_ids(entries: pa.Table, parent: Parent) -> AnyArray:
 def inherit_root(entries: pa.Table, snapshot: Snapshot, unpartitioned: int | None) -> pa.Table:
     """Fill the values that a V4 root's entries inherit from the snapshot; data files get row ids as in a leaf."""
     added = pc.equal(entries["status"], int(Status.ADDED))
-    is_file = pc.less(entries["content_type"], int(ContentType.DATA_MANIFEST))
+    # A null spec id is of an unpartitioned spec. Of manifests only those from before V4 have one spec for all entries.
+    one_spec = pc.or_(
+        pc.less(entries["content_type"], int(ContentType.DATA_MANIFEST)),
+        pc.fill_null(pc.equal(entries["format_version"], 0), False),
+    )
     specs = entries["partition_spec_id"]
     if unpartitioned is not None and specs.null_count:
-        specs = pc.if_else(pc.and_(specs.is_null(), is_file), pa.scalar(unpartitioned, pa.int32()), specs)
+        specs = pc.if_else(pc.and_(specs.is_null(), one_spec), pa.scalar(unpartitioned, pa.int32()), specs)
     columns: dict[str, AnyColumn] = {
         "snapshot_id": _filled(entries["snapshot_id"], None, snapshot.snapshot_id),
         "sequence_number": _filled(entries["sequence_number"], added, snapshot.sequence_number),

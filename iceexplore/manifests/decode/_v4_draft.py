@@ -2,8 +2,8 @@
 
 A row may hold a file and its deletes: a data file with a deletion vector (148), or a manifest with a manifest DV (522).
 Such a row becomes two entries with the ordinal of the row. ``deleted_positions`` and ``replaced_positions`` (6 and 7 of
-``tracking``) state what this commit added to the manifest DV, for readers of changes. They are not needed, because the
-DV itself is cumulative.
+``tracking``) state what this commit added to the manifest DV, for readers of changes; the DV itself is cumulative. The
+number of its positions is in a Mumbling bitmap's header; older writers state it in 523.
 V4 draft: ``TrackedFile``, ``Tracking``, ``DeletionVector``, ``ManifestInfo``; apache/iceberg#16025.
 """
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem
+from iceexplore.manifests.decode._column_files import column_files
 from iceexplore.manifests.decode._v1_v3 import entry_table
 from iceexplore.manifests.decode._v4_proposal import COUNT_IDS, or_null
 from iceexplore.manifests.model._arrow import Columns
@@ -39,7 +40,13 @@ _IDS: dict[str, int | str] = {
     "split_offsets": 132,
     "equality_ids": 135,
     "first_row_id": "147_142",
+    "format_version": 157,
+    "deleted_positions": "147_6",
+    "replaced_positions": "147_7",
+    "column_files_snapshot_id": "147_160",
 }
+#: Bytes of a Mumbling bitmap's header, which begins with the version 1 and the cardinality in three bytes.
+_HEADER = 6
 
 
 def draft_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -> tuple[pa.Table, list[Problem]]:
@@ -50,13 +57,14 @@ def draft_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -
     files["file_format"] = pc.utf8_lower(files["file_format"])
     counts = [source.get(f"150_{i}", pa.int64()) for i in COUNT_IDS]
     files["manifest_stats"] = or_null(counts, MANIFEST_STATS)
+    files["column_files"], problems = column_files(source)
     made = entry_table(rows, files)
     parts = [made, _data_vectors(source, made), _manifest_vectors(source, made)]
     if any(len(p) for p in parts[1:]):
         made = pa.concat_tables(parts).combine_chunks()
         order = np.argsort(made["ordinal"].to_numpy(), kind="stable")
         made = made.take(build.array(order))
-    return made, source.problems
+    return made, source.problems + problems
 
 
 def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:
@@ -84,7 +92,7 @@ def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
     columns: dict[str, AnyColumn] = _shared(files, source) | {
         "content_type": _constant(ContentType.MANIFEST_DV, len(source)),
         "location": files["location"],
-        "record_count": source.get("150_523", pa.int64()),
+        "record_count": pc.coalesce(source.get("150_523", pa.int64()), _cardinalities(content)),
         "referenced_file": files["location"],
         "deletion_vector": or_null([nothing, nothing, content], ENTRY_SCHEMA.field("deletion_vector").type),
         "partition_spec_id": files["partition_spec_id"],
@@ -104,6 +112,17 @@ def _shared(files: pa.Table, source: Columns) -> dict[str, AnyColumn]:
         "sequence_number": files["sequence_number"],
         "file_sequence_number": files["file_sequence_number"],
     }
+
+
+def _cardinalities(bitmaps: AnyArray) -> AnyArray:
+    """Return the cardinalities in the headers of Mumbling bitmaps; null for other encodings, which are not decoded."""
+    found = [
+        int.from_bytes(data[1:4], "little")
+        if data is not None and data[:1] == b"\x01" and len(data) >= _HEADER
+        else None
+        for data in build.to_pylist(bitmaps)
+    ]
+    return pa.array(found, pa.int64())
 
 
 def _constant(value: int, rows: int) -> AnyArray:

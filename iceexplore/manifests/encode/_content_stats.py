@@ -5,6 +5,7 @@ V4 proposal, "How do we remove partition tuple and represent them in columnar st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -32,7 +33,7 @@ from iceexplore.manifests.encode._stat_columns import (
     put_identity,
 )
 from iceexplore.manifests.model._field_ids import partition_offset
-from iceexplore.metadata import PartitionField, TableMetadata
+from iceexplore.metadata import PartitionField, TableMetadata, point_of, type_base
 
 __all__ = ["content_stats"]
 
@@ -85,6 +86,8 @@ def content_stats(
         ``source`` has no place for a value: a transform of several columns, or a partition field id above 1039.
     """
     columns = given_columns(batch, metadata)
+    if draft:  # its table metadata have no expressions, so their ids mean nothing
+        columns = {i: parts for i, parts in columns.items() if i in metadata.all_fields()}
     names = {i: name for i, (name, _) in metadata.all_fields().items()}
     names |= {e.expr_id: e.name or f"expression_{e.expr_id}" for e in metadata.expressions}
     fields = partition_fields(batch, metadata)
@@ -115,7 +118,29 @@ def content_stats(
                 _aggregates_in_source(in_source, columns.pop(expr_id), f)
         for source_id in in_source:
             columns.setdefault(source_id, {})
+    if draft:
+        for column_id, (_, held) in metadata.all_fields().items():
+            if column_id in columns and type_base(held.type) in ("geometry", "geography"):
+                columns[column_id] = _of_box(columns[column_id], base_id(column_id))
     return _column(columns, in_source, names, len(batch), field_id, _DRAFT if draft else _PROPOSAL)
+
+
+def _of_box(parts: Parts, base: int | None) -> Parts:
+    """Return the statistics of a geometry with bounds as structs of coordinates, as the V4 draft has them."""
+    out = {name: array for name, array in parts.items() if name != "tight_bounds"}
+    for name, first in (("lower", 10), ("upper", 14)):
+        if base is None or name not in parts or not pa.types.is_binary(parts[name].type):
+            continue
+        points = [None if raw is None else point_of(raw) for raw in build.to_pylist(parts[name])]
+        children: list[Pair] = []
+        for i, ordinate in enumerate("xyzm"):
+            values = [None if p is None or i >= len(p) or math.isnan(p[i]) else p[i] for p in points]
+            array = pa.array(values, pa.float64())
+            if i < 2 or array.null_count < len(array):
+                children.append((field(base + first + i, ordinate, array.type, required=i < 2), array))
+        absent = pa.array([p is None or math.isnan(p[0]) or math.isnan(p[1]) for p in points])
+        out[name] = nested(children, len(points), absent)
+    return out
 
 
 def metadata_name(metadata: TableMetadata, expr_id: int, partition_field: PartitionField) -> str:
@@ -204,6 +229,8 @@ def _struct(parts: Parts, held: InSource, base: int, rows: int, shape: Shape) ->
         array = parts.get(part)
         if array is None or array.null_count == rows:
             continue
+        if pa.types.is_struct(array.type):
+            name = f"geo_{part}"
         if kind is not None and array.type != kind:
             array = pc.min_element_wise(array, pa.scalar(2**31 - 1, array.type), skip_nulls=False).cast(kind)
         pairs.append((field(base + offset, name, array.type), array))

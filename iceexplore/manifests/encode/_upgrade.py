@@ -23,7 +23,7 @@ from iceexplore.metadata import PartitionSpec, PrimitiveType, TableMetadata, Typ
 __all__ = ["upgrade_entries"]
 
 
-def upgrade_entries(batch: EntryBatch, metadata: TableMetadata) -> EntryBatch:
+def upgrade_entries(batch: EntryBatch, metadata: TableMetadata, *, derived: bool = True) -> EntryBatch:
     """Return the manifests of a v1-v3 list as EXISTING entries of a V4 root, in order; the files stay as they are.
 
     Bounds of a partition field become bounds of its source column (identity) or of the derived column of its
@@ -35,6 +35,9 @@ def upgrade_entries(batch: EntryBatch, metadata: TableMetadata) -> EntryBatch:
     ----------
     metadata
         The table's metadata after the upgrade, with expressions.
+    derived
+        False omits the bounds of other transforms than identity: the V4 draft has neither expressions nor partition
+        summaries, so no place for them.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def upgrade_entries(batch: EntryBatch, metadata: TableMetadata) -> EntryBatch:
         if spec is None:
             raise OptionError(f"the table has no partition spec {spec_id}")
         rows = pc.equal(spec_ids, spec_id)
-        for column_id, made in _of_spec(cast(AnyListArray, summaries), rows, spec, metadata):
+        for column_id, made in _of_spec(cast(AnyListArray, summaries), rows, spec, metadata, derived=derived):
             before = stats.get(column_id)
             stats[column_id] = made if before is None else pc.if_else(rows, made, _like(before, made.type))
     nothing = pa.nulls(len(batch), entries.schema.field("partition_summaries").type)
@@ -70,11 +73,11 @@ def _like(array: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
 
 
 def _of_spec(
-    summaries: AnyListArray, rows: pa.BooleanArray, spec: PartitionSpec, metadata: TableMetadata
+    summaries: AnyListArray, rows: pa.BooleanArray, spec: PartitionSpec, metadata: TableMetadata, *, derived: bool
 ) -> list[tuple[int, pa.StructArray]]:
     out = []
     for index, f in enumerate(spec.fields):
-        if not (is_identity(f) or derives(f)):
+        if not (is_identity(f) or (derived and derives(f))):
             continue
         type_ = field_type(f, metadata)
         if type_ == PrimitiveType("unknown"):

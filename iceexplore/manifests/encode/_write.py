@@ -29,6 +29,7 @@ def write_manifest(
     partition_storage: str = "derived",
     snapshot_id: int | None = None,
     codec: str | None = None,
+    relative_to: str | None = None,
 ) -> bytes:
     """Write a manifest, or a V4 root manifest, with the rows of a batch in order.
 
@@ -56,6 +57,8 @@ def write_manifest(
     codec
         Compression. Avro: ``deflate`` (the default, at Java's level 9), ``zstd``, ``snappy``, ``none``. Parquet:
         ``zstd`` (the default in V4), ``gzip`` (the default in ``v4-java``), ``snappy``, ``none``.
+    relative_to
+        ``v4-draft``: the table's location, to which locations below it are written relative.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def write_manifest(
         )
         pairs, name = proposal_metadata(content), "content_entry"
     elif dialect == "v4-draft":
-        table = draft_table(batch, metadata=metadata, snapshot_id=snapshot_id)
+        table = draft_table(batch, metadata=metadata, snapshot_id=snapshot_id, relative_to=relative_to)
         pairs, name = proposal_metadata(content), "tracked_file"
     else:
         spec = metadata.spec(spec_id)

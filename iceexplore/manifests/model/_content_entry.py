@@ -15,7 +15,8 @@ import pyarrow as pa
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 
-__all__ = ["CONTENT_NAMES", "ContentType", "ENTRY_SCHEMA", "MANIFEST_STATS", "PARTITION_SUMMARY", "Status", "live"]
+__all__ = ["COLUMN_FILE", "CONTENT_NAMES", "ContentType", "ENTRY_SCHEMA", "MANIFEST_STATS", "PARTITION_SUMMARY",
+           "Status", "column_file_rows", "live"]  # fmt: skip
 
 
 class ContentType(IntEnum):
@@ -64,6 +65,19 @@ PARTITION_SUMMARY = pa.struct(
     ]
 )
 
+#: 158 column_files of the V4 draft: newer values of some columns, a row for each row of the data file.
+COLUMN_FILE = pa.struct(
+    [
+        pa.field("field_ids", pa.list_(pa.int32())),
+        pa.field("location", pa.string()),
+        pa.field("file_format", pa.string()),  # lower case; null where an older writer has none
+        pa.field("file_size_in_bytes", pa.int64()),
+        pa.field("format_version", pa.int32()),
+        pa.field("key_metadata", pa.binary()),
+        pa.field("split_offsets", pa.list_(pa.int64())),
+    ]
+)
+
 #: The fixed core schema. Of the proposal's structs, only `version_info` (5) is flattened. `ordinal` is the row in the
 #: file, to which manifest DVs refer. After inheritance, the columns that the spec inherits have no nulls.
 ENTRY_SCHEMA = build.schema(
@@ -97,11 +111,29 @@ ENTRY_SCHEMA = build.schema(
         pa.field("split_offsets", pa.list_(pa.int64())),
         pa.field("equality_ids", pa.list_(pa.int32())),
         pa.field("first_row_id", pa.int64()),
+        # Fields of the V4 draft only: the version of the file's writer (0: before V4), and for a manifest the positions
+        # that the snapshot added to its manifest DV, as bitmaps: of removed entries, and of those listed elsewhere now.
+        pa.field("format_version", pa.int32()),
+        pa.field("deleted_positions", pa.binary()),
+        pa.field("replaced_positions", pa.binary()),
         # Ordinal, in the root, of the manifest DV that removes this entry of a leaf; null if none does. `status` is
         # still that of the leaf.
         pa.field("manifest_dv", pa.int64()),
+        pa.field("column_files", pa.list_(COLUMN_FILE)),
+        # 160 latest_column_file_snapshot_id
+        pa.field("column_files_snapshot_id", pa.int64()),
     ]
 )
+
+
+def column_file_rows(entries: pa.Table) -> pa.Table:
+    """Return the column files of entries, one per row, with the entry's row in ``entry`` and its content type."""
+    lists = entries["column_files"].combine_chunks()
+    rows = pc.list_parent_indices(lists)
+    flat = cast("pa.StructArray", pc.list_flatten(lists))
+    columns = {f.name: pc.struct_field(flat, [i]) for i, f in enumerate(COLUMN_FILE)}
+    content = entries["content_type"].combine_chunks().take(rows)
+    return pa.table({"entry": rows, "content_type": content, **columns})
 
 
 def live(entries: pa.Table) -> pa.BooleanArray:

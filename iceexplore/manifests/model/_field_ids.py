@@ -7,6 +7,7 @@ Iceberg spec, "Manifests" and "Manifest Lists". Names are used only for files wi
 from __future__ import annotations
 
 __all__ = [
+    "COLUMN_FILE_NAMES",
     "DRAFT_NAMES",
     "DRAFT_STRUCTS",
     "ENTRY_IDS",
@@ -14,6 +15,7 @@ __all__ = [
     "LIST_NAMES",
     "MANIFEST_ENTRY_NAMES",
     "MAP_IDS",
+    "OLD_COLUMN_FILE_NAMES",
     "PROPOSAL_NAMES",
     "PROPOSAL_STRUCTS",
     "STATS_OFFSETS",
@@ -88,10 +90,12 @@ DRAFT_NAMES: dict[str, dict[str, int]] = {
         "content_stats": 146,
         "deletion_vector": 148,
         "manifest_info": 150,
+        "column_files": 158,
     },
     "147": {
         **_VERSION_NAMES,
         "dv_snapshot_id": 5,
+        "latest_column_file_snapshot_id": 160,
         "deleted_positions": 6,
         "replaced_positions": 7,
         "first_row_id": 142,
@@ -105,6 +109,18 @@ DRAFT_NAMES: dict[str, dict[str, int]] = {
         "dv_cardinality": 523,
     },
 }
+#: Children of ``column_file`` (158): name -> field id. Older writers have only 161 to 164, with other meanings.
+COLUMN_FILE_NAMES = {
+    "format_version": 161,
+    "field_ids": 162,
+    "location": 164,
+    "file_format": 165,
+    "file_size_in_bytes": 166,
+    "key_metadata": 167,
+    "split_offsets": 168,
+}
+OLD_COLUMN_FILE_NAMES = {"field_ids": 161, "location": 163, "file_size_in_bytes": 164}
+DRAFT_NAMES["158"] = COLUMN_FILE_NAMES
 #: Offsets of statistics from the id of a column's struct. The proposal has no ids for 8 (``max_uncompressed_length``)
 #: and 9 (``derived_value``): these are our choice.
 STATS_OFFSETS = {

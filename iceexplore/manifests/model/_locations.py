@@ -8,23 +8,34 @@ tables of old writers have a relative location themselves: files that begin with
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import AnyArray, AnyListArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import Problem, problem
-from iceexplore.manifests.model._arrow import whole
+from iceexplore.manifests.model._arrow import offsets_of, whole
+from iceexplore.metadata import ABSOLUTE_LOCATION, DOT_SEGMENTS
 
-__all__ = ["absolute", "absolute_entries", "joined"]
+__all__ = ["absolute", "absolute_entries", "relative"]
 
-_ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|/|$)"
-_DOTS = r"(?:^|/)\.{1,2}(?:/|$)"
+_ABSOLUTE, _DOTS = ABSOLUTE_LOCATION, DOT_SEGMENTS
 
 
-def joined(location: str, table_location: str) -> str:
-    """Return one location as absolute."""
-    return absolute(pa.array([location]), table_location, "")[0][0].as_py() or location
+def relative(locations: AnyArray, table_location: str | None) -> AnyArray:
+    """Return locations with those below the table's relative to it; with None, as they are.
+
+    Spec, "Path Relativization": a location is relative if it starts with the table's, immediately followed by a
+    separator. What would not be read as relative, because it begins like an absolute location, stays absolute.
+    """
+    if table_location is None or not table_location:
+        return locations
+    prefix = table_location + "/"
+    rest = pc.utf8_slice_codeunits(locations, len(prefix))
+    odd = pc.or_(pc.match_substring_regex(rest, _ABSOLUTE), pc.match_substring_regex(rest, _DOTS))
+    below = pc.and_(pc.starts_with(locations, prefix), pc.invert(odd))
+    return pc.if_else(pc.fill_null(below, False), rest, locations)
 
 
 def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyArray, list[Problem]]:
@@ -44,7 +55,9 @@ def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyA
             relative = pc.and_(relative, pc.invert(own))
     if not relative.true_count:
         return locations, []
-    made = pc.binary_join_element_wise(table_location.rstrip("/"), locations, "/")
+    # "The relative portion is joined to the prefix (table location) without consideration of any additional separator
+    # characters": after a location with a slash at its end, there are two (spec, "Path Resolution").
+    made = pc.binary_join_element_wise(table_location, locations, "/")
     problems = []
     dotted = pc.and_(relative, pc.fill_null(pc.match_substring_regex(locations, _DOTS), False))
     for row in build.to_pylist(pc.indices_nonzero(dotted)[:10]):
@@ -63,7 +76,7 @@ def _alike(locations: AnyArray) -> bool:
 
 
 def absolute_entries(entries: pa.Table, table_location: str, where: str) -> tuple[pa.Table, list[Problem]]:
-    """Return entries with absolute ``location`` and ``referenced_file``, and problems."""
+    """Return entries with absolute ``location``, ``referenced_file`` and ``column_files``, and problems."""
     problems: list[Problem] = []
     for name in ("location", "referenced_file"):
         given = whole(entries[name])
@@ -71,4 +84,15 @@ def absolute_entries(entries: pa.Table, table_location: str, where: str) -> tupl
         problems += more
         if made is not given:
             entries = entries.set_column(entries.schema.get_field_index(name), entries.schema.field(name), made)
+    lists = cast(AnyListArray, whole(entries["column_files"]))
+    if lists.null_count < len(lists):
+        items = cast(pa.StructArray, lists.values)
+        fields = list(items.type)
+        at = items.type.get_field_index("location")
+        children = [pc.struct_field(items, [i]) for i in range(len(fields))]
+        children[at], more = absolute(children[at], table_location, where)
+        problems += more
+        made = build.list_array(offsets_of(lists), pa.StructArray.from_arrays(children, fields=fields))
+        name = "column_files"
+        entries = entries.set_column(entries.schema.get_field_index(name), entries.schema.field(name), made)
     return entries, problems

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from iceexplore.metadata import Expression, PartitionSpec, TableMetadata, Type, parse_transform, result_type
+from iceexplore.metadata import (
+    Expression,
+    PartitionSpec,
+    TableMetadata,
+    Type,
+    function_type,
+    parse_transform,
+    result_type,
+)
 
 __all__ = ["TableTypes"]
 
@@ -33,7 +41,8 @@ class TableTypes:
         columns = dict(types)
         for expression in metadata.expressions:
             source = columns.get(expression.source_ids[0]) if expression.source_ids else None
-            types.setdefault(expression.expr_id, result_type(expression.transform, source))
+            own = None if source is None else function_type(expression.transform, [source])
+            types.setdefault(expression.expr_id, own or result_type(expression.transform, source))
         return cls(
             types,
             {s.spec_id: s for s in metadata.partition_specs},

@@ -349,6 +349,9 @@ def _whole(column: AnyChunkedArray) -> DynamicArray:
 
 def _struct(arrays: list[Any], fields: list[AnyField], like: DynamicArray) -> DynamicArray:
     mask = pc.is_null(like) if like.null_count else None
+    if mask is not None:  # a required child of a null struct, as in the draft, must not be null itself
+        pairs = zip(arrays, fields, strict=True)
+        arrays = [a if f.nullable else pc.if_else(mask, _blank(len(a), a.type, False), a) for a, f in pairs]
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
 
 

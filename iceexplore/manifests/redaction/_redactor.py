@@ -11,9 +11,8 @@ from typing import Any
 from iceexplore.arrow import PlainValue
 from iceexplore.errors import IceexploreError
 from iceexplore.manifests._manifest_dv import decode_manifest_dv
-from iceexplore.manifests.model._locations import joined
 from iceexplore.manifests.redaction._places import Terms, value_keys
-from iceexplore.metadata import TableMetadata
+from iceexplore.metadata import TableMetadata, resolved_location
 
 __all__ = ["Redactor"]
 
@@ -48,7 +47,7 @@ class Redactor:
         def now(location: PlainValue, length: int) -> int:
             if location in lengths or not isinstance(location, str) or location.startswith("/") or ":" in location:
                 return lengths.get(location, length)
-            return lengths.get(joined(location, self.table), length)
+            return lengths.get(resolved_location(location, self.table), length)
 
         return now
 

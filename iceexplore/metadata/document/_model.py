@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from iceexplore.metadata.document._json_object import signed
+from iceexplore.metadata.document._relative_locations import resolved_location
 from iceexplore.metadata.transforms._registry import parse_transform
 from iceexplore.metadata.types._types import Schema
 from iceexplore.render import card_html, card_of, card_text, line_of
@@ -111,12 +112,15 @@ class Snapshot:
     added_rows: int | None = None
     key_id: str | None = None
     raw: Raw = field(default_factory=dict, compare=False, repr=False)
+    #: The table's location, if locations may be relative to it (V4).
+    relative_to: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def root_location(self) -> str | None:
-        """The location of the root manifest (V4 draft: ``root-manifest``), else ``manifest-list``."""
+        """The location of the root manifest (V4 draft: ``root-manifest``), else ``manifest-list``; absolute."""
         named = self.raw.get("root-manifest")
-        return named if isinstance(named, str) and named else self.manifest_list
+        found = named if isinstance(named, str) and named else self.manifest_list
+        return found if found is None or self.relative_to is None else resolved_location(found, self.relative_to)
 
     @property
     def operation(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from iceexplore.errors import FormatError, Problems, UnsupportedError
@@ -10,8 +11,18 @@ from iceexplore.metadata.document import _parts as parts
 from iceexplore.metadata.document._checks import check_references
 from iceexplore.metadata.document._checks_history import check_history
 from iceexplore.metadata.document._json_object import INT, JsonObjectReader, Reporter
-from iceexplore.metadata.document._model import Expression, PartitionSpec, Ref, SortOrder, TableMetadata
+from iceexplore.metadata.document._model import (
+    Expression,
+    PartitionSpec,
+    PartitionStatisticsFile,
+    Ref,
+    Snapshot,
+    SortOrder,
+    StatisticsFile,
+    TableMetadata,
+)
 from iceexplore.metadata.document._name_mapping import NAME_MAPPING_PROPERTY, parse_name_mapping
+from iceexplore.metadata.document._relative_locations import resolved_location
 from iceexplore.metadata.document._types import read_schema
 from iceexplore.metadata.types._types import Schema
 from iceexplore.storage import JsonValue
@@ -19,8 +30,11 @@ from iceexplore.storage import JsonValue
 __all__ = ["LATEST_FORMAT_VERSION", "parse_table_metadata"]
 
 LATEST_FORMAT_VERSION = 4
+#: The first version in which locations may be relative to the table's.
+_RELATIVE_FROM = 4
 
 T = TypeVar("T")
+S = TypeVar("S", StatisticsFile, PartitionStatisticsFile)
 
 #: Keys that the spec requires, by format version. `schema` and `partition-spec` of v1 are not included: the plural
 #: forms replace them (Java, and v1 tables of BigQuery and Glue, leave them out).
@@ -69,6 +83,15 @@ def parse_table_metadata(document: JsonValue, location: str, problems: Problems)
     specs, default_spec_id = _specs(keys, {e.expr_id: e for e in expressions})
     orders, default_order_id = _sort_orders(keys)
     snapshots = _each(keys, "snapshots", parts.read_snapshot)
+    table_location = keys.text("location") or _table_folder(location)
+    statistics = _each(keys, "statistics", parts.read_statistics)
+    partition_statistics = _each(keys, "partition-statistics", parts.read_partition_statistics)
+    log = _each(keys, "metadata-log", parts.read_metadata_log_entry)
+    if version >= _RELATIVE_FROM:
+        snapshots = tuple(_resolved(s, table_location) for s in snapshots)
+        statistics = tuple(_with_path(s, table_location) for s in statistics)
+        partition_statistics = tuple(_with_path(s, table_location) for s in partition_statistics)
+        log = tuple(replace(e, metadata_file=resolved_location(e.metadata_file, table_location)) for e in log)
     current = keys.snapshot_id("current-snapshot-id")
     current = None if current == -1 else current
     properties = keys.string_map("properties")
@@ -77,7 +100,7 @@ def parse_table_metadata(document: JsonValue, location: str, problems: Problems)
     metadata = TableMetadata(
         format_version=version,
         table_uuid=keys.text("table-uuid"),
-        location=keys.text("location") or _table_folder(location),
+        location=table_location,
         last_sequence_number=_last_sequence_number(keys, [s.sequence_number for s in snapshots]),
         last_updated_ms=keys.integer("last-updated-ms"),
         last_column_id=keys.integer("last-column-id", bits=INT),
@@ -90,12 +113,12 @@ def parse_table_metadata(document: JsonValue, location: str, problems: Problems)
         current_snapshot_id=current,
         snapshots=snapshots,
         snapshot_log=_each(keys, "snapshot-log", parts.read_snapshot_log_entry),
-        metadata_log=_each(keys, "metadata-log", parts.read_metadata_log_entry),
+        metadata_log=log,
         sort_orders=orders,
         default_sort_order_id=default_order_id,
         refs=_refs(keys, current),
-        statistics=_each(keys, "statistics", parts.read_statistics),
-        partition_statistics=_each(keys, "partition-statistics", parts.read_partition_statistics),
+        statistics=statistics,
+        partition_statistics=partition_statistics,
         next_row_id=keys.integer("next-row-id"),
         encryption_keys=_each(keys, "encryption-keys", parts.read_encryption_key),
         expressions=expressions,
@@ -104,6 +127,17 @@ def parse_table_metadata(document: JsonValue, location: str, problems: Problems)
     check_references(metadata, reporter)
     check_history(metadata, location, reporter)
     return metadata
+
+
+def _resolved(snapshot: Snapshot, table_location: str) -> Snapshot:
+    """Return a snapshot with an absolute location of its root."""
+    named = snapshot.manifest_list
+    absolute = None if named is None else resolved_location(named, table_location)
+    return replace(snapshot, manifest_list=absolute, relative_to=table_location)
+
+
+def _with_path(file: S, table_location: str) -> S:
+    return replace(file, statistics_path=resolved_location(file.statistics_path, table_location))
 
 
 def _format_version(keys: JsonObjectReader, location: str) -> int:

@@ -13,6 +13,7 @@ from iceexplore.arrow import PlainValue
 from iceexplore.metadata.types._parameters import type_base
 from iceexplore.metadata.types._types import Type
 from iceexplore.metadata.values import _temporal as temporal
+from iceexplore.metadata.values._points import point_text
 
 __all__ = ["day_text", "format_value", "year_text"]
 
@@ -30,7 +31,8 @@ def format_value(type_: Type, value: PlainValue) -> str:
     Returns
     -------
     str
-        Base64 for bytes, ISO 8601 for times. Never raises: a value that does not fit is formatted as it is.
+        Base64 for bytes, coordinates for bounds of geometries (no geometry has the length of such a point), ISO 8601
+        for times. Never raises: a value that does not fit is formatted as it is.
     """
     if value is None:
         return "null"
@@ -63,6 +65,9 @@ def _by_value(base: str, value: PlainValue) -> str:
             return _clock(temporal.micros_of_time(value))
     if isinstance(value, _BYTES):
         raw = bytes(value)
+        point = point_text(raw) if base in ("geometry", "geography") else None
+        if point is not None:
+            return point
         if base == "uuid" and len(raw) == 16:
             return str(UUID(bytes=raw))
         return base64.b64encode(raw).decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from iceexplore.expressions import predicates
+from iceexplore.expressions import columns_of
 from iceexplore.graph import TableState
 from iceexplore.metadata import ListType, MapType, NestedField, StructType, Type
 from iceexplore.on_spark.scans._nodes import Node
@@ -27,7 +27,7 @@ def wanted_fields(
     A struct occurs twice if an equality delete compares a field of it that was dropped.
     """
     asked = [tasks.residuals[0]] if tasks.residuals and not all(tasks.whole.to_pylist()) else []
-    wanted = {o.field.field_id for o in outputs} | {p.field_id for e in asked for p in predicates(e)} | set(paths)
+    wanted = {o.field.field_id for o in outputs} | {i for e in asked for i in columns_of(e)} | set(paths)
     fields = pruned(state.schema.fields, wanted)
     known = {f.field_id for f in state.schema.fields}
     fields += [o.path[0] for o in outputs if o.path[0].field_id not in known]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from iceexplore.arrow import PlainValue
-from iceexplore.expressions import Always, And, Expression, Or, Predicate, predicates
+from iceexplore.expressions import Always, And, Expression, Or, Predicate, computed, predicates
 from iceexplore.metadata import Type, format_value, type_base
 from iceexplore.on_spark.transport._columns import spark_type
 
@@ -60,7 +60,7 @@ def literal(value: PlainValue, kind: Type, version: tuple[int, int]) -> Column:
 
 def speaks(expression: Expression) -> bool:
     """Return whether Spark can evaluate an expression on its columns."""
-    return all(_speaks(p) for p in predicates(expression))
+    return all(_speaks(p) for p in predicates(expression)) and not any(computed(expression))
 
 
 def _speaks(p: Predicate) -> bool:

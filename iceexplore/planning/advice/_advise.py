@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import build
-from iceexplore.expressions import ALWAYS, all_of, predicates
+from iceexplore.expressions import ALWAYS, all_of, columns_of, computed, expression_sql
 from iceexplore.graph import to_frame
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.planning.advice._columns import Scene, column_advice
@@ -119,10 +119,10 @@ _CLUSTERING = build.schema(
 
 def _scene(plan: PlannedScan) -> Scene:
     """Collect the live data files of the table, and which of them remain at each level."""
-    ids = plan.filter.field_ids
+    ids = plan.filter.stats_ids
     found = []
     for scan in plan.roots:
-        for leaf in leaves_of(plan.state, scan, parts_of(ids), scan.rows.tolist()):
+        for leaf in leaves_of(plan.state, scan, parts_of(ids), scan.rows.tolist(), ids):
             found.append(EntryBatch.of(leaf, ids).filter(candidates(scan, leaf)))
     batch = concat_batches(found)
     rows, sizes = (counted(batch, name).astype(np.float64) for name in ("record_count", "file_size_in_bytes"))
@@ -159,7 +159,10 @@ def advise(plan: PlannedScan) -> Advice:
             clustering += [] if seen.clustering is None else [seen.clustering]
             notes += seen.notes
         for part in several:
-            names = ", ".join(dict.fromkeys(p.name for p in predicates(part)))
+            if any(computed(part)):
+                notes.append(f"{expression_sql(part, 'sql')}: there is no estimate for functions of columns")
+                continue
+            names = ", ".join(dict.fromkeys(columns_of(part).values()))
             notes.append(
                 f"an OR over several columns ({names}) prunes files only where both sides do; there is no estimate. "
                 "Two scans, one per side, may read less"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from iceexplore.expressions import And, Expression, Or, Predicate, predicates
+from iceexplore.expressions import And, Expression, Or, Predicate, columns_of, computed
 from iceexplore.planning.advice._axis import Axis
 
 __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
@@ -60,8 +60,8 @@ def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list
     single: dict[int, list[Expression]] = {}
     several: list[Expression] = []
     for part in expression.children if isinstance(expression, And) else (expression,):
-        ids = {p.field_id for p in predicates(part)}
-        if len(ids) == 1:
+        ids = set(columns_of(part))
+        if len(ids) == 1 and not any(computed(part)):
             single.setdefault(ids.pop(), []).append(part)
         elif ids:
             several.append(part)

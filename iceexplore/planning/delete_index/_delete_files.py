@@ -207,7 +207,7 @@ def live_deletes(
     parts = {"entries", "partition"} | (set() if state.metadata.has_deletion_vectors else {"stats"})
     direct = state.reader.direct(root)
     unread = [row for row in kept if row not in loaded]
-    leaves = state.reader.leaves(root, unread, parts=parts) if unread else ()
+    leaves = state.reader.leaves(root, unread, parts=parts, columns={FILE_PATH_ID}) if unread else ()
     there = [loaded[row] for row in kept if row in loaded]
     found = [_of_leaf(leaf) for leaf in chain([] if direct is None else [direct], there, leaves)]
     return gathered([b for b in found if b is not None], len(rows) - len(kept))

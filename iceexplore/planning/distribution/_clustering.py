@@ -129,7 +129,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
     metadata, schema = plan.state.metadata, plan.state.schema
     wanted, sure = _wanted(metadata, schema, columns)
     ids = list(wanted)
-    every = sorted({*ids, *plan.filter.field_ids})
+    every = sorted({*ids, *plan.filter.stats_ids})
     found = []
     for scan in plan.roots:
         for leaf in leaves_of(plan.state, scan, parts_of(every), scan.rows.tolist()):

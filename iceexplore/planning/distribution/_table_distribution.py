@@ -31,6 +31,7 @@ __all__ = [
     "known_deleted_rows",
     "small_limit",
     "table_distribution",
+    "target_size",
 ]
 
 _Longs = npt.NDArray[np.int64]
@@ -249,9 +250,13 @@ _NUMBERS = (
 
 def small_limit(properties: Mapping[str, str]) -> int:
     """Return the size in bytes below which a file is small; an invalid target size counts as Iceberg's default."""
+    return int(target_size(properties) * _SMALL)
+
+
+def target_size(properties: Mapping[str, str]) -> int:
+    """Return the target size of data files in bytes; an invalid property counts as Iceberg's default."""
     text = str(properties.get("write.target-file-size-bytes", ""))
-    target = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
-    return int((target or _TARGET) * _SMALL)
+    return (int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0) or _TARGET
 
 
 def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition") -> TableDistribution:

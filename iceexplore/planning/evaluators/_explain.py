@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyColumn, Strings, build
 from iceexplore.arrow import compute as pc
-from iceexplore.expressions import Always, And, Expression, Or, Predicate
+from iceexplore.expressions import Always, And, Computed, Expression, Or, Predicate
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, Manifest
 from iceexplore.metadata import TableMetadata, Type, human_value, parse_transform, type_base
@@ -235,6 +235,7 @@ class _Explanation:
             case Or(children):
                 return self._joined([self.visit(c) for c in children])
         out = np.full(self.rows, -1, np.int64)
+        term = node.predicate if isinstance(node, Computed) else node
         for w in self.sources(node):
             if w.inclusive is None:
                 continue
@@ -242,7 +243,7 @@ class _Explanation:
                 mask = deny(w.inclusive, w.evidence) & (out < 0)
                 mask = mask if w.where is None else mask & w.where
                 if mask.any():
-                    out[mask] = self._number(_Said(node, w, by))
+                    out[mask] = self._number(_Said(term, w, by))
         return out
 
     def constant(self, reason: _Constant, mask: Mask) -> _Cases:

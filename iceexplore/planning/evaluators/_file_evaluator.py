@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn
+from iceexplore.arrow import AnyArray, AnyColumn, build
 from iceexplore.arrow import compute as pc
-from iceexplore.expressions import Expression, Predicate
+from iceexplore.errors import OptionError
+from iceexplore.expressions import Applied, Computed, Expression, FieldValue, Predicate, ValueExpression
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import PartitionSpec, TableMetadata, Type, parse_transform
+from iceexplore.metadata import PartitionSpec, TableMetadata, Type, arrow_type, parse_transform
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, comparable, known
 from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, may_match, must_match, walk
 from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns
@@ -26,9 +27,14 @@ __all__ = [
     "always_required",
     "evaluate_inclusive",
     "evaluate_strict",
+    "is_partition_value",
+    "ordered_argument",
     "partition_questions",
+    "statistics_source",
     "top_level_ids",
+    "transformed",
     "trusted_rows",
+    "value_source",
 ]
 
 
@@ -75,13 +81,13 @@ class MetricsSource:
         return found if self.where is None else found & self.where
 
 
-MetricsSources: TypeAlias = Callable[[Predicate], Sequence[MetricsSource]]
+MetricsSources: TypeAlias = Callable[[Predicate | Computed], Sequence[MetricsSource]]
 
 
 def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
     """Return False for each file of which certainly no row matches the expression."""
 
-    def leaf(p: Predicate) -> Mask:
+    def leaf(p: Predicate | Computed) -> Mask:
         return all_masks((w.may() for w in sources(p)), rows)
 
     return walk(expression, rows, leaf)
@@ -90,7 +96,7 @@ def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSource
 def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
     """Return True for each file of which certainly every row matches the expression."""
 
-    def leaf(p: Predicate) -> Mask:
+    def leaf(p: Predicate | Computed) -> Mask:
         return any_mask((w.must() for w in sources(p)), rows)
 
     return walk(expression, rows, leaf)
@@ -108,6 +114,61 @@ def partition_questions(
         may, must = (project(p, transform, source, strict=strict) for strict in (False, True))
         if may is not None or must is not None:
             yield column, may, must
+
+
+def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
+    """Return whether a partition field has exactly this value in each tuple."""
+    match value:
+        case Applied(function, (FieldValue(field_id),)):
+            same = str(parse_transform(column.field.transform)) == function
+            return same and column.field.source_ids == (field_id,) and column.source is not None
+    return False
+
+
+def value_source(
+    p: Computed, evidence: ColumnMetrics, where: Mask | None, column: PartitionColumn, metadata: TableMetadata
+) -> MetricsSource:
+    """Return a partition field as evidence about a comparison of its value."""
+    field = column.field
+    where = trusted_rows(evidence, where, field.transform, field.source_id, metadata)
+    return MetricsSource(
+        p.predicate, p.predicate, evidence, where, "partition", field.name, field.transform, column.type
+    )
+
+
+def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
+    """Return statistics of a compared value as evidence."""
+    q = p.predicate
+    transform = p.value.function if isinstance(p.value, Applied) else "identity"
+    return MetricsSource(q, q, evidence, None, "statistics", q.name, transform, q.type)
+
+
+def ordered_argument(value: ValueExpression) -> Predicate | None:
+    """Return a test of the column whose bounds, transformed, are bounds of the value; None if there is none."""
+    match value:
+        case Applied(function, (FieldValue(field_id, name, kind),)) if parse_transform(function).preserves_order:
+            return Predicate(field_id, "not-null", (), name, kind)
+    return None
+
+
+def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
+    """Return metrics of a column as those of an order-preserving transform of it, which is null where it is null."""
+    assert isinstance(p.value, Applied)
+    kind, transform = p.value.arguments[0].type, parse_transform(p.value.function)
+    bounds = []
+    for side in (evidence.lower, evidence.upper):
+        try:
+            values = side if side.type == arrow_type(kind) else side.cast(arrow_type(kind))
+            bounds.append(transform.apply(kind, values))
+        except (OptionError, pa.ArrowException, OverflowError, ValueError):
+            return None  # bounds of another type, or a result beyond the results' type
+    lower, upper = bounds
+    if transform.may_overflow and pa.types.is_integer(lower.type):
+        # The results for the lowest numbers wrap around to the highest: a file that may have such has no bounds.
+        kept = pa.array(known(pc.less_equal(lower, evidence.lower.cast(lower.type))))
+        nothing = build.scalar(None, lower.type)
+        lower, upper = pc.if_else(kept, lower, nothing), pc.if_else(kept, upper, nothing)
+    return replace(evidence, lower=lower, upper=upper, exact=False)
 
 
 def trusted_rows(
@@ -175,9 +236,36 @@ class FileMetricsSources:
                 mine = np.asarray(pc.fill_null(pc.equal(numbers, number), False))
                 self._specs.append((spec, None if mine.all() else mine))
 
-    def __call__(self, p: Predicate) -> list[MetricsSource]:
-        """Return the evidence about one predicate, partition tuples first."""
+    def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
+        """Return the evidence about one comparison, partition tuples first."""
+        if isinstance(p, Computed):
+            return self._tuples_of_value(p) + self._statistics_of_value(p)
         return self.tuples(p) + self.statistics(p)
+
+    def _tuples_of_value(self, p: Computed) -> list[MetricsSource]:
+        """Return the evidence from partition fields that are the compared value itself."""
+        out = []
+        for spec, mine in self._specs:
+            for column in partition_columns(self._metadata, spec):
+                found = self._value(column.key) if is_partition_value(p.value, column) else None
+                if found is not None:
+                    out.append(value_source(p, found, mine, column, self._metadata))
+        return out
+
+    def _statistics_of_value(self, p: Computed) -> list[MetricsSource]:
+        """Return the evidence from statistics of an equal expression of the table, and of the column."""
+        out = []
+        for number in p.ids if self._statistics else ():
+            stats = self._batch.stats.get(number)
+            if stats is not None:
+                if number not in self._evidence:
+                    self._evidence[number] = ColumnMetrics.of_stats(stats, self.records)
+                out.append(statistics_source(p, self._evidence[number]))
+        ordered = ordered_argument(p.value)
+        for source in [] if ordered is None else self.statistics(ordered):
+            found = transformed(p, source.evidence)
+            out += [] if found is None else [statistics_source(p, found)]
+        return out
 
     def tuples(self, p: Predicate) -> list[MetricsSource]:
         """Return the evidence from partition tuples."""

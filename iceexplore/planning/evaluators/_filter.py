@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +17,26 @@ from iceexplore.expressions import (
     ALWAYS,
     NEVER,
     And,
+    Applied,
+    Computed,
     Expression,
+    FieldValue,
     FilterLike,
     Or,
     Predicate,
+    ValueExpression,
     all_of,
     any_of,
     bind_filter,
+    columns_of,
+    computed,
+    expression_sql,
+    expression_to_json,
+    is_json,
     predicates,
 )
 from iceexplore.manifests import EntryBatch
-from iceexplore.metadata import Schema, TableMetadata
+from iceexplore.metadata import Schema, TableMetadata, parse_transform
 from iceexplore.planning.evaluators._column_metrics import Mask, comparable, known
 from iceexplore.planning.evaluators._file_evaluator import FileMetricsSources, evaluate_inclusive, evaluate_strict
 from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, satisfied
@@ -122,12 +131,31 @@ class Filter:
     @property
     def field_ids(self) -> list[int]:
         """Return the sorted field ids of the columns in the expression."""
-        return sorted({p.field_id for p in predicates(self.expression)})
+        return sorted(columns_of(self.expression))
+
+    @property
+    def stats_ids(self) -> list[int]:
+        """Return the sorted ids of the columns and of the table's expressions whose statistics prove something."""
+        return sorted({*columns_of(self.expression), *(i for c in computed(self.expression) for i in c.ids)})
 
     @property
     def names(self) -> list[str]:
         """Return the columns' dotted names, in the order of the expression."""
-        return list(dict.fromkeys(p.name for p in predicates(self.expression)))
+        return list(dict.fromkeys(columns_of(self.expression).values()))
+
+    def to_json(
+        self, *, form: Literal["spec", "rest"] = "spec", references: Literal["name", "id"] = "name"
+    ) -> dict[str, Any] | bool:
+        """Return the JSON of the expression, which selects the same rows; see `expression_to_json`.
+
+        Raises
+        ------
+        OptionError
+            The filter has a partition, which is no part of an expression, or the form cannot express it.
+        """
+        if self.partition:
+            raise OptionError(f"partition {dict(self.partition)} cannot be written as an expression: name its columns")
+        return expression_to_json(self.expression, form=form, references=references)
 
     def evaluate(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:
         """Return per file whether some row may match, and whether every row certainly matches.
@@ -200,8 +228,9 @@ def make_filter(
     Parameters
     ----------
     where
-        SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), a PyIceberg expression, a filter that was
-        made from this schema before (only without a partition), or None.
+        SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), the JSON of an expression as text or
+        parsed (see `expression_from_json`), a PyIceberg expression, a filter that was made from this schema before
+        (only without a partition), or None.
     partition
         A dictionary by partition field, of any of the table's specs, or None.
 
@@ -214,11 +243,32 @@ def make_filter(
         return where
     if partition is not None:
         _check_partition(metadata, partition)
-    expression = ALWAYS if where is None else bind_filter(schema, where)
-    texts = [] if where is None else [str(where)]
+    expression = ALWAYS if where is None else _identified(bind_filter(schema, where), metadata)
+    texts = [] if where is None else [expression_sql(expression, "sql") if is_json(where) else str(where)]
     if partition is not None:
         texts.append(f"partition {dict(partition)}")
     return Filter(" in ".join(texts) or "every row", expression, dict(partition or {}))
+
+
+def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
+    """Return the expression with the ids of the table's expressions that are the values it compares."""
+    match expression:
+        case And(children):
+            return And(tuple(_identified(c, metadata) for c in children))
+        case Or(children):
+            return Or(tuple(_identified(c, metadata) for c in children))
+        case Computed():
+            return replace(expression, ids=_ids_of(expression.value, metadata))
+    return expression
+
+
+def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
+    match value:
+        case Applied(function, (FieldValue(field_id),)):
+            columns = metadata.all_fields()
+            found = (e for e in metadata.expressions if e.source_ids == (field_id,) and e.expr_id not in columns)
+            return tuple(e.expr_id for e in found if function in (e.transform, str(parse_transform(e.transform))))
+    return ()
 
 
 def _check_partition(metadata: TableMetadata, partition: Mapping[str, Any] | None) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyListArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
-from iceexplore.expressions import Predicate
+from iceexplore.expressions import Computed, Predicate
 from iceexplore.graph import TableState
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import (
@@ -29,9 +29,14 @@ from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask
 from iceexplore.planning.evaluators._file_evaluator import (
     MetricsSource,
     evaluate_inclusive,
+    is_partition_value,
+    ordered_argument,
     partition_questions,
+    statistics_source,
     top_level_ids,
+    transformed,
     trusted_rows,
+    value_source,
 )
 from iceexplore.planning.evaluators._filter import Filter, tuple_predicate
 from iceexplore.planning.evaluators._metrics_evaluator import may_match
@@ -95,8 +100,10 @@ class ManifestMetricsSources:
         found = ((state.metadata.spec(n), numbers == n) for n in np.unique(numbers).tolist())
         self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
-    def __call__(self, p: Predicate) -> list[MetricsSource]:
-        """Return the evidence about one predicate, partition fields first."""
+    def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
+        """Return the evidence about one comparison, partition fields first."""
+        if isinstance(p, Computed):
+            return self._about_value(p)
         out = []
         for spec, mine in self.specs:
             for column, may, _ in partition_questions(p, spec, self._metadata):
@@ -108,6 +115,23 @@ class ManifestMetricsSources:
                         MetricsSource(may, None, found, where, "partition", field.name, field.transform, column.type)
                     )
         return out + self.statistics(p) if self._statistics else out
+
+    def _about_value(self, p: Computed) -> list[MetricsSource]:
+        """Return the evidence about the compared value: partition fields, equal expressions, and the column."""
+        out = []
+        for spec, mine in self.specs:
+            for column in partition_columns(self._metadata, spec):
+                if is_partition_value(p.value, column) and self._bounds(column.field):
+                    found = self.fields(spec, mine).get(column.key)
+                    if found is not None:
+                        out.append(value_source(p, found, mine, column, self._metadata))
+        if not self._statistics:
+            return out
+        evidence = [self._column(number) for number in p.ids]
+        ordered = ordered_argument(p.value)
+        metrics = None if ordered is None else self._column(ordered.field_id)
+        evidence.append(None if metrics is None else transformed(p, metrics))
+        return out + [statistics_source(p, e) for e in evidence if e is not None]
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
         """Return the evidence from a V4 root's aggregated metrics of the column and of expressions on it."""

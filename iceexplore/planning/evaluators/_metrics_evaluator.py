@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyScalar, PlainValue, build
 from iceexplore.arrow import compute as pc
-from iceexplore.expressions import Always, And, Expression, Or, Predicate
+from iceexplore.expressions import Always, And, Computed, Expression, Or, Predicate
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, aligned, known
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, Typ
 _LONG_LIST = 200
 
 
-def walk(expression: Expression, rows: int, leaf: Callable[[Predicate], Mask]) -> Mask:
-    """Combine the masks of an expression's predicates with its ``and``, ``or`` and constants."""
+def walk(expression: Expression, rows: int, leaf: Callable[[Predicate | Computed], Mask]) -> Mask:
+    """Combine the masks of an expression's comparisons with its ``and``, ``or`` and constants."""
     match expression:
         case Always(value):
             return np.full(rows, value)

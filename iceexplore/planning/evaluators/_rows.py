@@ -7,12 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyField
+from iceexplore.arrow import AnyArray, AnyField, build
 from iceexplore.arrow import compute as pc
-from iceexplore.expressions import Expression, Predicate, predicates
+from iceexplore.expressions import Computed, Expression, Predicate, columns_of
 from iceexplore.formats import FIELD_ID
-from iceexplore.metadata import arrow_type
+from iceexplore.metadata import Type, arrow_type
 from iceexplore.planning.evaluators._column_metrics import Mask
+from iceexplore.planning.evaluators._computed import compute
 from iceexplore.planning.evaluators._metrics_evaluator import satisfied, walk
 
 __all__ = ["evaluate"]
@@ -41,7 +42,7 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
     pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
         A column holds values of another type than the predicate.
     """
-    wanted = {p.field_id for p in predicates(expression)}
+    wanted = set(columns_of(expression))
     paths = _paths(table.schema, (), wanted)
     if not paths:
         return pa.array(_batch(expression, {}, [], table.num_rows))
@@ -70,7 +71,19 @@ def _paths(fields: Iterable[AnyField], path: tuple[int, ...], wanted: set[int]) 
 def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: list[AnyArray], rows: int) -> Mask:
     read: dict[tuple[int, bool], AnyArray] = {}
 
-    def leaf(p: Predicate) -> Mask:
+    def column(field_id: int, kind: Type) -> AnyArray:
+        path = paths.get(field_id)
+        if path is None:
+            return build.nulls(rows, arrow_type(kind))
+        return _typed(_inside(columns[path[0]], path[1:]), kind)
+
+    def leaf(p: Predicate | Computed) -> Mask:
+        if isinstance(p, Computed):
+            values = compute(p.value, rows, column, lambda e: walk(e, rows, leaf))
+            found = satisfied(p.predicate, values)
+            if found is None:
+                raise pa.ArrowInvalid(f"{p.predicate.name} is {values.type}, the filter is of {p.predicate.type}")
+            return found
         path = paths.get(p.field_id)
         if path is None:
             return np.full(rows, p.op in _NULL_SATISFIES)
@@ -86,12 +99,19 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
 
 
 def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
+    values = _inside(column, path)
+    return values if p.op in _PRESENCE or p.type is None else _typed(values, p.type)
+
+
+def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
     values = _plain(column)
     for i in path:
         values = _plain(pc.struct_field(values, [i]))  # null where the struct is null
-    if p.op in _PRESENCE or p.type is None:
-        return values
-    wanted = arrow_type(p.type)
+    return values
+
+
+def _typed(values: AnyArray, kind: Type) -> AnyArray:
+    wanted = arrow_type(kind)
     # `arrow_type` of fixed is plain binary, and comparisons accept any width.
     return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
 

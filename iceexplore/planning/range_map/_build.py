@@ -135,7 +135,7 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
 
 def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
     """Return the columns whose metrics are needed: that of the map, and those of the filter's other conditions."""
-    return sorted({field.field_id, *plan.filter.field_ids})
+    return sorted({field.field_id, *plan.filter.stats_ids})
 
 
 def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeBy, files: LiveFiles) -> RangeMap:

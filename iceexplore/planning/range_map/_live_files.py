@@ -57,7 +57,7 @@ def read_live_files(plan: PlannedScan, columns: Collection[int]) -> Generator[st
     unreadable = 0
     manifests, read = sum(len(scan.rows) for scan in plan.roots), 0
     for index, scan in enumerate(plan.roots):
-        for leaf in leaves_of(plan.state, scan, parts, scan.rows.tolist()):
+        for leaf in leaves_of(plan.state, scan, parts, scan.rows.tolist(), columns):
             batch = EntryBatch.of(leaf, sorted(columns)).filter(candidates(scan, leaf))
             if len(batch):
                 batches.append(batch)

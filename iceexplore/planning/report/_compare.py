@@ -133,12 +133,12 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     places: list[np.ndarray] = []
     left = len(locations)
     for scan in plan.roots if left else ():
-        for leaf in leaves_of(plan.state, scan, parts_of(plan.filter.field_ids), scan.rows.tolist()):
+        for leaf in leaves_of(plan.state, scan, parts_of(plan.filter.stats_ids), scan.rows.tolist()):
             at = pc.index_in(whole(leaf.entries["location"]), value_set=locations)
             mask = pc.and_(at.is_valid(), candidates(scan, leaf))
             if not mask.true_count:
                 continue
-            batch = EntryBatch.of(leaf, plan.filter.field_ids).filter(mask)
+            batch = EntryBatch.of(leaf, plan.filter.stats_ids).filter(mask)
             rows.append(explain_files(plan.filter, batch, plan.state.metadata, np.arange(len(batch))).select(_REASON))
             places.append(np.asarray(at.filter(mask)).astype(np.int64))
             left -= len(places[-1])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyListArray, build
 from iceexplore.arrow import compute as pc
-from iceexplore.expressions import predicates
+from iceexplore.expressions import Computed, Predicate, computed, predicates
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import parse_transform, type_base
 from iceexplore.planning.evaluators._explain import explain_files, explain_manifests, term_text
@@ -137,7 +137,7 @@ def _of_file(nodes: PlanNodes, scan: RootScan, row: int | None, at: int) -> Node
     manifest = nodes.manifest(row)
     if manifest is None:
         return None
-    batch = EntryBatch.of(manifest, plan.filter.field_ids)
+    batch = EntryBatch.of(manifest, plan.filter.stats_ids)
     live = np.asarray(candidates(scan, manifest))
     mine = live & np.asarray(pc.equal(whole(batch.entries["ordinal"]), nodes.ordinal(row, at)))
     places = np.flatnonzero(mine)
@@ -150,7 +150,7 @@ def _of_file(nodes: PlanNodes, scan: RootScan, row: int | None, at: int) -> Node
         return NodeEvidence(False, _not_read(nodes, scan, row, one), terms)
     record = task_records(plan, [task])[0]
     if record["whole"]:
-        why = "Metadata proves that every row matches." if plan.filter.field_ids else "There is no filter."
+        why = "Metadata proves that every row matches." if plan.filter.stats_ids else "There is no filter."
     else:
         why = "Its metadata does not exclude matching rows, so it must be read."
     groups = record.get("row_groups")
@@ -172,8 +172,11 @@ def _not_read(nodes: PlanNodes, scan: RootScan, row: int | None, one: EntryBatch
 
 def _terms(nodes: PlanNodes, sources: MetricsSources) -> tuple[Term, ...]:
     out = []
-    for p in list(dict.fromkeys(predicates(nodes.plan.filter.expression)))[:_SHOWN_TERMS]:
-        found = [w for w in sources(p) if w.where is None or bool(w.where[0])]
+    expression = nodes.plan.filter.expression
+    asked: list[Predicate | Computed] = [*predicates(expression), *computed(expression)]
+    for one in list(dict.fromkeys(asked))[:_SHOWN_TERMS]:
+        found = [w for w in sources(one) if w.where is None or bool(w.where[0])]
+        p = one.predicate if isinstance(one, Computed) else one
         terms = [Term(term_text(p), w.by, _known(w), _verdict(w)) for w in found]
         out += [t for t in terms if t.known != _NOTHING] or [Term(term_text(p), "", _NOTHING, "some rows may")]
     return tuple(out)

@@ -127,7 +127,7 @@ class PlanNodes:
         """Return the manifest in a row of the root, or the root's own files for None; read if not cached."""
         assert self._scan is not None
         rows = [] if row is None else [row]
-        found = leaves_of(self.plan.state, self._scan, parts_of(self.plan.filter.field_ids), rows)
+        found = leaves_of(self.plan.state, self._scan, parts_of(self.plan.filter.stats_ids), rows)
         return next((leaf for leaf in found if leaf.root_row == row), None)
 
     def manifest_id(self, row: int) -> str:
@@ -215,7 +215,7 @@ class PlanNodes:
         out = []
         for node_id, record in zip(ids, records, strict=True):
             path = record["file_path"]
-            badge = "all match" if record["whole"] and self.plan.filter.field_ids else None
+            badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None
             why = record["why"]  # the first skipped row group
             marks: Any = frozenset({"pruned"} if why is not None and not record["row_groups_read"] else ())
             lines = (*file_lines(record), *([evidence(why)] if why is not None else []))

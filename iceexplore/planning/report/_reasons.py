@@ -42,13 +42,14 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
             before = held[i]
             held[i] = None if before is None or value is None else before + value
 
+    ids = plan.filter.stats_ids
     for index, scan in enumerate(plan.roots):
         if len(scan.pruned):
             for row in build.to_pylist(skipped_manifests(plan, scan).select(["term", "by", "files"])):
                 add(("manifest", row["term"], row["by"]), 1, row["files"], None)
         counts = {leaf.root_row: leaf for leaf in plan.leaves if leaf.scan == index}
         rows = [row for row, leaf in counts.items() if row is not None and leaf.kept_files < leaf.files]
-        for done, leaf in enumerate(leaves_of(plan.state, scan, parts_of(plan.filter.field_ids), rows)):
+        for done, leaf in enumerate(leaves_of(plan.state, scan, parts_of(ids), rows, ids)):
             if counts[leaf.root_row].kept_files == counts[leaf.root_row].files:
                 continue
             batch, pruned = pruned_of(plan.state, scan, leaf, plan.filter)

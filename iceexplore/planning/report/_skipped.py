@@ -48,7 +48,8 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
             found.append(skipped_manifests(plan, scan))
         counts = {leaf.root_row: leaf for leaf in plan.leaves if leaf.scan == index}
         rows = [row for row, leaf in counts.items() if row is not None and leaf.kept_files < leaf.files]
-        for leaf in leaves_of(plan.state, scan, parts_of(plan.filter.field_ids), rows):
+        ids = plan.filter.stats_ids
+        for leaf in leaves_of(plan.state, scan, parts_of(ids), rows, ids):
             if counts[leaf.root_row].kept_files < counts[leaf.root_row].files:
                 found.append(skipped_files(plan, scan, leaf))
     if plan.row_groups is not None:

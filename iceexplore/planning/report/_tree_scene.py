@@ -176,7 +176,7 @@ class _Drawing:
         if not wanted:
             return {}
         rows = [row for row in wanted if row is not None]
-        found = leaves_of(plan.state, scan, parts_of(plan.filter.field_ids), rows)
+        found = leaves_of(plan.state, scan, parts_of(plan.filter.stats_ids), rows)
         return {leaf.root_row: skipped_files(plan, scan, leaf) for leaf in found if leaf.root_row in wanted}
 
     def leaf(self, group: _Leaf, count: int) -> None:
@@ -218,7 +218,7 @@ class _Drawing:
         """Add the node of a data file that is read; grey if none of its row groups is."""
         name = f"file:{task}"
         self.shown[task] = name
-        badge = "all match" if record["whole"] and self.plan.filter.field_ids else None
+        badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None
         lines = list(file_lines(record))
         marks: frozenset[Mark] = frozenset()
         why = record["why"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyScalar, PlainValue, build
 from iceexplore.errors import IceexploreError
-from iceexplore.expressions import Always, And, Expression, Or, Predicate
+from iceexplore.expressions import Always, And, Computed, Expression, Or, Predicate
 from iceexplore.formats import ChunkBounds, ParquetLeaf, RowGroups
 from iceexplore.graph import TableState
 from iceexplore.metadata import NestedField, arrow_type, format_value
@@ -144,6 +144,8 @@ def _walk(
             parts = [_walk(child, n, columns, bloom) for child in children]
             may = np.logical_or.reduce([p.may for p in parts])
             return Judged(may, [None if m else _all_of([p.reasons[i] for p in parts]) for i, m in enumerate(may)])
+        case Computed():
+            return Judged(np.full(n, True), [None] * n)
     return _predicate(expression, n, columns.get(expression.field_id), bloom)
 
 

@@ -124,6 +124,7 @@ class _File(NamedTuple):
     size: int | None
     residual: Expression
     constants: dict[int, Any]
+    updated: bool
 
 
 def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -> pa.Table:
@@ -169,12 +170,12 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
 
 def _files(state: TableState, tasks: FileTasks) -> Iterator[_File]:
     entries = tasks.files.entries
-    names = ("location", "file_format", "record_count", "file_size_in_bytes", "partition_spec_id")
+    names = ("location", "file_format", "record_count", "file_size_in_bytes", "partition_spec_id", "column_files")
     columns = [entries[name].to_pylist() for name in names]
-    for at, (location, kind, rows, size, spec_id) in enumerate(zip(*columns, strict=True)):
+    for at, (location, kind, rows, size, spec_id, newer) in enumerate(zip(*columns, strict=True)):
         residual = tasks.residuals[tasks.residual[at].as_py()]
         constants = _constants(state, tasks, at, spec_id)
-        yield _File(at, location, kind or DEFAULT_FORMAT.name, rows, size, residual, constants)
+        yield _File(at, location, kind or DEFAULT_FORMAT.name, rows, size, residual, constants, bool(newer))
 
 
 def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None) -> dict[int, Any]:
@@ -196,6 +197,8 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
     known = format_named(file.format)
     if known is None or not known.has_row_groups:
         return None, f"{file.format.upper()} files are not pruned within the file"
+    if file.updated:
+        return None, "its column files have newer values than the file itself: it is not pruned within the file"
     wanted = {p.field_id: p for p in predicates(file.residual)}
     mapping = name_mapping(state.metadata)
     places: dict[int, int] = {}

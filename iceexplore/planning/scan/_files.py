@@ -76,14 +76,26 @@ def parts_of(columns: Collection[int]) -> frozenset[str]:
     return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
 
 
-def leaves_of(state: TableState, scan: RootScan, parts: frozenset[str], rows: Iterable[int]) -> Iterator[Manifest]:
-    """Yield the root's own files as a leaf first, then the manifests in these rows, which threads read ahead."""
+def leaves_of(
+    state: TableState,
+    scan: RootScan,
+    parts: frozenset[str],
+    rows: Iterable[int],
+    columns: Collection[int] | None = None,
+) -> Iterator[Manifest]:
+    """Yield the root's own files as a leaf first, then the manifests in these rows, which threads read ahead.
+
+    Parameters
+    ----------
+    columns
+        The only columns whose statistics will be asked for, if that is known; see `ManifestReader.leaves`.
+    """
     direct = state.reader.direct(scan.root)
     if direct is not None:
         yield direct
     order = list(rows)
     if order:
-        yield from state.reader.leaves(scan.root, order, parts=parts)
+        yield from state.reader.leaves(scan.root, order, parts=parts, columns=columns)
 
 
 def pick(
@@ -121,7 +133,7 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
     """Return the candidates of a manifest, and the rows of the pruned ones, by evaluating the filter again."""
-    batch = _filtered(EntryBatch.of(leaf, wanted.field_ids), candidates(scan, leaf))
+    batch = _filtered(EntryBatch.of(leaf, wanted.stats_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
 

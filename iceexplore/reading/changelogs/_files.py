@@ -63,9 +63,9 @@ def changes_of_step(before: Step | None, after: Step, wanted: Filter) -> FileCha
         if step is not None and not step.readable:
             raise _damage(step, step.root)
     old_data = {} if before is None else before.data
-    new = _files(after, after.data.keys() - old_data.keys(), wanted.field_ids)
+    new = _files(after, after.data.keys() - old_data.keys(), wanted.stats_ids)
     old = (
-        EntryBatch.empty() if before is None else _files(before, old_data.keys() - after.data.keys(), wanted.field_ids)
+        EntryBatch.empty() if before is None else _files(before, old_data.keys() - after.data.keys(), wanted.stats_ids)
     )
     added = _once(new.filter(pc.invert(pc.is_in(_names(new), value_set=_names(old)))))
     removed = _once(old.filter(pc.invert(pc.is_in(_names(old), value_set=_names(new)))))
@@ -102,7 +102,7 @@ def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
         mine = pc.and_(mine, pc.fill_null(pc.not_equal(leaf.entries["file_format"], PUFFIN.name), True))
         for status, found in parts.items():
             mask = bool_array(pc.and_(mine, pc.equal(leaf.entries["status"], int(status))))
-            found.append(EntryBatch.of(leaf, wanted.field_ids).filter(pa.array(mask)))
+            found.append(EntryBatch.of(leaf, wanted.stats_ids).filter(pa.array(mask)))
     added, removed = (_matching(concat_batches(found), after, wanted) for found in parts.values())
     return FileChanges(added, removed, EntryBatch.empty())
 
@@ -140,7 +140,7 @@ def _kept(before: Step, after: Step, added: EntryBatch, wanted: Filter) -> Entry
     fresh = _names(added)
     rows = [after.deletes[k] for k in new_keys if after.deletes[k] >= 0]
     old_rows = [before.deletes[k] for k in old_keys if before.deletes[k] >= 0]
-    ids = sorted({*wanted.field_ids, *equality_columns(after.state, rows), *equality_columns(before.state, old_rows)})
+    ids = sorted({*wanted.stats_ids, *equality_columns(after.state, rows), *equality_columns(before.state, old_rows)})
     found = []
     for _, leaf, batch in read_leaves(after, after.data, DATA, stats=ids):
         if is_damaged(leaf):

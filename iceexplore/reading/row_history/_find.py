@@ -149,7 +149,7 @@ def _candidates(made: Search, step: Step, wanted: Filter, seen: set[str]) -> Ite
             keep.append(key)
         else:
             made._by_leaf[key] = EntryBatch.empty()
-    for key, leaf, batch in read_leaves(step, keep, DATA, stats=wanted.field_ids):
+    for key, leaf, batch in read_leaves(step, keep, DATA, stats=wanted.stats_ids):
         found, _ = wanted.evaluate(batch, step.state.metadata)
         kept = batch.filter(found)
         made._by_leaf[key] = kept

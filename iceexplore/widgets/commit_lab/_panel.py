@@ -15,7 +15,7 @@ from iceexplore.widgets.commit_lab._messages import form_of, line_of, refusal_of
 from iceexplore.widgets.commit_lab._session import Line, RefusedError, Session, Simulation, Step
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._panel import GridPanel
@@ -246,7 +246,7 @@ class CommitLab(TableWidget):
 
     panels = (GridPanel, StepPanel, CommitPanel)
 
-    _esm = packed(script("commit.commitView"))
+    view_script = sent_script("commit.commitView")
 
     @property
     def simulation(self) -> Simulation:

@@ -2,7 +2,7 @@
 
 A `Block` is one of:
 
-- ``["h" | "p", parts]``, or another style in place of ``"p"``;
+- ``["h3" | "h" | "p", parts]``, or another style in place of ``"p"``;
 - ``["list", [parts, ...]]``;
 - ``["table", heads, rows, look]``: heads and cells are parts, a row's first cell is its head; the optional ``look`` may
   have ``kind`` (a style), ``label``, ``caption`` and ``columns`` (a style per column, such as "right" or "");
@@ -13,6 +13,8 @@ A `Part` is one of:
 
 - a text;
 - ``["go", text, selection]``: a click selects;
+- ``["set", text, traits]``: a click sets traits of the widget; keys that ``selection`` lacks stay, and ``query`` is
+  that of the detail pane;
 - ``["bars", [[kind, length], ...]]``: lengths from 0 to 1, drawn one after another;
 - ``["sign", sign, style]``: decorative, in the colours of one of `styles`;
 - ``["value", text]`` and ``["secret", text]``: a value from the table, and one that may be a secret; redacted in pages;

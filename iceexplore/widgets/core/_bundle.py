@@ -2,48 +2,44 @@
 
 A widget's script is loaded from a blob, where relative imports fail. So a module and those that it imports are joined
 into one, without imports, comments and whitespace. As all modules then share a scope, their top-level names must be
-distinct. The text is sent with every widget and stored in notebooks that save widgets, so it is compressed, which
-halves its size. There is no build step, and nothing is fetched.
+distinct. The script is sent with every widget and stored in notebooks that save widgets, so it is compressed to a
+third of its size. There is no build step, and nothing is fetched.
 """
 
 from __future__ import annotations
 
 import gzip
 import re
-from base64 import b85encode
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
 from rjsmin import jsmin
 
-__all__ = ["bare_script", "later_script", "packed", "script", "sent_later", "style_sheet"]
+__all__ = ["LOADER", "bare_script", "later_script", "script", "sent_later", "sent_script", "style_sheet"]
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([A-Za-z]+)\.js";\n', re.MULTILINE)
 _NAME = re.compile(r"\w+")
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
+#: The module of every widget. It decompresses the script of the widget's view, which is a binary trait, and runs it.
 #: Browsers support `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, which are older than the
-#: versions that the scripts need anyway. The unpacked script appears among a browser's sources like an uncompressed
-#: one.
-_UNPACK = """\
-const sent="%s";
-const view=new DataView(new ArrayBuffer(sent.length*4/5));
-for(let i=0;i<sent.length;i+=5){
-let n=0;
-for(const c of sent.slice(i,i+5)){const code=c.charCodeAt();n=n*85+(code==120?57:code==121?25:code-35)}
-view.setUint32(i*4/5,n);
+#: versions that the scripts need anyway. A decompressed script appears among a browser's sources like any other. Two
+#: widgets with the same script share one module: gzip ends with the checksum of what it compressed.
+LOADER = """\
+const modules=new Map();
+export default{async render(context){
+const sent=context.model.get("script");
+const checksum=sent.getUint32(sent.byteLength-8);
+if(!modules.has(checksum)){
+const stream=new Blob([sent]).stream().pipeThrough(new DecompressionStream("gzip"));
+const text=await new Response(stream).text();
+const at=URL.createObjectURL(new Blob([text],{type:"text/javascript"}));
+modules.set(checksum,import(at));
 }
-const stream=new Blob([view.buffer.slice(0,%d)]).stream().pipeThrough(new DecompressionStream("gzip"));
-const at=URL.createObjectURL(new Blob([await new Response(stream).text()],{type:"text/javascript"}));
-const made=await import(at);
-URL.revokeObjectURL(at);
-export default made.default;
+return(await modules.get(checksum)).default.render(context);
+}};
 """
-#: The digits of base 85, which takes 6 % less room than base 64: the characters from "#" to "w". Those that would have
-#: to be escaped in a string of JavaScript or JSON, or could end a script of HTML, are replaced.
-_DIGITS = bytes(range(35, 120)).replace(b"\\", b"x").replace(b"<", b"y")
-_OF_PYTHON = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 
 
 @cache
@@ -128,19 +124,14 @@ def later_script(view: str, given: str) -> str:
 
 
 @cache
-def packed(module: str) -> str:
-    """Return a module that unpacks another one and re-exports its default export, at half the size."""
-    data = _compressed(module)
-    digits = b85encode(data, pad=True).translate(bytes.maketrans(_OF_PYTHON, _DIGITS)).decode()
-    return _UNPACK % (digits, len(data))
+def sent_script(view: str, *later: str) -> bytes:
+    """Return `script` as it is sent: compressed, for `LOADER`."""
+    return _compressed(script(view, *later))
 
 
 @cache
 def sent_later(view: str, given: str) -> bytes:
-    """Return `later_script` as it is sent: compressed. The widget's own script decompresses it.
-
-    The trait is binary, unlike a widget's own script, so that it needs no digits of base 85 and a fifth fewer bytes.
-    """
+    """Return `later_script` as it is sent: compressed. The widget's own script decompresses it."""
     return _compressed(later_script(view, given))
 
 

@@ -1,4 +1,4 @@
-"""Close the widgets of a cell's earlier run when the cell runs again.
+"""Close the widgets of a cell's earlier run when the cell runs again, and keep the room that they were given.
 
 ipywidgets keeps every widget until it is closed, so each run of a cell would add one, with everything that it has read.
 The frontend names the cell in a request's metadata (``cellId``: JupyterLab, Notebook 7, VS Code); without it, widgets
@@ -10,28 +10,49 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from iceexplore.widgets.core._room import RoomTraits
 
 if TYPE_CHECKING:
     import anywidget
 
 __all__ = ["note_widget"]
 
-#: For each cell, the id of its last run and weak references to the widgets created in it.
-_made: dict[str, tuple[str, list[weakref.ReferenceType[Any]]]] = {}
+
+@dataclass
+class _Run:
+    """A cell's last run: its id, weak references to the widgets created in it, and the room of those before."""
+
+    id: str
+    widgets: list[weakref.ReferenceType[Any]] = field(default_factory=list)
+    rooms: list[tuple[dict[str, Any], dict[str, Any]] | None] = field(default_factory=list)
+
+
+_runs: dict[str, _Run] = {}
 
 
 def note_widget(widget: anywidget.AnyWidget) -> None:
-    """Record a widget as created by the running cell, and close those from the cell's earlier run."""
+    """Record a widget as created by the running cell, and close those from the cell's earlier run.
+
+    What the user changed about the room of the widget in its place, such as its height, is kept.
+    """
+    room = None
     for cell, run in _running():
-        before = _made.get(cell)
-        if before is None or before[0] != run:
-            _made[cell] = (run, [])
-            for made in before[1] if before else ():
-                old = made()
-                if old is not None:
-                    old.close()
-        _made[cell][1].append(weakref.ref(widget))
+        before = _runs.get(cell)
+        if before is None or before.id != run:
+            old = [made() for made in before.widgets] if before else []
+            rooms = [one.room_changes() if isinstance(one, RoomTraits) else None for one in old]
+            _runs[cell] = before = _Run(run, rooms=rooms)
+            for one in old:
+                if one is not None:
+                    one.close()
+        place = len(before.widgets)
+        room = before.rooms[place] if place < len(before.rooms) else None
+        before.widgets.append(weakref.ref(widget))
+    if isinstance(widget, RoomTraits):
+        widget.begin_room(room)
 
 
 def _running() -> list[tuple[str, str]]:

@@ -19,12 +19,19 @@ _CORNERS = {
 
 
 def styles() -> dict[str, Any]:
-    """Return title, icon, sign, corners and colours by kind, ``mark:<mark>`` and ``operation:<operation>``.
+    """Return title, layer, icon, sign, corners and colours by kind, ``mark:<mark>`` and ``operation:<operation>``.
 
     The key ``""`` holds the style of everything else.
     """
     kinds: dict[str, Any] = {
-        kind: {"title": s.title, "icon": list(ICONS.get(s.shape, ("", ""))), "light": s.stroke, "dark": s.dark_stroke}
+        kind: {
+            "title": s.title,
+            "layer": s.layer,
+            "icon": list(ICONS.get(s.shape, ("", ""))),
+            "light": s.stroke,
+            "dark": s.dark_stroke,
+            "fills": [s.fill, s.dark_fill],
+        }
         for kind, s in STYLE.items()
     }
     marks = {

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import anywidget
 import traitlets
 from traitlets import Bunch
 
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.graph import TableState, TreeNode, card_html, card_text, table_card
+from iceexplore.graph import TableState, TreeNode, card_html, card_text, format_ms, table_card
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import is_catalog, not_a_table
-from iceexplore.widgets.core._bundle import style_sheet
 from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._host import WidgetHost
 from iceexplore.widgets.core._panel import Panel, TableLike
+from iceexplore.widgets.core._room import RoomTraits
+from iceexplore.widgets.core._scripted import ScriptedWidget
 from iceexplore.widgets.core._selection import Selection, first_selection, valid_selection
 from iceexplore.widgets.core._styles import styles
 
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=Panel)
 _IGNORED = ("style",)
 
 
-class TableWidget(anywidget.AnyWidget):
+class TableWidget(RoomTraits, ScriptedWidget):
     """A widget of a table, made of panels.
 
     All state is in plain traits, so that a view can be rendered from them without Python. A subclass lists its panels;
@@ -42,6 +42,8 @@ class TableWidget(anywidget.AnyWidget):
         A Table, or a table's state.
     selection
         Another widget whose selection this one shares, or the initial selection.
+    height, text_size, head_collapsed
+        See `iceexplore.widgets.core._room.RoomTraits`.
 
     Raises
     ------
@@ -52,8 +54,12 @@ class TableWidget(anywidget.AnyWidget):
     ----------
     panels
         The classes of the widget's panels, each after those that it uses.
+    resizable
+        Whether the widget can use more height than its content needs.
     selection
         See `iceexplore.widgets.Selection`. ``ipywidgets.link((a, "selection"), (b, "selection"))`` links two widgets.
+    caption
+        The selected snapshot and its date, as a caption of pictures.
     busy
         A description of the running work; empty if there is none.
     error
@@ -65,12 +71,12 @@ class TableWidget(anywidget.AnyWidget):
     """
 
     panels: ClassVar[tuple[type[Panel], ...]] = ()
-
-    _css = style_sheet()
+    resizable: ClassVar[bool] = True
 
     title = traitlets.Unicode().tag(sync=True)
     badges = traitlets.List(traitlets.Unicode()).tag(sync=True)
     styles = traitlets.Dict().tag(sync=True)
+    caption = traitlets.Unicode().tag(sync=True)
     selection = Selection().tag(sync=True)
     busy = traitlets.Unicode().tag(sync=True)
     error = traitlets.Dict().tag(sync=True)
@@ -102,6 +108,8 @@ class TableWidget(anywidget.AnyWidget):
     ) -> None:
         state = _state_of(table)
         _check_names(type(self), traits)
+        if traits.get("height") and not self.resizable:
+            raise OptionError(f"{type(self).__name__} takes no height: it is as high as its content")
         self._host = WidgetHost(self, table, state)
         self._link: traitlets.link | None = None
         self._own_layout = "layout" not in traits
@@ -114,6 +122,7 @@ class TableWidget(anywidget.AnyWidget):
             "title": signs(state.name),
             "badges": [f"Iceberg v{state.metadata.format_version}", *([signs(state.travel)] if state.travel else [])],
             "styles": styles(),
+            "caption": self._caption_of(start),
             "selection": start,
             **self._host.first(start),
         }
@@ -199,8 +208,18 @@ class TableWidget(anywidget.AnyWidget):
         return self._accepted
 
     def _on_selection(self, change: Bunch) -> None:
+        self.caption = self._caption_of(change["new"])
         if change["new"] != change["old"]:  # equal if the browser's selection was rejected: its error stays
             self._host.shown(lambda: self._host.selected(change["old"], change["new"]))
+
+    def _caption_of(self, selection: Mapping[str, str]) -> str:
+        """Return the selected snapshot as a caption of pictures."""
+        found = self._host.snapshot_of(selection["snapshot"]) if selection["snapshot"] else None
+        if found is None:
+            return "no snapshot"
+        return signs(
+            f"snapshot {found.snapshot_id} · {found.operation or 'no operation'} · {format_ms(found.timestamp_ms)}"
+        )
 
     def _on_cancelled(self, change: Bunch) -> None:
         self._host.shown(self._host.cancelled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from iceexplore.formats import PUFFIN
 from iceexplore.graph import TableState, Tree, TreeNode, build_tree, json_safe, travel
 from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.render import escape, style
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
@@ -35,6 +36,7 @@ from iceexplore.widgets.deletes._positions import (
 )
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._table import ArrowTable, GridTable
+from iceexplore.widgets.grid._view import TableView, looks_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,6 +262,10 @@ class DeleteTables(GridSource):
         """Return all deletes."""
         return _DeleteTable(all_deletes(self._host.state, self._host.snapshot_of(of).snapshot_id))
 
+    def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
+        """Return that bytes and rows have units."""
+        return replace(super().view(of, table, names), looks=looks_of(names))
+
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         """Return the node of each delete."""
         return [self._ids(of, table)[row].as_py() for row in rows]
@@ -368,7 +374,7 @@ class DeletionVectors(TableWidget):
 
     panels = (GridPanel, DeletesPanel)
 
-    _esm = packed(script("vectors.vectorsView"))
+    view_script = sent_script("vectors.vectorsView")
 
     @property
     def selected(self) -> pd.DataFrame | None:

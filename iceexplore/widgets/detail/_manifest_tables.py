@@ -13,7 +13,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, direct_places
 from iceexplore.manifests import CONTENT_NAMES, ENTRY_SCHEMA, ContentType, Manifest, Status, read_manifest_dv
-from iceexplore.metadata import format_transform
+from iceexplore.metadata import format_transform, format_value, type_base
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,7 +141,8 @@ def _typed(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tupl
         stats = manifest.stats(field_id)
         columns = {name: getattr(stats, name) for name in (*_COUNTS, "lower", "upper")}
         values = {name: None if v is None else _python(v[row]) for name, v in columns.items()}
-        yield field_id, types.get(field_id, stats.type), values
+        kind = types.get(field_id, stats.type)
+        yield field_id, kind, _readable(values, kind)
 
 
 def _from_maps(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
@@ -149,7 +150,14 @@ def _from_maps(manifest: Manifest, row: int, types: dict[int, Any]) -> Iterator[
     found, at = manifest.row_stats(row, types)
     for stats in found:
         values = {name: _python(getattr(stats, name)[at]) for name in (*_COUNTS, "lower", "upper")}
-        yield stats.field_id, stats.type, values
+        yield stats.field_id, stats.type, _readable(values, stats.type)
+
+
+def _readable(values: dict[str, Any], kind: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return metrics with the bounds of geometries as coordinates."""
+    if kind is None or type_base(kind) not in ("geometry", "geography"):
+        return values
+    return {k: format_value(kind, v) if isinstance(v, bytes) else v for k, v in values.items()}
 
 
 #: Columns of position delete files (spec, "Reserved Field IDs").

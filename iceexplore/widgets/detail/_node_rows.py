@@ -46,6 +46,8 @@ def nodes_of_rows(
     if key == "metadata_log_entries":
         earlier = len(state.metadata.metadata_log)
         return [f"metadata:{row}" if row < earlier else "metadata" for row in rows]
+    if key == "puffin_blobs":
+        return _blob_nodes(state, int(rest.partition(":")[0]), table, rows)
     if kind not in ("snapshot", "root"):
         return none
     root = _root(state, int(rest))
@@ -57,7 +59,16 @@ def nodes_of_rows(
     if key not in _PATHS or not len(rows):
         return none
     keys = _keys(*_places(table.some(rows, _PATHS[key]), key))
-    return _files(state, root, rest, keys, rows[0] / len(table))
+    found = _files(state, root, rest, keys, rows[0] / len(table))
+    if key != "content_entries":
+        return found
+    # The entries of the root itself: manifests, and in V4 their deletion vectors.
+    lists, ordinals, contents = (_some(table, rows, name) for name in ("manifest", "ordinal", "content_type"))
+    for i, (place, ordinal, content) in enumerate(zip(lists, ordinals, contents, strict=True)):
+        if place == root.location and ordinal is not None and content not in _FILE_KINDS:
+            is_manifest = CONTENT_NAMES.get(content) in _MANIFESTS
+            found[i] = f"{'manifest' if is_manifest else 'file'}:{rest}:{ordinal}"
+    return found
 
 
 def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, wanted: TreeNode) -> int | None:
@@ -74,6 +85,9 @@ def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, w
     if key == "refs" and name == "ref":
         names = [ref_id(str(n)) for n in table.frame()["name"].tolist()]
         return names.index(wanted.id) if wanted.id in names else None
+    if key == "puffin_blobs":
+        blobs = _blob_nodes(state, int(rest.partition(":")[0]), table, range(len(table)))
+        return blobs.index(wanted.id) if wanted.id in blobs else None
     if key == "metadata_log_entries" and name == "metadata":
         return _within(int(own) if own else len(state.metadata.metadata_log), table)
     if kind not in ("snapshot", "root") or not own.startswith(f"{rest}:"):
@@ -83,6 +97,9 @@ def row_of_node(state: TableState, node: TreeNode, key: str, table: GridTable, w
         places = [] if root is None else live_manifests(root)
         row = int(own.rsplit(":", 1)[1])
         return places.index(row) if row in places else None
+    if key == "content_entries" and own.count(":") == 1:
+        listed = pc.equal(_column(table, "manifest"), _location(state, int(rest)))
+        return _first(pc.and_(listed, pc.equal(_column(table, "ordinal"), int(own.rsplit(":", 1)[1]))))
     if key not in _PATHS or name != "file":
         return None
     offset = (wanted.fields.get("deletion_vector") or {}).get("offset")
@@ -173,6 +190,27 @@ def _files(
             break
         look(state.reader.leaf(root, row), f"{snapshot}:{row}")
     return [None if key is None else ids.get(key) for key in keys]
+
+
+def _blob_nodes(state: TableState, snapshot_id: int, table: GridTable, rows: Sequence[int]) -> list[str | None]:
+    """Return the nodes of blobs of Puffin files: the statistics file, or the deletion vector."""
+    files = [s.statistics_path for s in state.metadata.statistics if s.snapshot_id == snapshot_id]
+    places, offsets, uses = (_some(table, rows, name) for name in ("file_path", "offset", "used_as"))
+    keys = [
+        None if use == "statistics" else (place, offset)
+        for place, offset, use in zip(places, offsets, uses, strict=True)
+    ]
+    root = _root(state, snapshot_id)
+    found = [None] * len(keys) if root is None else _files(state, root, str(snapshot_id), keys, 0.0)
+    return [
+        f"statistics:{snapshot_id}:{files.index(place)}" if use == "statistics" and place in files else node
+        for place, use, node in zip(places, uses, found, strict=True)
+    ]
+
+
+def _location(state: TableState, snapshot_id: int) -> str:
+    root = _root(state, snapshot_id)
+    return "" if root is None else root.location
 
 
 def _root(state: TableState, snapshot_id: int) -> Manifest | None:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, travel
 from iceexplore.widgets.changes._tables import CHANGES, COLUMN_DOCS, compared_key
 from iceexplore.widgets.grid._table import ArrowTable, FrameTable, GridTable, LeafTable
 
-__all__ = ["JSON", "MANY_ROWS", "Tab", "TableKey", "load_table", "parent_table", "table_docs", "tables_of", "tabs_of"]
+__all__ = [
+    "JSON",
+    "MANY_ROWS",
+    "Tab",
+    "TableKey",
+    "load_table",
+    "parent_table",
+    "state_at",
+    "table_docs",
+    "tables_of",
+    "tabs_of",
+]
 
 #: Maximum number of rows of a snapshot's manifests that are built at once. Beyond, only those viewed are, as each takes
 #: 1 to 3 kB.
@@ -96,6 +109,11 @@ _OWN_DOCS = {
         "type": "type of the column",
     },
 }
+#: Descriptions of columns that the grid adds to metadata tables.
+_MORE_DOCS = {
+    "deleted_rows": "rows of this file that its deletion vector, or position delete files for it alone, delete",
+    "snapshot_id": "snapshot that added the file",
+}
 
 
 def tables_of(node: TreeNode) -> tuple[TableKey, ...]:
@@ -154,21 +172,30 @@ def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
         return FrameTable(column_table(state, node))
     from iceexplore.inspect import Inspect
 
-    table = Inspect(_state_at(state, node))[key]
-    rows = table.by_leaf()
-    return ArrowTable(table.arrow()) if rows is None or len(rows) <= MANY_ROWS else LeafTable(table, rows)
+    table = Inspect(state_at(state, node))[key]
+    rows = table.by_leaf(("snapshot_id",) if key == "files" else ())
+    if rows is None:
+        return ArrowTable(table.arrow())
+    if len(rows) > MANY_ROWS:
+        return LeafTable(table, rows)
+    if key != "files":
+        return ArrowTable(table.arrow())
+    names = rows.schema.names
+    return ArrowTable(pa.concat_tables([rows.schema.empty_table(), *rows.parts(names)]), table.schema.names)
 
 
 def table_docs(state: TableState, node: TreeNode, key: str) -> dict[str, str]:
     """Return the descriptions of a table's columns, by name."""
     from iceexplore.inspect import Inspect
 
+    inspect = Inspect(state)
     if key in _OWN_DOCS:
-        return {**Inspect(state)["content_entries" if key != "columns" else "column_stats"].columns, **_OWN_DOCS[key]}
-    return Inspect(state)[key].columns
+        return {**inspect["content_entries" if key != "columns" else "column_stats"].columns, **_OWN_DOCS[key]}
+    more = {**inspect["files"].columns, **_MORE_DOCS} if key in ("files", "entries") else _MORE_DOCS
+    return {**more, **inspect[key].columns}
 
 
-def _state_at(state: TableState, node: TreeNode) -> TableState:
+def state_at(state: TableState, node: TreeNode) -> TableState:
     """Return the table's state at the node's snapshot."""
     parts = node.id.split(":")
     return travel(state, snapshot=int(parts[1])) if parts[0] in ("snapshot", "root", "statistics") else state

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import TreeNode
+from iceexplore.graph import DeletedRows, TreeNode, deleted_rows
 from iceexplore.widgets.changes._tables import CHANGES, ChangeTables, is_changes
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._error_messages import unread
@@ -18,10 +18,21 @@ from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import detail_html
 from iceexplore.widgets.detail._detail import detail_of
 from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
-from iceexplore.widgets.detail._node_tables import JSON, Tab, load_table, parent_table, table_docs, tables_of, tabs_of
+from iceexplore.widgets.detail._node_tables import (
+    JSON,
+    Tab,
+    load_table,
+    parent_table,
+    state_at,
+    table_docs,
+    tables_of,
+    tabs_of,
+)
+from iceexplore.widgets.detail._table_views import view_of
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._query import GridQuery
 from iceexplore.widgets.grid._table import GridTable
+from iceexplore.widgets.grid._view import TableView
 from iceexplore.widgets.tree._panel import TreePanel
 
 if TYPE_CHECKING:
@@ -95,6 +106,8 @@ class DetailPanel(Panel):
 
         def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
             node, kept, self.detail = read
+            if kept is None and waiting and query.get("of") == wanted:
+                return  # one of its tables was asked for together with it
             if kept is None:
                 keeps = latest.get("of") == old["node"] and same_pair
                 self._first_page(node, latest if keeps else {})
@@ -207,6 +220,7 @@ class NodeTables(GridSource):
     def __init__(self, host: PanelHost, tree: TreePanel, grid: GridPanel) -> None:
         self._host, self._tree, self._grid = host, tree, grid
         self.changes = ChangeTables(host.state)
+        self._deletes: tuple[str, DeletedRows] | None = None  # of the last snapshot whose files were shown
 
     def first_table(self, node: TreeNode) -> str:
         """Return the table of a snapshot to show without a request: its changes where these are cheap to count."""
@@ -234,6 +248,15 @@ class NodeTables(GridSource):
         if is_changes(table):
             return self.changes.nodes(_snapshot(of), table, rows)
         return nodes_of_rows(self._host.state, self._node(of), table, self._grid.table(_GRID, of, table), rows)
+
+    def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
+        """Return how a table is shown: essential columns first."""
+        return view_of(self._host.state, table, names, partial(self._deleted_rows, of))
+
+    def _deleted_rows(self, of: str) -> DeletedRows:
+        if self._deletes is None or self._deletes[0] != of:
+            self._deletes = (of, deleted_rows(state_at(self._host.state, self._node(of))))
+        return self._deletes[1]
 
     def row(self, of: str, table: str, node: str) -> int | None:
         """Return the row that represents a node."""
@@ -292,7 +315,7 @@ def _again(page: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _latest(page: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the query of the page shown, or of what was asked for since, with the columns only if some are hidden.
+    """Return the query of the page shown, or of what was asked for since; the grid remembers the columns itself.
 
     What was asked for of a table of which no page has come yet has no order that another table could have.
     """
@@ -301,6 +324,4 @@ def _latest(page: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]
         return {}
     if (query["of"], query["table"]) != (page.get("of"), page.get("table")):
         return {"of": query["of"], "table": query["table"]}
-    kept = {key: query[key] for key in ("of", "table", "sort", "filters") if query.get(key)}
-    columns = query.get("columns") or ()
-    return {**kept, "columns": columns} if 0 < len(columns) < len(page.get("columns", ())) else kept
+    return {key: query[key] for key in ("of", "table", "sort", "filters") if query.get(key)}

@@ -21,7 +21,7 @@ from iceexplore.graph import (
     group_note,
     live_files,
 )
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._static_html import file_map_html
@@ -137,4 +137,4 @@ class FileMap(TableWidget):
 
     panels = (FileMapPanel,)
 
-    _esm = packed(script("fileMap.fileMapView"))
+    view_script = sent_script("fileMap.fileMapView")

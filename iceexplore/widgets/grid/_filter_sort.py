@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -15,15 +15,41 @@ from iceexplore.widgets.grid._cells import text_of
 from iceexplore.widgets.grid._query import Filter, Order
 from iceexplore.widgets.grid._table import Columns, GridTable
 from iceexplore.widgets.grid._text_match import contains
-from iceexplore.widgets.grid._typed_values import compared
+from iceexplore.widgets.grid._typed_values import Condition, understood
+from iceexplore.widgets.grid._view import Look
 
-__all__ = ["rows_in_order"]
+__all__ = ["conditions", "rows_in_order"]
 
 #: The number of leading elements by which lists are sorted.
 _SORTED_ELEMENTS = 4
 
 
-def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | None:
+def conditions(
+    table: GridTable, filters: Sequence[Filter], looks: Mapping[str, Look] | None = None
+) -> list[Condition | None]:
+    """Return what filters mean; None for any column. Reads nothing.
+
+    Raises
+    ------
+    OptionError
+        There is no such column.
+    FilterError
+        A text is no value of its column.
+    """
+    found: list[Condition | None] = []
+    for one in filters:
+        if one.column is None:
+            found.append(None)
+            continue
+        table.check([one.column])
+        name = table.names[one.column]
+        found.append(understood(one, name, table.kind(one.column), (looks or {}).get(name)))
+    return found
+
+
+def rows_in_order(
+    table: GridTable, order: Order, looks: Mapping[str, Look] | None = None
+) -> npt.NDArray[np.int64] | None:
     """Return the sorted numbers of the rows that pass all filters; None for all rows in their original order.
 
     Sorting is stable; NaN and then nulls come last in both directions. Structs are sorted field by field, lists by
@@ -38,7 +64,7 @@ def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | Non
     """
     rows: npt.NDArray[np.int64] | None = None
     if order.filters:
-        rows = np.flatnonzero(_passing(table, order.filters)).astype(np.int64)
+        rows = np.flatnonzero(_passing(table, order.filters, looks or {})).astype(np.int64)
     if order.sort is None:
         return rows
     place, direction = order.sort
@@ -57,34 +83,32 @@ def rows_in_order(table: GridTable, order: Order) -> npt.NDArray[np.int64] | Non
 # Filters --------------------------------------------------------------------------------------------------------------
 
 
-def _passing(table: GridTable, filters: Sequence[Filter]) -> npt.NDArray[np.bool_]:
+def _passing(table: GridTable, filters: Sequence[Filter], looks: Mapping[str, Look]) -> npt.NDArray[np.bool_]:
     """Return which rows pass all filters."""
+    understood_filters = conditions(table, filters, looks)
     everywhere = any(one.column is None for one in filters)
-    wanted = range(len(table.names)) if everywhere else {one.column for one in filters if one.column is not None}
-    table.check(wanted)
+    own = {one.column for one in filters if one.column is not None}
+    written = {c: look for c in own if (look := looks.get(table.names[c])) is not None and look.texts is not None}
+    sources = {table.names.index(name) for look in written.values() for name in look.sources}
+    wanted = range(len(table.names)) if everywhere else own | sources
     masks = [np.zeros(0, dtype=np.bool_)]
     for part in table.parts(wanted):
         mask = np.ones(len(part), dtype=np.bool_)
-        for one in filters:
-            mask &= np.asarray(pc.fill_null(_mask(part, one), False).to_numpy(zero_copy_only=False))
+        for one, condition in zip(filters, understood_filters, strict=True):
+            found = _mask(part, one, condition, written.get(-1 if one.column is None else one.column))
+            mask &= np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
         masks.append(mask)
     return np.concatenate(masks)
 
 
-def _mask(part: Columns, one: Filter) -> pa.BooleanArray:
-    if one.column is None:
+def _mask(part: Columns, one: Filter, condition: Condition | None, written: Look | None) -> pa.BooleanArray:
+    if one.column is None or condition is None:
         mask = pa.array(np.zeros(len(part), dtype=np.bool_))
         for place in range(len(part.names)):
             mask = pc.or_(mask, pc.fill_null(contains(part.column(place), one.value), False))
         return mask
-    column = part.column(one.column)
-    if one.op == "null":
-        return column.is_null()
-    if one.op == "not null":
-        return column.is_valid()
-    if one.op == "contains":
-        return contains(column, one.value)
-    return compared(column, one, part.names[one.column])
+    texts = None if written is None or written.texts is None else written.texts(part)
+    return condition.mask(part.column(one.column), texts)
 
 
 # Sorting --------------------------------------------------------------------------------------------------------------

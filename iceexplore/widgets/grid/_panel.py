@@ -16,13 +16,15 @@ from iceexplore.errors import OptionError
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._escape_text import signs, signs_of_page
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
+from iceexplore.widgets.grid._arranged import ArrangedTable
 from iceexplore.widgets.grid._cells import safe_text
 from iceexplore.widgets.grid._copy_export import MAX_CSV, cell_text, csv_chunk, row_json
-from iceexplore.widgets.grid._filter_sort import rows_in_order
+from iceexplore.widgets.grid._filter_sort import conditions, rows_in_order
 from iceexplore.widgets.grid._page import PAGE_SIZE, page_of, row_header
 from iceexplore.widgets.grid._query import MAX_COLUMNS, GridQuery, Order
 from iceexplore.widgets.grid._table import FrameTable, GridTable
 from iceexplore.widgets.grid._typed_values import FilterError
+from iceexplore.widgets.grid._view import TableView
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -70,9 +72,10 @@ class GridSource:
         """Return the reason why a table may lack rows; empty if it is complete."""
         return ""
 
-    def row_header(self, of: str, table: str, names: Sequence[str]) -> int | None:
-        """Return the index of the column that names the rows, which is shown first; None for the table's order."""
-        return row_header(names)
+    def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
+        """Return how a table with these columns is shown; by default whole, with the column that names rows first."""
+        head = row_header(names)
+        return TableView(() if head is None else (names[head],), every=True, head=head is not None)
 
     def above(self, of: str, table: str) -> list[Block]:
         """Return what is shown above a table."""
@@ -98,8 +101,8 @@ class GridPanel(Panel):
     query
         The browser's request by grid. ``of``: the table's owner, a node id or any text; ``table``: which of its tables.
         Optional: ``n``, incremented; ``page``, from 0; ``sort``, ``[column, "asc" | "desc"]``, with the column's index
-        from 0; ``filters``, up to twenty ``{"column": index or None for any, "op": "contains" | "=" | "<" | ">" |
-        "null" | "not null", "value": text}``, combined by AND; ``columns``, the indexes of those to show, at most 60;
+        from 0; ``filters``, up to twenty ``{"column": index or None for any, "op": one of `OPERATORS`, "value":
+        text}``, combined by AND, see `understood`; ``columns``, the indexes of those to show, at most 60;
         ``node``, to get the page with this node's row instead of ``page``.
     pages
         The answer by grid: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``; and ``columns``
@@ -128,6 +131,8 @@ class GridPanel(Panel):
         self._sources: dict[str, GridSource] = {}
         self._on_page: dict[str, Callable[[], None]] = {}
         self._tables: OrderedDict[tuple[str, str, str], GridTable] = OrderedDict()
+        #: The columns that were hidden and added, by grid and table, for all owners of such a table.
+        self._chosen: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
         self._orders: dict[str, tuple[tuple[str, str, Order], npt.NDArray[np.int64] | None]] = {}
         self._lock = threading.RLock()
 
@@ -152,7 +157,7 @@ class GridPanel(Panel):
         return self.table(grid, of, table).frame()
 
     def table(self, grid: str, of: str, table: str) -> GridTable:
-        """Return a table; recent ones are cached, up to 256 MiB in addition to the newest.
+        """Return a table as it is shown; recent ones are cached, up to 256 MiB in addition to the newest.
 
         Raises
         ------
@@ -162,8 +167,12 @@ class GridPanel(Panel):
         at = (grid, of, table)
         with self._lock:  # used by the worker and the notebook; the second waits and finds the table
             if at not in self._tables:
-                made = self._source(grid, table).frame(of, table)
-                self._tables[at] = made if isinstance(made, GridTable) else FrameTable(made)
+                source = self._source(grid, table)
+                made = source.frame(of, table)
+                base = made if isinstance(made, GridTable) else FrameTable(made)
+                view = source.view(of, table, base.names)
+                is_arranged = view.arrange(base.names) == list(range(len(base.names)))
+                self._tables[at] = base if is_arranged else ArrangedTable(base, view)
             self._tables.move_to_end(at)
             if len(self._tables) == 1:
                 return self._tables[at]
@@ -233,7 +242,8 @@ class GridPanel(Panel):
         with self._lock:
             found = self._orders.get(grid)
             if found is None or found[0] != at:
-                found = self._orders[grid] = (at, rows_in_order(table, query.order))
+                looks = self._source(grid, query.table).view(query.of, query.table, table.names).looks
+                found = self._orders[grid] = (at, rows_in_order(table, query.order, looks))
             return found[1]
 
     def _page(self, grid: str, query: GridQuery) -> dict[str, Any]:
@@ -249,9 +259,12 @@ class GridPanel(Panel):
         if query.node is not None:
             place = _position(source.row(of, key, query.node), rows)
             page = page if place is None else place // PAGE_SIZE
-        head = source.row_header(of, key, table.names)
-        columns = _in_order(range(min(len(table.names), MAX_COLUMNS)) if query.columns is None else query.columns, head)
-        made = page_of(table, page, rows=rows, columns=columns, docs=source.docs(of, key), head=head)
+        view = source.view(of, key, table.names)
+        columns = self._columns(grid, query, table.names, view.essential(table.names))
+        made = page_of(table, page, rows=rows, columns=columns, docs=source.docs(of, key), view=view)
+        if query.order.filters:
+            meant = conditions(table, query.order.filters, view.looks)
+            made["understood"] = ["" if one is None else one.text for one in meant]
         if preview := source.preview(of, key, len(table)):
             made["preview"] = preview
         if above := source.above(of, key):
@@ -266,6 +279,23 @@ class GridPanel(Panel):
         nodes = list(source.nodes(of, key, shown_rows))
         return {**query.sent(), **signs_of_page(made), "nodes": nodes}
 
+    def _columns(self, grid: str, query: GridQuery, names: Sequence[str], first: Sequence[int]) -> list[int]:
+        """Return the indexes of the columns to show: those of the query, else the first with what was chosen before."""
+        usual = [names[c] for c in first]
+        if query.columns is not None:
+            wanted = [names[c] for c in query.columns if c < len(names)]
+            hidden, added = frozenset(usual).difference(wanted), frozenset(wanted).difference(usual)
+            # What was chosen of columns that this table lacks stays.
+            before = self._chosen.get((grid, query.table), (frozenset(), frozenset()))
+            self._chosen[grid, query.table] = (
+                hidden | before[0].difference(names),
+                added | before[1].difference(names),
+            )
+            return list(query.columns)
+        hidden, added = self._chosen.get((grid, query.table), (frozenset(), frozenset()))
+        chosen = {c for c in first if names[c] not in hidden} | {c for c, name in enumerate(names) if name in added}
+        return sorted(chosen or first)[:MAX_COLUMNS]
+
     @shown
     def _on_query(self, change: Bunch) -> None:
         old = change["old"] if isinstance(change["old"], Mapping) else {}
@@ -278,7 +308,7 @@ class GridPanel(Panel):
         page = self.pages.get(grid, {})
         if "rows" not in page or (page["of"], page["table"]) != (query.of, query.table):
             raise error
-        return {**page, "n": query.n, "refused": signs(str(error))}
+        return {**page, "n": query.n, "refused": signs(str(error)), "unfinished": error.unfinished}
 
     # Messages ---------------------------------------------------------------------------------------------------------
 
@@ -317,11 +347,6 @@ class GridPanel(Panel):
         if want == "row":
             return {"text": row_json(table, place)}
         raise OptionError(f"want={str(want)[:40]!r}: choose cell, row or csv")
-
-
-def _in_order(columns: Sequence[int], head: int | None) -> list[int]:
-    """Return columns in the order in which they are shown: the one that names the rows is the first."""
-    return sorted(columns, key=lambda place: (place != head, place))
 
 
 def _position(place: int | None, rows: npt.NDArray[np.int64] | None) -> int | None:

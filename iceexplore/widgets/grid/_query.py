@@ -12,8 +12,8 @@ __all__ = ["Filter", "GridQuery", "MAX_COLUMNS", "OPERATORS", "Order"]
 
 #: Maximum number of columns of a page; the others can be chosen in its column menu.
 MAX_COLUMNS = 60
-#: The operators of filters. ``contains`` and ``=`` compare text without case.
-OPERATORS = ("contains", "=", "<", ">", "null", "not null")
+#: The operators of filters. ``contains``, ``=`` and ``!=`` compare text without case.
+OPERATORS = ("contains", "=", "!=", "<", "<=", ">", ">=", "null", "not null")
 _MAX_FILTERS = 20
 _MAX_TEXT = 10_000
 _KEYS = frozenset({"n", "of", "table", "page", "sort", "filters", "columns", "node"})

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyColumn, AnyDictionaryArray, build
+from iceexplore.arrow import AnyArray, AnyColumn, AnyDictionaryArray, DynamicType, build
 from iceexplore.errors import OptionError
 from iceexplore.graph import to_frame
 from iceexplore.widgets.grid._arrow_values import array_values
@@ -32,6 +32,8 @@ _FEW = 4
 _MOST_MADE = 20_000
 #: Maximum number of bytes of these cached rows.
 _AHEAD_BYTES = 256 << 20
+#: The approximate memory of a row without statistics.
+_PLAIN_ROW_BYTES = 400
 #: Maximum number of bytes of cached columns, in addition to the latest.
 _KEPT_BYTES = 256 << 20
 
@@ -65,6 +67,10 @@ class Columns(ABC):
         self.check([place])
         return self._column(place)
 
+    def kind(self, place: int) -> DynamicType:
+        """Return the type of a column."""
+        return self.column(place).type
+
     def check(self, places: Iterable[int]) -> None:
         """Raise an `OptionError` if a column does not exist."""
         for place in places:
@@ -87,6 +93,10 @@ class GridTable(Columns):
     @abstractmethod
     def nbytes(self) -> int:
         """The approximate memory that it uses, in bytes."""
+
+    def kept(self, place: int) -> AnyArray | None:
+        """Return a whole column if no file has to be read for it, else None."""
+        return self.column(place)
 
     @abstractmethod
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
@@ -159,10 +169,17 @@ class FrameTable(GridTable):
 
 
 class ArrowTable(GridTable):
-    """A table from an Arrow table, converted to a DataFrame only on request."""
+    """A table from an Arrow table, converted to a DataFrame only on request.
 
-    def __init__(self, table: pa.Table) -> None:
+    Parameters
+    ----------
+    frame
+        The columns that it has as a DataFrame (`frame`); None for all.
+    """
+
+    def __init__(self, table: pa.Table, frame: Sequence[str] | None = None) -> None:
         self._table = table
+        self._frame = frame
         self.names = tuple(table.column_names)
         self.right = tuple(map(_is_number, table.schema.types))
 
@@ -176,6 +193,10 @@ class ArrowTable(GridTable):
 
     def _column(self, place: int) -> AnyArray:
         return _plain(self._table.column(place))
+
+    def kind(self, place: int) -> DynamicType:
+        """Return the type of a column."""
+        return _plain(self._table.column(place).slice(0, 0)).type
 
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
         """Return a slice of the rows."""
@@ -195,7 +216,7 @@ class ArrowTable(GridTable):
 
     def frame(self) -> pd.DataFrame:
         """Return the whole table."""
-        return self._whole.frame()
+        return self._whole.frame() if self._frame is None else self._whole.frame()[list(self._frame)]
 
     @cached_property
     def _whole(self) -> FrameTable:
@@ -226,6 +247,14 @@ class LeafTable(GridTable):
     def _column(self, place: int) -> AnyArray:
         return next(self.parts([place])).column(place)
 
+    def kind(self, place: int) -> DynamicType:
+        """Return the type of a column."""
+        return _plain(self._rows.schema.empty_table().column(place)).type
+
+    def kept(self, place: int) -> AnyArray | None:
+        """Return a whole column if it is cached."""
+        return self._columns.get(place) if self._whole is None else self._whole.column(place)
+
     def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
         """Return a slice of the rows. If they come from many manifests, the next rows in this order are cached too."""
         import pandas as pd
@@ -239,25 +268,28 @@ class LeafTable(GridTable):
         """Return the values of some columns; cached as in `rows`."""
         if self._whole is not None:
             return self._whole.values(at, order, columns)
-        made = self._made(at, order)
-        return _values_of(made, slice(0, made.num_rows), None, columns)
+        names = [self.names[place] for place in columns]
+        made = self._made(at, order, plain=self._rows.is_plain(names))
+        places = [made.column_names.index(name) for name in names]
+        return _values_of(made, slice(0, made.num_rows), None, places)
 
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
-        """Return some rows with all columns; cached as in `rows`."""
+        """Return some rows with at least these columns; cached as in `rows`."""
         places = np.asarray(rows, dtype=np.int64)
         if self._whole is not None:
             return self._whole.some(rows, columns)
-        return ArrowTable(self._made(slice(0, len(rows)), places))
+        return ArrowTable(self._made(slice(0, len(rows)), places, plain=self._rows.is_plain(columns)))
 
-    def _made(self, at: slice, order: npt.NDArray[np.int64] | None) -> pa.Table:
+    def _made(self, at: slice, order: npt.NDArray[np.int64] | None, *, plain: bool = False) -> pa.Table:
+        """Return rows; if `plain`, possibly without the columns of statistics, which are built for nothing else."""
         places = np.arange(len(self), dtype=np.int64)[at] if order is None else order[at]
-        found = self._ahead.take(places)
+        found = self._ahead.take(places) if plain or not self._ahead.plain else None
         if found is None and order is not None and self._rows.to_make(places) > _MOST_MADE:
-            many = int(_AHEAD_BYTES // max(self._rows.row_nbytes, 1_000))
+            many = int(_AHEAD_BYTES // (_PLAIN_ROW_BYTES if plain else max(self._rows.row_nbytes, 1_000)))
             begin = max(0, at.start - many // 4)
-            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + many)]))
+            self._ahead = _Ahead(self._rows, np.unique(order[begin : max(at.stop, begin + many)]), plain=plain)
             found = self._ahead.take(places)
-        return self._rows.take(places) if found is None else found
+        return self._rows.take(places, plain=plain) if found is None else found
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
         """Yield the rows manifest by manifest; cached columns in one part."""
@@ -286,19 +318,23 @@ class LeafTable(GridTable):
 
     def frame(self) -> pd.DataFrame:
         """Return the whole table and cache it."""
-        if self._whole is None:
-            self._whole = FrameTable(self._table())
+        if self._whole is not None:
+            return self._whole.frame()
+        made = FrameTable(self._table())
+        if made.names == self.names:  # else it lacks columns that the grid shows
+            self._whole = made
             self._columns.clear()
             self._ahead = _Ahead(self._rows, np.zeros(0, dtype=np.int64))
-        return self._whole.frame()
+        return made.frame()
 
 
 class _Ahead:
     """Cached rows, by ascending row numbers."""
 
-    def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64]) -> None:
+    def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64], *, plain: bool = False) -> None:
+        self.plain = plain
         self._places = places
-        self._made = rows.take(places)
+        self._made = rows.take(places, plain=plain)
 
     @property
     def nbytes(self) -> int:

@@ -13,17 +13,18 @@ from iceexplore.errors import Problem
 from iceexplore.graph import amount, format_ms, json_safe
 from iceexplore.manifests import ContentType
 from iceexplore.render import escape
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.core._static_html import problems_html
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
+from iceexplore.widgets.problems._health_panel import HealthPanel
 from iceexplore.widgets.problems._nodes_of_problems import Coverage, Place, coverage, places_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from iceexplore.doctor import Report
+    from iceexplore.doctor import Report, TableHealth
 
 __all__ = ["Problems", "ProblemsPanel"]
 
@@ -211,19 +212,24 @@ class ProblemsPanel(Panel):
 
 
 class Problems(TableWidget):
-    """A widget that checks a table, and lists the problems met so far.
+    """A widget that checks a table, shows its health in figures, and lists the problems met so far.
 
     ``Problems(t, selection=explorer)`` shows a clicked problem's node in the explorer.
     """
 
-    panels = (DoctorPanel, ProblemsPanel)
+    panels = (HealthPanel, DoctorPanel, ProblemsPanel)
 
-    _esm = packed(script("problems.problemsView"))
+    view_script = sent_script("problems.problemsView")
 
     @property
     def report(self) -> Report | None:
         """The last report of the doctor; None before a check. Its repair plan's ``table`` is a table's state."""
         return self._panel(DoctorPanel).report
+
+    @property
+    def table_health(self) -> TableHealth | None:
+        """The figures of the table's health; None before they were shown."""
+        return self._panel(HealthPanel).made
 
     @property
     def found_problems(self) -> pd.DataFrame:

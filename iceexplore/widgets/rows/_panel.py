@@ -14,7 +14,7 @@ from traitlets import Bunch
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, amount, json_safe
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
@@ -22,6 +22,7 @@ from iceexplore.widgets.core._static_html import blocks_html
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._table import ArrowTable
+from iceexplore.widgets.grid._view import TableView
 from iceexplore.widgets.rows._matches import is_cheap, matches_text
 from iceexplore.widgets.rows._stories import condition_of, nodes_of_places, rows_sent
 from iceexplore.widgets.scan_lab._texts import python_text
@@ -286,9 +287,9 @@ class RowTables(GridSource):
             raise OptionError(f"rows found have no table {table[:40]!r}")
         return ArrowTable(_in_order(found.to_arrow(), found.columns))
 
-    def row_header(self, of: str, table: str, names: Sequence[str]) -> int | None:
-        """Return the first column of the table's own."""
-        return 0
+    def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
+        """Return that the columns stay in the order of the table's own, the first of which names the rows."""
+        return TableView(every=True)
 
     def preview(self, of: str, table: str, rows: int) -> str:
         """Return that there may be more rows."""
@@ -352,7 +353,7 @@ class Rows(TableWidget):
 
     panels = (GridPanel, FilterBoxPanel, RowsPanel)
 
-    _esm = packed(script("rows.rowsView"))
+    view_script = sent_script("rows.rowsView")
 
     @property
     def found(self) -> RowPlaces | None:

@@ -112,17 +112,31 @@ class PageRedactor:
             if names[:2] == ["key", "value"]:
                 cells = [self._name(row[0] or ""), *(self._placed(row[0] or "", cell) for cell in cells[1:])]
             rows.append([cells[0], *(BLANK for _ in cells[1:])] if hidden else cells)
-        above = {"above": self._blocks(page["above"])} if "above" in page else {}
-        return {**page, "rows": self._all(rows), **above}
+        out = {**page, "rows": self._all(rows)}
+        if "above" in page:
+            out["above"] = self.blocks(page["above"])
+        # What is shown in place of an exact value, and the bars, say as much as the values.
+        changed = [
+            [was != now for was, now in zip(*both, strict=True)] for both in zip(page["rows"], out["rows"], strict=True)
+        ]
+        for number, texts in page.get("texts", {}).items():
+            cells = zip(texts, out["rows"], changed, strict=True)
+            out["texts"] = out["texts"] | {
+                number: [row[int(number)] if hidden[int(number)] else text for text, row, hidden in cells]
+            }
+        if "bars" in page:
+            hidden_columns = {str(i) for row in changed for i, hidden in enumerate(row) if hidden}
+            out["bars"] = {number: bars for number, bars in page["bars"].items() if number not in hidden_columns}
+        return out
 
-    def _blocks(self, content: JsonValue) -> JsonValue:
+    def blocks(self, content: JsonValue) -> JsonValue:
         """Return redacted blocks, whose parts mark values and secrets by their kind."""
         if not isinstance(content, list):
             return self._all(content)
         kind = content[0] if len(content) == 2 and isinstance(content[0], str) else ""
         if _MARKED.get(kind) in self.kinds:
             return [kind, BLANK]
-        return [self._blocks(part) for part in content]
+        return [self.blocks(part) for part in content]
 
     def _json(self, text: str) -> str:
         """Return a redacted JSON text; a truncated one is left out, as its secrets cannot be identified."""

@@ -16,12 +16,14 @@ from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import REDACTIONS, json_safe, nameless, redactions
 from iceexplore.storage import place_to_write, whole_file
 from iceexplore.widgets.changes._tables import CHANGES
+from iceexplore.widgets.core._keys import keys_sent
 from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.detail._panel import DetailPanel
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._findings import redacted_sent
+from iceexplore.widgets.problems._health_panel import HealthPanel
 from iceexplore.widgets.saved_page._content import SavedPage, collect
 from iceexplore.widgets.saved_page._html import plain_html, saved_html
 from iceexplore.widgets.saved_page._redact import PageRedactor
@@ -32,21 +34,26 @@ __all__ = ["SavedPagePanel"]
 
 _BYTES = 10_000_000
 _ROWS = 1_000
-#: The doctor's report may take a quarter of the page's bytes.
+#: The doctor's report and the figures may take a quarter of the page's bytes.
 _REPORT_SHARE = 4
 _MANY_FILES = "Left out: this commit changed too many files to count them while the page was saved."
-_NO_REPORT = "Left out to limit the size of this page: the doctor's report."
+_NO_REPORT = "Left out to limit the size of this page: the figures of Health."
+#: Traits of the places of a page that have keys.
+_PLACES = frozenset({"detail", "nodes", "pages", "parts", "snapshots"})
 #: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
-_ASKING = frozenset({"search", "found", "wanted", "written", "doctor_asked"})
+_ASKING = frozenset(
+    {"search", "found", "wanted", "written", "doctor_asked", "health_asked", "history", "history_asked"}
+    | {"omni", "omni_found"}
+)
 
 
 class SavedPagePanel(Panel):
-    """Writes the widget's tree, tables, timeline and the doctor's findings as a page; has no traits, shows nothing."""
+    """Writes the widget's tree, tables, timeline and health as a page; has no traits, shows nothing."""
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
         self._grid, self._tree, self._detail = host.panel(GridPanel), host.panel(TreePanel), host.panel(DetailPanel)
-        self._doctor = host.panel(DoctorPanel)
+        self._doctor, self._health = host.panel(DoctorPanel), host.panel(HealthPanel)
         self._columns: dict[tuple[str, int, int], dict[str, Any]] = {}
 
     def save(
@@ -59,9 +66,9 @@ class SavedPagePanel(Panel):
             if not isinstance(number, int) or isinstance(number, bool) or number < least:
                 raise OptionError(f"{name}={number!r}: give an integer, {least} or more")
         place = place_to_write(path, overwrite=overwrite)
-        report = self._report(kinds)
+        report, shown = self._report(kinds), self._health.made is not None
         if not kinds & {"names", "values"}:
-            return self._written(place, kinds, max_bytes, rows, report, overwrite=overwrite)
+            return self._written(place, kinds, max_bytes, rows, report, shown, overwrite=overwrite)
         widget = self.host.widget
         other = type(widget)(nameless(self.host.state, kinds))  # the same table with redacted metadata
         try:
@@ -71,7 +78,7 @@ class SavedPagePanel(Panel):
                 other.select(snapshot=chosen["snapshot"] or None, against=chosen["against"] or None)
             other.settle()
             panel: SavedPagePanel = other._panel(SavedPagePanel)
-            return panel._written(place, kinds, max_bytes, rows, report, overwrite=overwrite)
+            return panel._written(place, kinds, max_bytes, rows, report, shown, overwrite=overwrite)
         finally:
             other.close()
 
@@ -89,6 +96,7 @@ class SavedPagePanel(Panel):
         max_bytes: int,
         rows: int,
         report: dict[str, Any],
+        health_shown: bool,
         *,
         overwrite: bool,
     ) -> SavedPage:
@@ -99,8 +107,9 @@ class SavedPagePanel(Panel):
         names |= {f.name for spec in metadata.partition_specs for f in spec.fields}
         redactor = PageRedactor(kinds, names)
         selection = self.host.selection
-        size = len(json.dumps(report, ensure_ascii=False).encode())
-        fits = size <= max_bytes // _REPORT_SHARE
+        health = redactor.blocks(self._health.of_page(shown=health_shown, hidden="paths" in kinds))
+        size = len(json.dumps([report, health], ensure_ascii=False).encode())
+        fits = not (report or health) or size <= max_bytes // _REPORT_SHARE
         made = collect(
             self._tree.forest,
             selection["snapshot"],
@@ -120,9 +129,10 @@ class SavedPagePanel(Panel):
         traits["selection"] = selection
         traits["comparison"] = redactor.traits(self.host.widget.comparison)  # the only one that the page has
         traits["parts"] = [["tree", "Tree"]]  # the other parts need Python too, except for the findings of a check
-        if report and fits:
-            traits["parts"].append(["problems", f"Problems ({sum(report['counts'].values()):,})"])
-            traits["doctor_report"] = report
+        if (report or health) and fits:
+            found = sum(report.get("counts", {}).values())
+            traits["parts"].append(["problems", f"Health ({found:,})" if found else "Health"])
+            traits |= {"doctor_report": report, "health": {"blocks": health}}
         saved = {
             "traits": {**traits, **tree},
             "trees": made.trees,
@@ -157,13 +167,19 @@ class SavedPagePanel(Panel):
         if text is not None:
             return text
         table = self._grid.table("detail", of, key)
-        page = page_of(table, 0, rows, head=tables.row_header(of, key, table.names))
+        view = tables.view(of, key, table.names)
+        page = page_of(table, 0, rows, view=view)
         nodes = list(tables.nodes(of, key, range(len(page["rows"]))))
         self._grid.forget("detail")
         columns = [
-            {k: c[k] for k in ("name", "right", "head") if k in c} for c in (page["columns"][i] for i in page["shown"])
+            {k: c[k] for k in ("name", "right", "head", "unit") if k in c}
+            for c in (page["columns"][i] for i in page["shown"])
         ]
         made = {"columns": columns, "rows": page["rows"], "total": page["total"]}
+        made |= {k: page[k] for k in ("texts", "bars") if k in page}
+        first = [i for i in view.essential(table.names) if i < len(columns)]
+        if len(first) < len(columns):
+            made["first"] = first
         if above := tables.above(of, key):
             made["above"] = above
         if not page["total"] and (none := tables.none(of, key)):
@@ -177,6 +193,7 @@ def _traits(widget: anywidget.AnyWidget) -> dict[str, Any]:
     """Return the values of the base and timeline traits, and the defaults of other traits, which need Python."""
     kept = {"title", "badges", "styles", "selection", *TimelinePanel.traits()}
     everybody = anywidget.AnyWidget.class_traits(sync=True)
-    left = {*everybody, *_ASKING}
+    left = {*everybody, *_ASKING, "script"}  # the page has a script of its own, and loads no others
     own = {name: trait for name, trait in widget.traits(sync=True).items() if name not in left and name[0] != "_"}
-    return {name: getattr(widget, name) if name in kept else trait.default(widget) for name, trait in own.items()}
+    out = {name: getattr(widget, name) if name in kept else trait.default(widget) for name, trait in own.items()}
+    return {**out, "shortcuts": keys_sent(_PLACES.__contains__)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._table_widget import TableWidget
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.scan_lab._panel import ScanPanel
@@ -25,7 +25,7 @@ class ScanLab(TableWidget):
 
     panels = (GridPanel, FilterBoxPanel, ScanPanel, RangesPanel)
 
-    _esm = packed(script("scan.scanView"))
+    view_script = sent_script("scan.scanView")
 
     @property
     def plan(self) -> ScanPlan | None:

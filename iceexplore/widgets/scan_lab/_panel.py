@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -14,6 +15,7 @@ from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
+from iceexplore.widgets.grid._view import TableView, looks_of
 from iceexplore.widgets.scan_lab._plans import Asked, PlanCache, ShownPlan
 from iceexplore.widgets.scan_lab._tables import HEAD_ROWS, TABLES, nodes_of_rows, row_of_node, table_of
 from iceexplore.widgets.scan_lab._texts import advice_sent, evidence_sent, plan_sent, python_of, reasons_sent
@@ -355,9 +357,11 @@ class PlanTables(GridSource):
         found = self._plans.numbered(of)
         return table_of(found.plan, table, found.asked.filter)
 
-    def row_header(self, of: str, table: str, names: Sequence[str]) -> int | None:
-        """Return the column with the file's name; the table's own columns stay in their order."""
-        return None if table == "head" else super().row_header(of, table, names)
+    def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
+        """Return that files have units, and come first by name; the columns of the table's rows stay as they are."""
+        if table == "head":
+            return TableView(every=True, head=False)
+        return replace(super().view(of, table, names), looks=looks_of(names))
 
     def preview(self, of: str, table: str, rows: int) -> str:
         """Return that more rows may match than the first ones."""

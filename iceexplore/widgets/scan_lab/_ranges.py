@@ -17,7 +17,7 @@ from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.scan_lab._panel import ScanPanel
 
 if TYPE_CHECKING:
-    from iceexplore.planning import LiveFiles, PlanNodes, RangeBy, RangeMap
+    from iceexplore.planning import LiveFiles, PlanNodes, RangeBy, RangeMap, Waterfall
     from iceexplore.render import RangeCells, Theme
     from iceexplore.widgets.scan_lab._plans import ShownPlan
 
@@ -45,7 +45,8 @@ class RangesPanel(Panel):
         name, counts by verdict, and the files and bytes that the other conditions leave; ``classes``, the names of
         the verdicts; ``notes``. Or ``missed``, why there is none.
     scan_picture_asked, scan_picture
-        A request for the map as a picture, ``n`` and ``theme``, and its answer, ``n`` and ``svg``.
+        A request for a picture, ``n``, ``theme`` and ``what`` ("ranges" for the map, "waterfall" for what remains after
+        each level), and its answer, ``n`` and ``svg``.
     """
 
     scan_view = SyncedTrait(traitlets.Unicode("ranges"))
@@ -122,9 +123,12 @@ class RangesPanel(Panel):
 
     @shown
     def _on_picture(self, asked: Mapping[str, Any]) -> None:
-        made = self._map
+        plan = self._scan.shown_plan
+        made: RangeMap | Waterfall | None = self._map
+        if asked.get("what") == "waterfall":
+            made = None if plan is None else plan.plan.waterfall()
         if made is None:
-            raise OptionError("there is no range map yet: plan a filter first")
+            raise OptionError("there is no picture yet: plan a filter first")
         theme: Theme = "dark" if asked.get("theme") == "dark" else "light"
         self.scan_picture = {"n": asked.get("n", 0), "svg": str(made.to_svg(theme))}
 

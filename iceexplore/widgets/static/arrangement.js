@@ -5,10 +5,10 @@
  * @module
  */
 
-/** @import { Arrangement, Nodes, TreeBlock, TreeNode, TreeRow } from "./types.d.ts" */
+/** @import { Arrangement, Nodes, Styles, TreeBlock, TreeNode, TreeRow } from "./types.d.ts" */
 
 /** Sizes in px: the height of a card, the gaps between cards, and how wide cards are. */
-export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 220 };
+export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 264 };
 /** Sizes in px of the cells that many siblings become: their distance, their size, and how many a line has. */
 export const CELL = { pitch: 18, size: 15, columns: 26 };
 /** The number of siblings up to which all are cards, and about how many of more are. */
@@ -28,8 +28,8 @@ const MOST_COLUMNS_OF_BLOCK = 8;
  *
  * @param {TreeNode} node
  */
-function cardWidth({ label, note, marks }) {
-  const letters = Math.max(label.length, 0.88 * note.length);
+function cardWidth({ label, title, note, marks }) {
+  const letters = Math.max((title ?? label).length, 0.88 * note.length);
   return Math.min(CARD.widest, 62 + 6.3 * letters + 11 * marks.length);
 }
 
@@ -57,14 +57,27 @@ function cardsOf(run) {
 }
 
 /**
+ * Return the heading of a column: that of most of its nodes, as in `iceexplore.render.scenes._positions`.
+ *
+ * @param {string[]} layers The heading of each node.
+ */
+function columnTitle(layers) {
+  // The content of a V4 root.
+  if (layers.includes("Manifests") && layers.includes("Files")) return "Manifests and files";
+  const counts = [...Map.groupBy(layers.filter(Boolean), (layer) => layer)];
+  return counts.sort(([, some], [, others]) => others.length - some.length)[0]?.[0] ?? "";
+}
+
+/**
  * Return the visible nodes of a forest, in order, with the places of their cards.
  *
  * @param {Nodes} nodes
  * @param {string[]} roots
  * @param {string[]} expanded
+ * @param {Styles} [styles] They have the headings of columns.
  * @returns {Arrangement}
  */
-export function arrange(nodes, roots, expanded) {
+export function arrange(nodes, roots, expanded, styles = {}) {
   const open = new Set(expanded);
   /** @type {Map<string, TreeRow>} */
   const byId = new Map();
@@ -242,5 +255,12 @@ export function arrange(nodes, roots, expanded) {
     left += columnWidth + CARD.gapX;
   });
   placeAll(topmost, null, 0);
-  return { rows: [...byId.values()], byId, blocks, width, height };
+  const rows = [...byId.values()];
+  const layers = Map.groupBy(rows, ({ level }) => level);
+  const columns = [...layers].map(([level, some]) => ({
+    x: lefts[level],
+    width: (lefts[level + 1] ?? width + CARD.gapX) - CARD.gapX - lefts[level],
+    title: columnTitle(some.map(({ node }) => styles[node.kind]?.layer ?? "")),
+  }));
+  return { rows, byId, blocks, columns, width, height };
 }

@@ -11,7 +11,7 @@ import { copyButton } from "./controls.js";
 import { applyColours, changeSelection, el, linkButton, svg } from "./dom.js";
 
 /** The tags of those blocks that are not simply a `div` with the block's name as its class. */
-const BLOCK_TAGS = /** @type {Record<string, string>} */ ({ h: "h4", p: "p" });
+const BLOCK_TAGS = /** @type {Record<string, string>} */ ({ h3: "h3", h: "h4", p: "p" });
 /** The parts that have a tag of their own. */
 const PART_TAGS = ["b", "code"];
 /** The minimum width, in percent, of a bar whose value is not 0. */
@@ -30,6 +30,7 @@ export function blocks(model, list = []) {
     if (typeof part === "string") return part;
     const [kind, content, more] = /** @type {[string, any, any]} */ (/** @type {unknown} */ (part));
     if (kind === "go") return linkButton(content, () => changeSelection(model, more));
+    if (kind === "set") return linkButton(content, () => setTraits(model, more));
     if (kind === "bars") return bars(content);
     if (kind === "sign") return applyColours(el("b.sign", { ariaHidden: true }, content), model.styles[more]);
     return el(PART_TAGS.includes(kind) ? kind : "span", { class: kind, title: more }, content);
@@ -68,6 +69,19 @@ export function blocks(model, list = []) {
     }
   }
   return list.map(drawBlock);
+}
+
+/**
+ * Set traits of the model: a selection is completed by the current one, and a query is that of the detail pane.
+ *
+ * @param {Model} model
+ * @param {Record<string, any>} traits
+ */
+function setTraits(model, { query, selection, ...traits }) {
+  if (selection) model.set("selection", { ...model.selection, ...selection });
+  // Later than all queries before it.
+  if (query) model.set("query", { ...model.query, detail: { ...query, n: Date.now() } });
+  for (const name in traits) model.save(/** @type {any} */ (name), traits[name]);
 }
 
 /**

@@ -11,7 +11,9 @@ import { blocks } from "./blocks.js";
 import { copyButton, keyboardForm, panelTabs } from "./controls.js";
 import { button, el, fill, options, randomId, sameJson, setEnabled } from "./dom.js";
 import { gridView } from "./grid.js";
+import { canvasColours } from "./painting.js";
 import { sidesView } from "./sides.js";
+import { pictureOf, slideButtons } from "./slide.js";
 
 /** The tabs of a step, and which of them are tables. */
 const COMMIT_TABS = {
@@ -211,13 +213,14 @@ export function commitView(model) {
     const name = fieldValue(choose[0], model.commit_draft);
     return operations.find((one) => one.name === name) ?? operations[0];
   }
-  function apply() {
+  /** @param {string} [version] The format version to upgrade to, instead of the chosen one. */
+  function apply(version) {
     const { layout = [], choose = [] } = model.commit_form;
     const draft = model.commit_draft;
     ask("apply", {
       ...fieldValues(choose, draft),
       values: fieldValues(chosenOperation().fields, draft),
-      layout: fieldValues(layout, draft),
+      layout: { ...fieldValues(layout, draft), ...(version && { format_version: version }) },
     });
   }
 
@@ -228,6 +231,9 @@ export function commitView(model) {
   const layoutOptions = el("div.options");
   const operationHelp = el("p.advice");
   const applyButton = submitButton("Apply");
+  const upgradeButton = button("Apply in V4", () => apply("4"), {
+    title: "Upgrade the table to version 4, and make this commit there",
+  });
   const refused = el("div.problem.is-error", { role: "alert" });
   const layoutFields = el(
     "fieldset",
@@ -240,17 +246,21 @@ export function commitView(model) {
   const fields = el("div.commit-fields", layoutFields, commitFields);
   const form = keyboardForm(
     ".commit-form",
-    apply,
+    () => apply(),
     awaited,
     fields,
-    applyButton,
+    el("p.group", applyButton, upgradeButton),
   );
   const drawLayout = fieldDrawer(layoutOptions, version);
   const drawOwnFields = fieldDrawer(ownFields);
   const drawChoices = fieldDrawer(rival, operation);
 
   function drawApply() {
-    setEnabled(applyButton, model.commit_form.layout && model.busy === "");
+    const { layout } = model.commit_form;
+    const [versions] = layout ?? [];
+    for (const one of [applyButton, upgradeButton]) setEnabled(one, layout && model.busy === "");
+    const canUpgrade = versions?.choices?.some(([version]) => version === "4");
+    upgradeButton.hidden = !versions || !canUpgrade || fieldValue(versions, model.commit_draft) === "4";
   }
   function drawForm() {
     const { needs, layout, choose = [] } = model.commit_form;
@@ -321,6 +331,14 @@ export function commitView(model) {
   const reportSummary = el("summary");
   const details = el("details.rest", reportSummary, report);
   const figure = el("div.commit-figure");
+  const figureBox = el("div");
+  const colours = canvasColours(model, figureBox);
+  const slides = slideButtons(model, "Figure", {
+    colours,
+    picture: () => pictureOf(model.commit_report.figure?.[0] ?? "", colours),
+    legend: () => [[model.commit_report.title ?? ""]],
+  });
+  figureBox.append(slides, figure);
   /** The step whose figure is drawn. */
   let drawn = "";
 
@@ -339,6 +357,7 @@ export function commitView(model) {
     const key = `${step}:${picture?.[0].length}`;
     if (key === drawn) return;
     drawn = key;
+    slides.hidden = !picture;
     fill(figure, picture === null ? "There is no snapshot to draw." : figureElements(picture));
   }
   function drawRefused() {
@@ -379,7 +398,7 @@ export function commitView(model) {
   const panel = el(
     "div.commit-panel",
     { role: "tabpanel", id: `${id}-panel` },
-    figure,
+    figureBox,
     sides.element,
     grid.element,
     cost,
@@ -400,7 +419,7 @@ export function commitView(model) {
     const missing = compared || "Cancelled. Undo and redo the step to compute this.";
     fill(cost, costs ? blocks(model, costs) : missing);
     const shown = /** @type {Record<string, HTMLElement>} */ ({
-      figure,
+      figure: figureBox,
       trees: sides.element,
       cost,
       python,

@@ -157,14 +157,14 @@ export function keyboardForm(kind, send, ...inside) {
 }
 
 /**
- * Return a menu that opens below its summary. Escape closes it.
+ * Return a menu that opens below its summary. Escape closes it, as does another menu that opens: it may be below it.
  *
  * @param {HTMLElement} summary
  * @param {Properties} properties
  * @param {...Child} inside
  */
 export function foldedMenu(summary, properties, ...inside) {
-  const menu = el("details.menu", { onkeydown: shut, ...properties }, summary, inside);
+  const menu = el("details.menu", { name: "ice-menu", onkeydown: shut, ...properties }, summary, inside);
   /** @param {KeyboardEvent} event */
   function shut(event) {
     if (event.key !== "Escape") return;

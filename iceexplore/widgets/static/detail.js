@@ -9,6 +9,7 @@
 import { copyButton, markTab, tabRow } from "./controls.js";
 import { changeSelection, el, fill, focusedIn, icon, lineIcon, linkButton, plural } from "./dom.js";
 import { gridView, selectNode } from "./grid.js";
+import { headButton } from "./room.js";
 
 /** The maximum number of characters of a value shown in full, and the number shown of a longer one. */
 const UNFOLDED = 160;
@@ -58,13 +59,13 @@ function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) 
   if (!meaning) return el("div", { class: size }, el("dt", name), value);
 
   const anchor = section && el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section);
-  const explanation = el("dd.help", meaning, anchor && [". Spec: ", anchor]);
+  const explanation = el("div.help", { onkeydown: leave }, el("dd", meaning, anchor && [". Spec: ", anchor]));
   const button = el(
     "button.why",
     { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: toggle },
     name,
   );
-  const item = el("div", { class: size, onkeydown: leave }, el("dt", button), value, explanation);
+  const item = el("div", { class: size, onkeydown: leave }, el("dt", button), value);
   function toggle() {
     explain(!isExplained());
   }
@@ -74,7 +75,14 @@ function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) 
   /** @param {boolean} on */
   function explain(on) {
     button.ariaExpanded = String(on);
-    if (on) item.scrollIntoView({ block: "nearest" });
+    if (!on) return explanation.remove();
+    // Below the line of the field, so that no field changes its column.
+    let last = item;
+    while (/** @type {HTMLElement | null} */ (last.nextSibling)?.offsetTop === item.offsetTop) {
+      last = /** @type {HTMLDivElement} */ (last.nextSibling);
+    }
+    last.after(explanation);
+    explanation.scrollIntoView({ block: "nearest" });
   }
   /** @param {KeyboardEvent} event */
   function leave(event) {
@@ -113,7 +121,7 @@ export function detailView(model) {
   const head = el("div.head", { tabindex: -1 });
   const tabs = tabRow("div.tabs", "Tables");
   const tables = gridView(model, { grid: "detail", label: "Table", onRow: openRow });
-  const box = el("section.detail", { ariaLabel: "Details" }, head, tabs, tables.element);
+  const box = el("section.detail", { ariaLabel: "Details" }, headButton(model), head, tabs, tables.element);
 
   /**
    * Select the node of a row. The table stays open, because the selected row is in it.

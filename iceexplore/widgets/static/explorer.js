@@ -9,7 +9,20 @@
 
 import { markTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
-import { clamp, consumeEvent, el, fill, keepFocus, listen, randomId } from "./dom.js";
+import {
+  clamp,
+  consumeEvent,
+  el,
+  fill,
+  focusedIn,
+  keepFocus,
+  listen,
+  randomId,
+  setEnabled,
+  smallButton,
+} from "./dom.js";
+import { omnibox } from "./omnibox.js";
+import { takesKeys } from "./room.js";
 import { timelineView } from "./timeline.js";
 import { treeView } from "./treeView.js";
 
@@ -70,7 +83,47 @@ function treeTab(model) {
     ariaValueMin: SHARE.least,
     ariaValueMax: 100 - SHARE.least,
   });
-  const panes = el("div.panes", treeView(model), splitter, detailView(model));
+  const tree = treeView(model);
+  const details = detailView(model);
+  details.id = `ice-${randomId()}`;
+  // In a narrow widget, the details are a drawer over the tree, and this is its handle.
+  const handle = el("button.handle", { "aria-controls": details.id, onclick: turn });
+  const drawer = el("div.drawer", handle, details);
+  const panes = el("div.panes", tree, splitter, drawer);
+  let node = model.selection.node;
+  /** @returns {boolean} */
+  function isOpen() {
+    return panes.classList.contains("ice-drawn");
+  }
+  function turn() {
+    setOpen(!isOpen());
+  }
+  /** @param {boolean} on */
+  function setOpen(on) {
+    const focused = focusedIn(panes);
+    panes.classList.toggle("ice-drawn", on);
+    drawHandle();
+    if (!focused || !handle.checkVisibility()) return;
+    const to = on ? details.querySelector(".ice-head") : tree.querySelector("[role=treeitem][tabindex='0']");
+    /** @type {HTMLElement | null} */ (to)?.focus();
+  }
+  function drawHandle() {
+    const { kind_title, title } = model.detail;
+    handle.ariaExpanded = String(isOpen());
+    handle.textContent = isOpen() ? "▾ Close the details" : `▴ Details: ${[kind_title, title].join(" ")}`;
+  }
+  /** Open the drawer for a node that was selected in the tree, not for one that follows the timeline. */
+  function selected() {
+    if (node !== model.selection.node && focusedIn(panes)) setOpen(true);
+    node = model.selection.node;
+  }
+  panes.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !isOpen() || !handle.checkVisibility()) return;
+    consumeEvent(event);
+    setOpen(false);
+  });
+  model.onChange("selection", selected);
+  model.follow("detail", drawHandle);
   let share = SHARE.first;
   /** @param {number} percent */
   function setShare(percent) {
@@ -113,9 +166,10 @@ function treeTab(model) {
  * Return the explorer.
  *
  * @param {Model} model
+ * @param {HTMLElement} root The widget's.
  * @param {Record<string, View>} [given] Views of tabs, by their key; others are loaded when they are first shown.
  */
-export function explorerView(model, given = {}) {
+export function explorerView(model, root, given = {}) {
   const id = `ice-${randomId()}`;
   let isRemoved = false;
   const parts = model.parts.map(([key]) => {
@@ -135,15 +189,30 @@ export function explorerView(model, given = {}) {
     return { key, tab, panel, isMade: false };
   });
   const tabs = parts.map(({ tab }) => tab);
+  const ways = /** @type {const} */ ([["back", "←", -1], ["forward", "→", 1]]).map(([way, sign, by]) => {
+    const button = smallButton(sign, way === "back" ? "Back" : "Forward", () => go(by), { hidden: !model.history });
+    model.follow("history", () => {
+      const words = model.history?.[way];
+      setEnabled(button, words);
+      button.title = [button.ariaLabel, words].filter(Boolean).join(": ");
+    });
+    return button;
+  });
+  // A saved page has no Python that finds anything.
+  const find = model.history && omnibox(model, root);
   const fullScreenButton = el(
-    "button.button.end",
+    "button.button",
     { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: toggleFullScreen },
     "Full screen",
   );
   const element = el(
     "div.explorer",
     timelineView(model),
-    el("div.bar", tabRow("div.parts", "Views of the explorer", tabs), fullScreenButton),
+    el(
+      "div.bar",
+      tabRow("div.parts", "Views of the explorer", tabs),
+      el("div.moves", ways, find?.element, fullScreenButton),
+    ),
     parts.map(({ panel }) => panel),
   );
 
@@ -158,7 +227,7 @@ export function explorerView(model, given = {}) {
       keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
     }
     if (chosen.isMade) return;
-    const script = model.scripts[chosen.key];
+    const script = model.scripts?.[chosen.key]; // none in a saved page
     if (chosen.key === "tree") {
       make(chosen, treeTab);
     } else if (given[chosen.key]) {
@@ -177,19 +246,33 @@ export function explorerView(model, given = {}) {
    */
   function make(part, view) {
     if (isRemoved || part.isMade) return;
-    fill(part.panel, view(model));
+    fill(part.panel, view(model, root));
     part.isMade = true;
   }
 
-  function widget() {
-    return element.closest(".ice-widget");
+  /** @param {number} by */
+  function go(by) {
+    model.requestEach("history_asked", { by });
   }
+  /** @param {KeyboardEvent} event */
+  function pressed(event) {
+    const { key, altKey, ctrlKey, metaKey, shiftKey } = event;
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    const isControl = ctrlKey || metaKey;
+    const isText = takesKeys(event.target);
+    if (by && altKey && !isControl && !shiftKey && !isText) go(by);
+    else if (isControl ? key === "k" && !altKey : key === "/" && !isText) find?.open();
+    else return;
+    consumeEvent(event);
+  }
+  // Before the parts of the widget, which have keys of their own.
+  if (model.history) root.addEventListener("keydown", pressed, true);
   function toggleFullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
-    else widget()?.requestFullscreen();
+    else root.requestFullscreen();
   }
   function fullScreenChanged() {
-    const isFull = document.fullscreenElement !== null && document.fullscreenElement === widget();
+    const isFull = document.fullscreenElement === root;
     fullScreenButton.ariaPressed = String(isFull);
     fullScreenButton.textContent = isFull ? "Leave full screen" : "Full screen";
   }

@@ -5,10 +5,11 @@
  * @module
  */
 
-/** @import { FileColor, FileCells, Model } from "./types.d.ts" */
+/** @import { FileColor, FileCells, LegendItem, Model } from "./types.d.ts" */
 
 import { applyColours, changeSelection, clamp, consumeEvent, el, fill, formatBytes, plural, selectBox } from "./dom.js";
 import { canvasColours, drawPath, drawText, fitText, inNextFrame, resizeCanvas, SHADES } from "./painting.js";
+import { recorded, slideButtons } from "./slide.js";
 
 /** px: the distance of cells, their size, the space between rows, the least and greatest width of labels. */
 const GRID = { pitch: 13, size: 10.5, gap: 12, line: 15, least: 96, most: 270, left: 10, top: 6 };
@@ -110,6 +111,8 @@ export function fileMapView(model) {
   /** @type {FileCells} */
   let cells;
   let places = placeCells([], [], 0, 1);
+  /** @type {LegendItem[]} */
+  let legendItems = [];
   /** @type {string[][]} */
   let labels = [];
   let left = 0;
@@ -122,6 +125,16 @@ export function fileMapView(model) {
   let context = null;
   const redraw = inNextFrame(model, paint);
   const colours = canvasColours(model, map, redraw, resize);
+
+  bar.append(slideButtons(model, "Files", {
+    colours,
+    picture() {
+      // As wide as the cells and the words beside them.
+      const right = places.cells.reduce((most, [x]) => Math.max(most, x), left + 80) + 2 * GRID.pitch;
+      return cells?.of && recorded({ width: right, height: places.height }, paint);
+    },
+    legend: () => legendItems,
+  }));
 
   function drawn() {
     const isOther = cells?.of !== model.file_map.of;
@@ -138,6 +151,12 @@ export function fileMapView(model) {
       cells.changes?.includes(REMOVED) && sign("mark:removed", "removed", ".is-removed"),
       (cells.legend?.[model.file_color] ?? []).map((text) => el("span", text)),
     );
+    legendItems = [
+      ...kinds.map((kind) => /** @type {LegendItem} */ ([kind.replaceAll("-", " "), kind])),
+      [cells.changes?.includes(ADDED) ? "added" : "", "mark:added"],
+      [cells.changes?.includes(REMOVED) ? "removed" : "", "mark:removed"],
+      ...(cells.legend?.[model.file_color] ?? []).map((text) => /** @type {LegendItem} */ ([text])),
+    ];
     if (isOther) {
       begun = performance.now();
       hovered = -1;
@@ -164,9 +183,8 @@ export function fileMapView(model) {
     paint();
   }
 
-  function paint() {
-    if (!context || !cells?.of) return;
-    const paper = context;
+  function paint(paper = context) {
+    if (!paper || !cells?.of) return;
     const shades = cells.shades[model.file_color];
     const fade = calm.matches ? 1 : clamp(0, (performance.now() - begun) / FADE, 1);
     paper.clearRect(0, 0, width, places.height);

@@ -45,6 +45,9 @@ const NEXT_PAUSE = 20;
 const FITTING_CHARACTERS = 20;
 /** The delay, in ms, after which the rows of the previous table are removed while another table is awaited. */
 const AWAITING_DELAY = 200;
+/** The minimum width of a column, and the change by a key, in px. */
+const LEAST_WIDTH = 48;
+const WIDTH_STEP = 24;
 /** The row number of the header; the rows of the table are numbered from 0. */
 const HEADER = -1;
 const FILTER_ICON = "M2 4h12l-4.5 5v4l-3-1.5V9z";
@@ -82,29 +85,28 @@ export function rangeText({ page, pages, size, total, whole, rows, preview }) {
 }
 
 /**
- * Return the number of each shown column among all, from 1. The one that names the rows may have been moved to the
- * front, which shifts those before it by one.
+ * Return a value as its cell shows it.
  *
- * @param {number[]} shown The indexes of the columns, in the order in which they are shown.
- * @returns {number[]}
+ * @param {TablePage} page
+ * @param {number} place The column's index.
+ * @param {number} at The row of the page.
+ * @param {string | null} value
  */
-export function columnNumbers(shown) {
-  const [head, next] = shown;
-  const isMoved = head > next;
-  return shown.map((place, i) => {
-    if (!isMoved) return place + 1;
-    if (i === 0) return 1;
-    return place < head ? place + 2 : place + 1;
-  });
+function shownText({ texts }, place, at, value) {
+  return value === null ? "null" : texts?.[place]?.[at] ?? shortenPath(value);
 }
 
 /**
- * Return a value as its cell shows it.
+ * Return the tooltip of a cell: the exact value, unless the cell shows it. It is also what screen readers describe the
+ * cell with, and what is shown when the cell has the focus.
  *
- * @param {string | null} value
+ * @param {string} value
+ * @param {string} text What the cell shows.
+ * @param {string} [unit]
  */
-function cellText(value) {
-  return value === null ? "null" : shortenPath(value);
+export function exactText(value, text, unit) {
+  if (unit) return `${value.replace(/\B(?=(\d{3})+$)/g, ",")} ${unit}`;
+  return text.replaceAll(",", "") === value.replaceAll(",", "") && value.length <= FITTING_CHARACTERS ? "" : value;
 }
 
 /**
@@ -161,6 +163,12 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   let looked = "";
   /** The cell that has the tab stop: its row, and its place among the buttons or cells of the row. */
   let focus = { row: 0, place: 0 };
+  /**
+   * The widths of columns that were resized, in px, by name: of other pages, snapshots and tables, too.
+   *
+   * @type {Record<string, number>}
+   */
+  const widths = {};
   /**
    * The size of the visible part and the scroll position, in px. They are cached because reading them forces a layout.
    */
@@ -294,9 +302,10 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     setNote("");
     if (wanted && page.refused) {
       filters.miss(wanted);
-      filters.tell(page.refused);
+      filters.refuse();
     } else {
       filters.settle(page.filters);
+      setNote(filters.typedMeaning());
     }
     if (isMoved) filters.drawColumns();
     drawMenu();
@@ -331,10 +340,16 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     };
     drawRows(isTurned ? Math.ceil(viewHeight / LEAST_ROW_HEIGHT) : Infinity, FIRST_PAUSE);
     const undrawn = rows.slice(body.rows.length);
-    const numbers = columnNumbers(shown.shown);
-    const heads = shown.shown.map((place, i) => headCell(shown, place, numbers[i]));
+    const heads = shown.shown.map((place) => headCell(shown, place));
     // Texts that are not drawn yet are added invisibly, so that a column has its final width from the start.
-    const widths = shown.shown.map((_, i) => el("td", undrawn.map((row) => cellText(row[i])).join("\n")));
+    const begin = body.rows.length;
+    const texts = shown.shown.map((place, i) =>
+      el(
+        "td",
+        { style: widthStyle(columns[place].name) },
+        undrawn.map((row, at) => shownText(shown, place, begin + at, row[i])).join("\n"),
+      )
+    );
     panel.append(
       el(
         "table.table",
@@ -347,7 +362,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
         },
         el("thead", el("tr", heads)),
         body,
-        el("tfoot.widths", { ariaHidden: true }, el("tr", widths)),
+        el("tfoot.widths", { ariaHidden: true }, el("tr", texts)),
       ),
     );
     if (shown.above) panel.prepend(el("div.above", blocks(model, shown.above)));
@@ -359,16 +374,15 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   /**
    * @param {TablePage} shown
    * @param {number} place The column's index.
-   * @param {number} number Its number in the order shown.
    */
-  function headCell({ columns, sort, filters: applied }, place, number) {
+  function headCell({ columns, sort, filters: applied }, place) {
     const { name, right, doc } = columns[place];
     const isFiltered = applied.some(({ column }) => column === place);
     const direction = sort?.[0] === place ? `${sort[1]}ending` : "none";
-    const title = doc ? `${name}: ${doc}` : name;
+    const title = `${doc ? `${name}: ${doc}` : name} (Shift+← → resizes)`;
     return el(
       "th",
-      { scope: "col", class: right && "right", ariaColIndex: number, ariaSort: direction },
+      { scope: "col", style: widthStyle(name), class: right && "right", ariaColIndex: place + 1, ariaSort: direction },
       el(
         "div.th",
         el(
@@ -384,18 +398,23 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
           onclick: () => filters.begin(place),
         }, lineIcon(FILTER_ICON, 12)),
       ),
+      el("span.grip", {
+        onpointerdown: drag,
+        ondblclick: (/** @type {MouseEvent} */ event) => resize(indexOf(event), 0),
+      }),
     );
   }
   /**
    * Return a function that makes the rows of a page. They are copies of one, as a page has a thousand cells and more.
    *
-   * @param {TablePage} shown
+   * @param {TablePage} drawn
    * @returns {(row: (string | null)[], at: number) => HTMLTableRowElement}
    */
-  function makeRowFactory({ columns, shown, nodes, page, size }) {
-    const numbers = columnNumbers(shown);
+  function makeRowFactory(drawn) {
+    const { columns, shown, bars, nodes, page, size } = drawn;
     const cells = shown.map((place, i) => {
-      const properties = { tabindex: -1, ariaColIndex: numbers[i], class: columns[place].right && "right" };
+      const { name, right } = columns[place];
+      const properties = { tabindex: -1, ariaColIndex: place + 1, style: widthStyle(name), class: right && "right" };
       // The first cell of a row is its head.
       return i ? el("td", properties) : el("th", { scope: "row", ...properties });
     });
@@ -412,12 +431,69 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       }
       row.forEach((value, i) => {
         const cell = line.cells[i];
+        const text = shownText(drawn, shown[i], at, value);
+        const bar = bars?.[shown[i]]?.[at];
         if (value === null) cell.classList.add("ice-null");
-        else if (value.length > FITTING_CHARACTERS) cell.title = value;
-        cell.append(i === link && node ? el("span.open", cellText(value)) : cellText(value));
+        const exact = value !== null && exactText(value, text, columns[shown[i]].unit);
+        if (exact) cell.title = exact;
+        if (bar) cell.style.setProperty("--bar", bar + "%");
+        cell.append(i === link && node ? el("span.open", text) : text);
       });
       return line;
     };
+  }
+
+  /**
+   * Return the index of the column of a header cell among those that are shown.
+   *
+   * @param {Event} event
+   */
+  function indexOf(event) {
+    const cell = /** @type {Element} */ (event.target).closest("th");
+    return /** @type {HTMLTableCellElement} */ (cell).cellIndex;
+  }
+  /**
+   * @param {number} index The index of a column among those that are shown.
+   * @returns {HTMLTableCellElement[]}
+   */
+  function cellsOf(index) {
+    const table = /** @type {HTMLTableElement | null} */ (panel.querySelector(".ice-table"));
+    return [...table?.rows ?? []].map((row) => row.cells[index]);
+  }
+  /**
+   * Return the style of the cells of a column that was resized.
+   *
+   * @param {string} name
+   */
+  function widthStyle(name) {
+    const width = widths[name] ? `${widths[name]}px` : "";
+    return { width, "min-width": width, "max-width": width };
+  }
+  /**
+   * @param {number} index
+   * @param {number} width In px; 0 for the width that the column has by itself.
+   */
+  function resize(index, width) {
+    const { name = "" } = page.columns?.[page.shown?.[index] ?? -1] ?? {};
+    drawRows(Infinity);
+    widths[name] = width && Math.max(LEAST_WIDTH, Math.round(width));
+    for (const { style } of cellsOf(index)) {
+      Object.entries(widthStyle(name)).forEach(([key, value]) => style.setProperty(key, value));
+    }
+    setNote(width ? `${name}: ${widths[name]} px` : "");
+  }
+  /**
+   * Resize a column while its edge is dragged.
+   *
+   * @param {PointerEvent} event
+   */
+  function drag(event) {
+    const grip = /** @type {HTMLElement} */ (event.target);
+    const index = indexOf(event);
+    const start = cellsOf(index)[0].offsetWidth - event.clientX;
+    grip.setPointerCapture(event.pointerId);
+    grip.onpointermove = ({ clientX }) => resize(index, start + clientX);
+    grip.onlostpointercapture = () => (grip.onpointermove = null);
   }
 
   /** @param {TablePage} shown */
@@ -645,8 +721,15 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   /** @param {KeyboardEvent} event */
   function pressed(event) {
     const at = placeOf(/** @type {Element} */ (event.target));
-    if (!at || event.altKey || event.shiftKey) return;
+    if (!at || event.altKey) return;
     const { row, place } = at;
+    if (event.shiftKey) {
+      const step = { ArrowRight: WIDTH_STEP, ArrowLeft: -WIDTH_STEP }[event.key];
+      if (row !== HEADER || !step) return;
+      consumeEvent(event);
+      const index = indexOf(event);
+      return resize(index, cellsOf(index)[0].offsetWidth + step);
+    }
     const lastRow = (page.rows?.length ?? 0) - 1;
     const pageNow = page.page ?? 0;
     /** @type {Record<string, false | (() => void)>} */

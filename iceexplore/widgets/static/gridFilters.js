@@ -6,20 +6,20 @@
 
 /** @import { Filter, Model, Operator, Query, TablePage } from "./types.d.ts" */
 
+import { foldedMenu } from "./controls.js";
 import { el, fill, focusedIn, options, sameJson, selectBox, timer } from "./dom.js";
 
 /** @type {Operator[]} */
-const OPERATORS = ["contains", "=", "<", ">", "null", "not null"];
+const OPERATORS = ["contains", "=", "!=", "<", "<=", ">", ">=", "null", "not null"];
+/** What can be typed, beyond a value. */
+const HELP = ["< 1 MB", ">= 64 MiB", "1k..10k", "> 2026-01-01", "2026-01-01..2026-01-31", "< 5 d", "!= x"];
+const HELP_OF_QUOTES = 'In a column, a value may begin with an operator. In quotes, text is searched as it is: "< 1"';
 /** The time without a key, in ms, after which the typed filter is applied. */
 const TYPING_PAUSE_OF_FILTER = 300;
 /** A table with more rows is only filtered when Enter is pressed. */
 const MANY_ROWS = 200_000;
 /** The longest filter, in characters. */
 const MOST_FILTER = 1000;
-/** The number of characters of a text that an error quotes. */
-const MOST_QUOTED = 20;
-/** A number or the beginning of one, and the names of infinite numbers. */
-const NUMBER = /^[+-]?(\d*\.?\d*(e[+-]?\d*)?|inf|nan)$/i;
 
 /**
  * Return whether an operator compares with a text.
@@ -48,19 +48,6 @@ export function operatorText(op) {
 export function filterText({ column, op, value }, columns) {
   const name = column === null ? "any column" : columns[column]?.name;
   return [name, operatorText(op), needsText(op) && value].filter(Boolean).join(" ");
-}
-
-/**
- * Return whether a text is a number, may become one, or cannot.
- *
- * @param {string} text
- * @returns {"number" | "beginning" | "no number"}
- */
-export function numberState(text) {
-  const plain = text.replaceAll(",", "").trim();
-  if (!NUMBER.test(plain)) return "no number";
-  if (/[in]/i.test(plain)) return "number";
-  return isNaN(Number(plain)) ? "beginning" : "number";
 }
 
 /**
@@ -98,7 +85,14 @@ export function filterBar(model, { label, page, current, ask, say }) {
     "+",
   );
   const chips = el("div.chips");
-  const bar = el("div.grid-bar", column, operator, text, add);
+  const help = foldedMenu(
+    el("summary.button", { ariaLabel: "What can be typed" }, "?"),
+    {},
+    el("div.menu-list.hints", { tabindex: 0 }, HELP_OF_QUOTES, HELP.map((one) => el("code", one))),
+  );
+  const bar = el("div.grid-bar", column, operator, text, add, help);
+  /** Whether the typed filter is complete, because Enter was pressed. */
+  let isDone = false;
   /**
    * The filter that is being typed.
    *
@@ -159,40 +153,27 @@ export function filterBar(model, { label, page, current, ask, say }) {
     text.ariaInvalid = String(fault !== "");
     say(fault);
   }
-  /**
-   * Return whether the typed text can be requested: in a column of numbers, only a number can. The beginning of a
-   * number cannot, but shows no error while it is being typed.
-   *
-   * @param {boolean} [isDone]
-   */
-  function isValid(isDone) {
-    const filter = filterInBoxes();
-    const isNumeric = filter && "<=>".includes(filter.op) && filter.column !== null && columns()[filter.column]?.right;
-    const state = isNumeric ? numberState(filter.value) : "number";
-    const isWrong = state === "no number" || (state === "beginning" && isDone);
-    tell(isWrong ? `“${filter?.value.slice(0, MOST_QUOTED)}” is not a number` : "");
-    return state === "number";
-  }
   function typed() {
-    wait(hasManyRows() ? isValid : apply, TYPING_PAUSE_OF_FILTER);
+    isDone = false;
+    if (!hasManyRows()) wait(apply, TYPING_PAUSE_OF_FILTER);
   }
   /**
    * Request the typed filter.
    *
-   * @param {boolean} [isDone]
-   * @returns {Filter | null} The filter, if it is valid.
+   * @returns {Filter | null}
    */
-  function apply(isDone) {
+  function apply() {
     wait();
-    if (!isValid(isDone)) return null;
     const others = kept();
     draft = filterInBoxes();
     const filters = draft ? [...others, draft] : others;
-    if (!sameJson(filters, requested())) ask({ filters });
+    if (sameJson(filters, requested())) tell("");
+    else ask({ filters });
     return draft;
   }
   function keep() {
-    if (!apply(true)) return;
+    isDone = true;
+    if (!apply()) return;
     forget();
     drawChips();
     text.focus();
@@ -245,7 +226,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   }
   function drawChips() {
     const items = kept().map((filter) => {
-      const words = filterText(filter, columns());
+      const words = meaning(filter);
       const onclick = () => {
         ask({ filters: requested().filter((other) => other !== filter) });
         text.focus();
@@ -257,15 +238,37 @@ export function filterBar(model, { label, page, current, ask, say }) {
   }
 
   /**
+   * Return a filter as Python has understood it.
+   *
+   * @param {Filter} filter
+   */
+  function meaning(filter) {
+    const { filters = [], understood } = page();
+    const place = filters.findIndex((one) => sameJson(one, filter));
+    return understood?.[place] || filterText(filter, columns());
+  }
+  /** Return what the typed filter was understood as, or "" if it was typed like this. */
+  function typedMeaning() {
+    const words = draft ? meaning(draft) : "";
+    return draft && words !== filterText(draft, columns()) ? words : "";
+  }
+
+  /**
    * Handle a page that has arrived with these filters.
    *
    * @param {Filter[]} [filters]
    */
   function settle(filters = []) {
+    if (draft && includes(filters, draft)) tell("");
     if (!draft || includes(filters, draft)) return;
     // Another view has removed the filter.
     if (focusedIn(bar)) draft = null;
     else forget();
+  }
+  /** Show why Python refused the typed filter, unless it may become valid while it is being typed. */
+  function refuse() {
+    const { refused = "", unfinished } = page();
+    tell(unfinished && !isDone ? "" : refused);
   }
   /**
    * Handle a request that failed or was refused: the typed text and the page stay.
@@ -282,5 +285,5 @@ export function filterBar(model, { label, page, current, ask, say }) {
     if (column.value || text.value) draft = filters.find((one) => !includes(wanted, one)) ?? null;
   }
 
-  return { bar, chips, forget, begin, clear, tell, drawColumns, drawChips, settle, miss };
+  return { bar, chips, forget, begin, clear, refuse, typedMeaning, drawColumns, drawChips, settle, miss };
 }

@@ -34,8 +34,8 @@ export function onResize(model, box, run) {
  *
  * @param {Model} model
  * @param {HTMLElement} box
- * @param {() => void} repaint Is called when colours change.
- * @param {() => void} resize Is called when the box has another size; the colours are there by then.
+ * @param {() => void} [repaint] Is called when colours change.
+ * @param {() => void} [resize] Is called when the box has another size; the colours are there by then.
  * @returns {Colours}
  */
 export function canvasColours(model, box, repaint, resize) {
@@ -46,6 +46,9 @@ export function canvasColours(model, box, repaint, resize) {
     tint(name) {
       if (found.plain) return found.ink;
       return styles[name]?.[found.dark ? "dark" : "light"] ?? found.muted;
+    },
+    fill(kind) {
+      return (!found.plain && styles[kind]?.fills?.[found.dark ? 1 : 0]) || found.paper;
     },
   });
   /** @type {HTMLElement | null} */
@@ -60,7 +63,7 @@ export function canvasColours(model, box, repaint, resize) {
     found.font = getComputedStyle(box).fontFamily;
     found.dark = root?.dataset.iceTheme === "dark";
     found.plain = forced.matches;
-    repaint();
+    repaint?.();
   }
   function readTwice() {
     read();
@@ -73,7 +76,7 @@ export function canvasColours(model, box, repaint, resize) {
       watchTheme(model, [root], { attributeFilter: ["data-ice-theme", "data-ice-contrast"] }, [forced], readTwice);
       read();
     }
-    resize();
+    resize?.();
   });
   return found;
 }
@@ -87,7 +90,8 @@ export function canvasColours(model, box, repaint, resize) {
  * @returns {CanvasRenderingContext2D} What draws on it, in px.
  */
 export function resizeCanvas(canvas, width, height) {
-  const ratio = Math.min(devicePixelRatio || 1, 3);
+  // Larger text is more points, too.
+  const ratio = Math.min((devicePixelRatio || 1) * (canvas.currentCSSZoom ?? 1), 3);
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   const context = contextOf(canvas);

@@ -1,12 +1,13 @@
 /**
- * The tab Problems: the form that runs a check, its findings and their repair; and the problems found while reading, by
- * severity and kind, each with a link to its node.
+ * The tab Health: the form that runs a check, its findings and their repair; figures of the files and manifests; and the
+ * problems found while reading, by severity and kind, each with a link to its node.
  *
  * @module
  */
 
 /** @import { Model, ProblemGroup, ProblemItem, Severity } from "./types.d.ts" */
 
+import { blocks } from "./blocks.js";
 import { panelTabs } from "./controls.js";
 import { changeDoctorDraft, checkForm, findingsView, goToNode, repairView, severitySign } from "./doctor.js";
 import { button, el, fill, formatCount, keepFocus, randomId, setEnabled } from "./dom.js";
@@ -19,7 +20,12 @@ import { button, el, fill, formatCount, keepFocus, randomId, setEnabled } from "
 const SEVERITIES = [["error", "error"], ["warning", "warning"], ["info", "note"]];
 const SEVERITY_NAMES = new Map(SEVERITIES);
 /** The tabs of the panel. */
-const PROBLEM_TABS = { findings: "Findings", repair: "Repair", met: "Found while reading" };
+const PROBLEM_TABS = {
+  findings: "Findings",
+  figures: "Files and manifests",
+  repair: "Repair",
+  met: "Found while reading",
+};
 
 /**
  * Return the list of problems found while reading.
@@ -120,25 +126,50 @@ function metView(model) {
 }
 
 /**
- * Return the tab Problems.
+ * Return the figures of files and manifests.
+ *
+ * @param {Model} model
+ */
+function figuresView(model) {
+  const element = el("section.figures", { ariaLabel: "Files and manifests", tabindex: -1 });
+  model.follow("health", () => fill(element, blocks(model, model.health.blocks)));
+  return element;
+}
+
+/**
+ * Return the tab Health.
  *
  * @param {Model} model
  */
 export function problemsView(model) {
-  // A saved page has what a check found, and no Python to ask for more.
+  const figures = figuresView(model);
+  // A saved page has what was found, and no Python to ask for more.
   if (model.doctor_asked === undefined) {
-    return el("section.problems", { ariaLabel: "Problems" }, findingsView(model));
+    return el(
+      "section.problems.saved",
+      { ariaLabel: "Health" },
+      model.doctor_report.id && findingsView(model),
+      figures,
+    );
   }
-  const parts = { findings: findingsView(model), repair: repairView(model), met: metView(model) };
+  const parts = { findings: findingsView(model), figures, repair: repairView(model), met: metView(model) };
   const panel = el("div.problem-panel", { role: "tabpanel", id: `ice-${randomId()}-problems` }, Object.values(parts));
-  const tabs = panelTabs("Views of problems", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
+  const tabs = panelTabs("Views of the health", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
+  /** The tab shown until one is chosen: problems that were found before come first. */
+  let first = "";
+  let isAsked = false;
 
   function draw() {
-    const { tab = model.doctor_report.id ? "findings" : "met" } = model.doctor_draft;
-    const chosen = /** @type {keyof typeof parts} */ (tab in parts ? tab : "findings");
+    const { groups } = model.problems;
+    if (groups) first ||= groups.length ? "met" : "figures";
+    const { tab = model.doctor_report.id ? "findings" : first } = model.doctor_draft;
+    const chosen = /** @type {keyof typeof parts} */ (tab in parts ? tab : "met");
     tabs.mark(chosen, parts[chosen]);
+    if (chosen !== "figures" || isAsked || model.health.blocks) return;
+    isAsked = true;
+    model.request("health_asked", { do: "look" });
   }
 
-  model.follow(["doctor_draft", "doctor_report"], draw);
-  return el("section.problems", { ariaLabel: "Problems" }, checkForm(model), tabs.element, panel);
+  model.follow(["doctor_draft", "doctor_report", "problems"], draw);
+  return el("section.problems", { ariaLabel: "Health" }, checkForm(model), tabs.element, panel);
 }

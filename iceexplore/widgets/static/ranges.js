@@ -6,7 +6,7 @@
  * @module
  */
 
-/** @import { Model, RangeAnswer, RangeCells } from "./types.d.ts" */
+/** @import { Colours, Model, RangeAnswer, RangeCells, SlidePicture } from "./types.d.ts" */
 
 import {
   clamp,
@@ -19,13 +19,12 @@ import {
   listen,
   options,
   plural,
-  saveFile,
   selectBox,
-  smallButton,
   timer,
 } from "./dom.js";
 import { selectNode } from "./grid.js";
 import { canvasColours, drawPath, drawText, fitText, inNextFrame, onResize, resizeCanvas } from "./painting.js";
+import { pictureOf, slideButtons } from "./slide.js";
 
 /** The room of the picture in px: below it for the axis, and what a pointer may be beside an edge. */
 const AXIS = 20;
@@ -103,6 +102,28 @@ export function cellSpan(positions, first, last) {
 }
 
 /**
+ * Return the buttons of a picture of the plan, which Python draws.
+ *
+ * @param {Model} model
+ * @param {"Ranges" | "Waterfall"} name
+ * @param {Colours} colours
+ */
+export function planSlides(model, name, colours) {
+  /** @type {(picture: SlidePicture) => void} */
+  let answer = () => {};
+  let n = 0;
+  model.onChange("scan_picture", () => {
+    const { n: answered, svg = "" } = model.scan_picture;
+    if (answered === n) answer(pictureOf(svg, colours));
+  });
+  function picture() {
+    n = model.request("scan_picture_asked", { theme: colours.dark ? "dark" : "light", what: name.toLowerCase() });
+    return new Promise((done) => (answer = done));
+  }
+  return slideButtons(model, name, { colours, picture, legend: () => [[`filter: ${model.scan_plan.filter}`]] });
+}
+
+/**
  * Return the range map of the scan lab.
  *
  * @param {Model} model
@@ -124,12 +145,10 @@ export function rangesView(model) {
   );
   const stage = el("div.range-stage", canvas, handles, tip);
   const notes = el("div.range-notes");
-  const pictures = ["SVG", "PNG"].map((kind) =>
-    smallButton(kind, `Download the picture as ${kind}`, () => download(kind))
-  );
+  const tools = el("div.range-tools", column, order);
   const root = el(
     "div.ranges",
-    el("div.range-tools", column, order, el("span.group.end", pictures)),
+    tools,
     status,
     stage,
     notes,
@@ -137,6 +156,7 @@ export function rangesView(model) {
   const redraw = inNextFrame(model, draw);
   const wait = timer(model);
   const colours = canvasColours(model, stage, redraw, redraw);
+  tools.append(planSlides(model, "Ranges", colours));
   /**
    * The edges while they are moved, until the plan of their range has come.
    *
@@ -550,39 +570,10 @@ export function rangesView(model) {
     return el("span.range-class", el("i", { style }), words);
   }
 
-  // Pictures -----------------------------------------------------------------------------------------------------------
-
-  /** The request that waits for a picture, and the kind of file. @type {[n: number, kind: string] | null} */
-  let awaited = null;
-  /** @param {string} kind */
-  function download(kind) {
-    awaited = [model.request("scan_picture_asked", { theme: colours.dark ? "dark" : "light" }), kind];
-  }
-  async function pictureCame() {
-    const { n, svg = "" } = model.scan_picture;
-    if (!awaited || n !== awaited[0]) return;
-    const [, kind] = awaited;
-    awaited = null;
-    const blob = new Blob([svg], { type: "image/svg+xml" });
-    const name = `${model.title}-${model.scan_range.column}`.replace(/[^\w.-]+/g, "_").slice(0, 80);
-    if (kind === "SVG") return saveFile(blob, `${name}.svg`);
-    const image = new Image();
-    image.src = URL.createObjectURL(blob);
-    await image.decode();
-    const paper = el("canvas");
-    // Twice the size, for slides.
-    resizeCanvas(paper, image.width, image.height);
-    [paper.width, paper.height] = [image.width * 2, image.height * 2];
-    /** @type {CanvasRenderingContext2D} */ (paper.getContext("2d")).drawImage(image, 0, 0, paper.width, paper.height);
-    URL.revokeObjectURL(image.src);
-    paper.toBlob((made) => made && saveFile(made, `${name}.png`));
-  }
-
   onResize(model, stage, redraw);
   model.follow(["scan_range", "scan_range_of"], drawRange);
   model.onChange("selection", redraw);
   model.onChange("busy", drawState);
-  model.onChange("scan_picture", pictureCame);
   model.onChange("error", () => {
     // A filter that was refused: the edges are where they were.
     if (isSent && model.error.text) revert();

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** @import { AnyModel, Model, Query, SavedPage, Selection, TablePage } from "./types.d.ts" */
+/** @import { AnyModel, Query, SavedPage, Selection, TablePage, View } from "./types.d.ts" */
 
 import { sameJson } from "./dom.js";
 import { explorerView } from "./explorer.js";
@@ -188,6 +188,7 @@ export function savedPage() {
   const data = /** @type {HTMLElement} */ (document.getElementById("ice-data"));
   const host = /** @type {HTMLElement} */ (document.getElementById("ice-host"));
   // Nothing loads scripts in a page: the views of the tabs that it has are in this one.
-  const view = (/** @type {Model} */ model) => explorerView(model, { problems: problemsView });
+  /** @type {View} */
+  const view = (model, root) => explorerView(model, root, { problems: problemsView });
   shell({ model: savedModel(JSON.parse(data.textContent ?? "")), el: host }, view);
 }

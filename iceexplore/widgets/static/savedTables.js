@@ -4,7 +4,7 @@
  * @module
  */
 
-/** @import { Column, Filter, GridAnswer, GridMessage, Page, Query, SavedTable } from "./types.d.ts" */
+/** @import { Column, Filter, GridAnswer, GridMessage, Operator, Page, Query, SavedTable } from "./types.d.ts" */
 
 import { clamp } from "./dom.js";
 
@@ -13,8 +13,20 @@ const MOST_COLUMNS = 60;
 /** Spreadsheets treat a cell that begins with one of these as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
+/** An operator at the beginning of what is typed, and other ways to write it. */
+const LEADING_OPERATOR = /^\s*(<=|>=|!=|<>|==|=|<|>|≤|≥|≠)\s*(\S.*)$/s;
+/** @type {Record<string, Operator>} */
+const SAME_OPERATORS = { "<>": "!=", "==": "=", "≤": "<=", "≥": ">=", "≠": "!=" };
+const NUMBER_WITH_UNIT = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([kmgtp]?)(i?)(?:b|bytes?)?$/i;
+const UNIT_PREFIXES = "kmgtp";
+/** What may become a number. */
+const BEGUN = /^[+-]?(\d*\.?\d*(e[+-]?)?)$/i;
+/** The number of characters of a text that an error quotes. */
+const MOST_QUOTED = 20;
+
 /**
- * Return a text as a number: a BigInt if it is whole, so that no digit of an id is lost; NaN if it is none.
+ * Return a text as a number: a BigInt if it is whole, so that no digit of an id is lost; NaN if it is none. Prefixes of
+ * units count, as in `1 MB` and `64 MiB`.
  *
  * @param {string} text
  * @returns {number | bigint}
@@ -22,7 +34,34 @@ const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 function parseNumber(text) {
   const plain = text.replaceAll(",", "").trim();
   if (/^[+-]?\d+$/.test(plain)) return BigInt(plain);
-  return plain === "" ? NaN : Number(plain);
+  const found = NUMBER_WITH_UNIT.exec(plain);
+  if (!found) return plain === "" ? NaN : Number(plain);
+  const [, digits, prefix, binary] = found;
+  const power = prefix && UNIT_PREFIXES.indexOf(prefix.toLowerCase()) + 1;
+  return Number(digits) * (binary ? 1024 : 1000) ** Number(power);
+}
+
+/**
+ * Return a filter with the operator that its text begins with, and without quotes, as Python understands it.
+ *
+ * @param {Filter} filter
+ * @returns {Filter & { isExact: boolean }} Whether the text is no range.
+ */
+function parseFilter({ column, op, value }) {
+  const isQuoted = (/** @type {string} */ text) => /^".*"$/s.test(text) && text.length > 1;
+  const typed = value.trim();
+  if (column === null || op.endsWith("null")) return { column, op, value, isExact: true };
+  if (isQuoted(typed)) return { column, op, value: typed.slice(1, -1), isExact: true };
+  const found = LEADING_OPERATOR.exec(value);
+  if (!found) return { column, op, value, isExact: op !== "contains" && op !== "=" };
+  const [, operator, rest] = found;
+  const text = isQuoted(rest.trim()) ? rest.trim().slice(1, -1) : rest;
+  return {
+    column,
+    op: SAME_OPERATORS[operator] ?? /** @type {Operator} */ (operator),
+    value: text,
+    isExact: operator !== "=",
+  };
 }
 
 /**
@@ -48,29 +87,73 @@ function compare(a, b) {
 }
 
 /**
- * Return whether a row passes a filter.
+ * Return what is wrong with a filter, or undefined: only numbers can be compared with numbers.
  *
- * @param {(string | null)[]} row
  * @param {Filter} filter
  * @param {Column[]} columns
+ */
+function faultOf(filter, columns) {
+  const { column, op, value, isExact } = parseFilter(filter);
+  if (column === null || !columns[column].right || op === "contains" || op.endsWith("null")) return undefined;
+  const ends = isExact ? [value] : value.split("..").filter((end, _, all) => end.trim() || all.length === 1);
+  const wrong = ends.find((end) => !/^nan$/i.test(end.trim()) && Number.isNaN(parseNumber(end)));
+  return wrong === undefined ? undefined : wrong.trim();
+}
+
+/**
+ * Return whether a comparison has a result.
+ *
+ * @param {Operator} op
+ * @param {number} order Negative if the value is less, positive if it is greater, NaN if it has no order.
+ */
+function holds(op, order) {
+  if (op === "=") return order === 0;
+  if (op === "!=") return order !== 0;
+  if (op[0] === "<") return op === "<" ? order < 0 : order <= 0;
+  return op === ">" ? order > 0 : order >= 0;
+}
+
+/**
+ * Return how two numbers are ordered; NaN if one of them is none.
+ *
+ * @param {number | bigint} a
+ * @param {number | bigint} b
+ */
+function numberOrder(a, b) {
+  if (a < b) return -1;
+  if (a > b) return 1;
+  return a == b ? 0 : NaN; // 1n == 1
+}
+
+/**
+ * Return whether a row passes a filter.
+ *
+ * @param {SavedTable} table
+ * @param {number} at The row.
+ * @param {Filter} filter
  * @returns {boolean}
  */
-function passes(row, { column, op, value }, columns) {
-  if (column === null) return row.some((cell) => contains(cell, value));
+function passes({ columns, rows, texts }, at, filter) {
+  const { column, op, value, isExact } = parseFilter(filter);
+  const row = rows[at];
+  const shown = (/** @type {number} */ place) => texts?.[place]?.[at] ?? null;
+  if (column === null) return row.some((cell, place) => contains(cell, value) || contains(shown(place), value));
   const cell = row[column];
   if (op === "null") return cell === null;
   if (op === "not null") return cell !== null;
-  if (op === "contains") return contains(cell, value);
   if (cell === null) return false;
-  if (columns[column].right) {
-    const [left, right] = [parseNumber(cell), parseNumber(value)];
-    if (op === "<") return left < right;
-    if (op === ">") return left > right;
-    return left == right; // 1n == 1
+  const isNumber = columns[column].right;
+  const [low, high] = value.split("..");
+  if (isNumber && !isExact && high !== undefined) {
+    const number = parseNumber(cell);
+    return (!low.trim() || holds(">=", numberOrder(number, parseNumber(low)))) &&
+      (!high.trim() || holds("<=", numberOrder(number, parseNumber(high))));
   }
-  if (op === "<") return cell < value;
-  if (op === ">") return cell > value;
-  return cell.toLowerCase() === value.toLowerCase();
+  if (op === "contains") return contains(cell, value) || contains(shown(column), value);
+  if (isNumber) return holds(op, numberOrder(parseNumber(cell), parseNumber(value)));
+  const isSame = [cell, shown(column)].some((text) => text?.toLowerCase() === value.toLowerCase());
+  if (op === "=" || op === "!=") return isSame === (op === "=");
+  return holds(op, compare(cell, value));
 }
 
 /**
@@ -80,8 +163,9 @@ function passes(row, { column, op, value }, columns) {
  * @param {Pick<Query, "sort" | "filters">} query
  * @returns {number[]}
  */
-function matchingRows({ columns, rows }, { sort, filters = [] }) {
-  const found = [...rows.keys()].filter((i) => filters.every((filter) => passes(rows[i], filter, columns)));
+function matchingRows(table, { sort, filters = [] }) {
+  const { columns, rows } = table;
+  const found = [...rows.keys()].filter((i) => filters.every((filter) => passes(table, i, filter)));
   if (!sort) return found;
   const [column, direction] = sort;
   const sign = direction === "asc" ? 1 : -1;
@@ -102,18 +186,25 @@ function matchingRows({ columns, rows }, { sort, filters = [] }) {
  * @returns {Page}
  */
 export function answerQuery(found, query, size = 50) {
-  const { text, columns, rows, nodes = [], total, above, none, lacks } = found;
-  const { n = 0, of = "", table = "", sort = null, filters = [], columns: wanted, node } = query;
+  const { text, columns, rows, texts, bars, first, nodes = [], total, above, none, lacks } = found;
+  const { n = 0, of = "", table = "", sort = null, filters: asked = [], columns: wanted, node } = query;
+  if (text !== undefined) return { n, of, table, sort, filters: asked, text };
+  const faults = asked.map((filter) => faultOf(filter, columns));
+  const filters = asked.filter((_, i) => faults[i] === undefined);
+  const fault = faults.find((one) => one !== undefined);
   const request = { n, of, table, sort, filters };
-  if (text !== undefined) return { ...request, text };
-  const matching = matchingRows(found, query);
+  const refused = fault === undefined
+    ? {}
+    : { refused: `“${fault.slice(0, MOST_QUOTED)}” is not a number`, unfinished: BEGUN.test(fault) };
+  const matching = matchingRows(found, { sort, filters });
   const pages = Math.max(1, Math.ceil(matching.length / size));
   const rowOfNode = matching.findIndex((i) => node && nodes[i] === node);
   const page = clamp(0, rowOfNode < 0 ? query.page ?? 0 : Math.floor(rowOfNode / size), pages - 1);
-  // The column that names the rows is shown first.
-  const rank = (/** @type {number} */ place) => (columns[place].head ? -1 : place);
-  const shown = [...wanted ?? [...columns.keys()].slice(0, MOST_COLUMNS)].sort((a, b) => rank(a) - rank(b));
+  const shown = wanted ?? first ?? [...columns.keys()].slice(0, MOST_COLUMNS);
   const inPage = matching.slice(page * size, (page + 1) * size);
+  /** @type {<T>(all?: Record<string, T[]>) => Record<string, T[]>} */
+  const pick = (all = {}) =>
+    Object.fromEntries(Object.entries(all).map(([place, values]) => [place, inPage.map((i) => values[i])]));
   return {
     ...request,
     columns,
@@ -126,7 +217,10 @@ export function answerQuery(found, query, size = 50) {
     above,
     none,
     lacks,
+    ...refused,
     rows: inPage.map((i) => shown.map((column) => rows[i][column])),
+    texts: pick(texts),
+    bars: pick(bars),
     nodes: inPage.map((i) => nodes[i] ?? null),
   };
 }

@@ -11,7 +11,8 @@ import { checkBox, copyButton, foldedMenu, panelTabs } from "./controls.js";
 import { button, el, fill, keepFocus, linkButton, options, randomId, selectBox } from "./dom.js";
 import { filterBox } from "./filterBox.js";
 import { gridView } from "./grid.js";
-import { rangesView } from "./ranges.js";
+import { canvasColours } from "./painting.js";
+import { planSlides, rangesView } from "./ranges.js";
 import { treeView } from "./treeView.js";
 
 /** The tabs beside the tree, and which of them are tables. */
@@ -82,6 +83,8 @@ export function scanView(model) {
     ),
   );
 
+  const slides = planSlides(model, "Waterfall", canvasColours(model, root));
+
   /**
    * Draw now and when one of these traits changes, without losing the focus to the page.
    *
@@ -147,6 +150,7 @@ export function scanView(model) {
         el("span.note", took),
         el(
           "span.scan-acts",
+          slides,
           button("Count rows", () => askScan(model, "count")),
           copyButton("Copy as Python", () => python),
         ),

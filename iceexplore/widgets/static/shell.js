@@ -10,6 +10,7 @@
 /** @import { AnyModel, ErrorText, Model, ModelMethods, RenderContext, View } from "./types.d.ts" */
 
 import { el, fill, keepFocus } from "./dom.js";
+import { headButton, widgetRoom } from "./room.js";
 import { followTheme } from "./theme.js";
 
 /** The time, in ms, to wait for an answer before a ping is sent, and then for an answer to the ping. */
@@ -35,11 +36,11 @@ const SILENT = {
  * Return a model for views: anywidget's, with traits as properties and the methods of `ModelMethods`.
  *
  * @param {AnyModel} model
- * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void }} connection
+ * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void, isShort?: () => boolean, roomRuns?: (() => void)[] }} connection
  * @param {(() => void)[]} cleanups What to call when the widget is removed; the methods add to it.
  * @returns {Model}
  */
-export function createModel(model, { set, toPython }, cleanups) {
+export function createModel(model, { set, toPython, isShort = () => false, roomRuns = [] }, cleanups) {
   /** @type {ModelMethods} */
   const methods = {
     set,
@@ -73,6 +74,10 @@ export function createModel(model, { set, toPython }, cleanups) {
     onEnd(run) {
       cleanups.push(run);
     },
+    isShort,
+    onRoom(run) {
+      roomRuns.push(run);
+    },
   };
   const get = (/** @type {any} */ target, /** @type {string} */ name) => target[name] ?? model.get(name);
   return /** @type {Model} */ (new Proxy(methods, { get }));
@@ -91,11 +96,12 @@ export function shell({ model: anyModel, el: host }, view) {
   const busy = el("span.busy-text", { role: "status", ariaLive: "polite" });
   const cancel = el("button.button", { onclick: () => model.save("cancelled", model.cancelled + 1) }, "Cancel");
   const error = el("div.error", { role: "alert" });
+  const line = el("div.line-one", title, badges, el("div.busy", busy, cancel));
   const root = el(
     "div.widget",
     // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
     { dir: "ltr", "data-lm-suppress-shortcuts": "true" },
-    el("header.top", el("div.line-one", title, badges, el("div.busy", busy, cancel))),
+    el("header.top", line),
     error,
   );
   /** @type {(() => void)[]} */
@@ -121,7 +127,12 @@ export function shell({ model: anyModel, el: host }, view) {
   /** The time of Python's last sign of life. */
   let lastSign = Date.now();
 
-  const model = createModel(anyModel, { set, toPython }, cleanups);
+  /** Whether the widget has a height of its own, and little of it. */
+  let isShort = false;
+  /** @type {(() => void)[]} */
+  const roomRuns = [];
+
+  const model = createModel(anyModel, { set, toPython, isShort: () => isShort, roomRuns }, cleanups);
 
   function drawTop() {
     title.textContent = model.title;
@@ -199,7 +210,14 @@ export function shell({ model: anyModel, el: host }, view) {
     if (Date.now() - lastSign > REST) askIfThere();
   }
 
-  root.append(view(model));
+  const { controls, edge } = widgetRoom(model, root, (now) => {
+    if (now === isShort) return;
+    isShort = now;
+    for (const run of roomRuns) run();
+  });
+  line.prepend(headButton(model));
+  line.append(...controls);
+  root.append(view(model, root), edge);
   model.follow(["title", "badges"], drawTop);
   model.follow("busy", drawBusy);
   model.follow("error", drawError);

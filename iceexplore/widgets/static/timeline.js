@@ -5,7 +5,7 @@
  * @module
  */
 
-/** @import { Model } from "./types.d.ts" */
+/** @import { LegendItem, Model } from "./types.d.ts" */
 /** @import { Bin } from "./timelineScale.js" */
 
 import { blocks } from "./blocks.js";
@@ -27,6 +27,8 @@ import {
 } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
+import { chosen, collapseButton } from "./room.js";
+import { recorded, slideButtons } from "./slide.js";
 import { BIN_WIDTH, GHOST_STEP, paintTimeline } from "./timelinePainter.js";
 import {
   binsOf,
@@ -144,9 +146,8 @@ export function timelineView(model) {
   });
   const foot = el("div.line-foot", legend, result, swap, clear);
   const settings = el("span.group.end", zooms, compareButton, scale, measure, totalsButton);
-  const collapser = smallButton("▾", "Collapse the timeline", () => model.save("collapsed", !model.collapsed), {
-    ariaExpanded: true,
-  });
+  const isCollapsed = () => chosen(model, "collapsed", all.length < 2 || model.isShort());
+  const collapser = collapseButton(model, "collapsed", "timeline", isCollapsed);
   const tools = el("div.line-tools", collapser, back, player, next, speed, description, !isLong && settings);
 
   const jump = el("input.input.line-input", {
@@ -214,6 +215,11 @@ export function timelineView(model) {
   let context = null;
   const redraw = inNextFrame(model, paint);
   const colours = canvasColours(model, line, redraw, resize);
+  foot.append(slideButtons(model, "Timeline", {
+    colours,
+    picture: () => recorded({ width, height }, paint),
+    legend: legendOfLine,
+  }));
 
   /**
    * Return the index of a selected snapshot, or -1.
@@ -275,6 +281,13 @@ export function timelineView(model) {
     );
     redraw();
   }
+  /** @returns {LegendItem[]} */
+  function legendOfLine() {
+    const shown = [...new Set(all.map(({ operation }) => operation))].filter(Boolean);
+    const curves = model.totals ? CURVE_WORDS[model.measure] : "";
+    const operations = shown.map((name) => /** @type {LegendItem} */ ([name, `operation:${name}`]));
+    return [...operations, [`bars: ${model.measure} added ↑, removed ↓`], [curves]];
+  }
   function resize() {
     if (!line.clientWidth) return;
     width = line.clientWidth;
@@ -285,14 +298,14 @@ export function timelineView(model) {
 
   // Drawing ------------------------------------------------------------------------------------------------------------
 
-  function paint() {
-    if (!context) return;
+  function paint(paper = context) {
+    if (!paper) return;
     const range = visible();
     const isBinned = range[1] - range[0] > MOST_SINGLE;
     const place = (/** @type {number} */ i) => Math.floor(x(i) / BIN_WIDTH);
     bins = isBinned ? binsOf(all, range, place, model.measure, (i) => isMatching[i], model.broken) : null;
     const most = Math.max(2, Math.floor(width / DATE_WIDTH));
-    paintTimeline(context, colours, styles, {
+    paintTimeline(paper, colours, styles, {
       all,
       range,
       bins,
@@ -413,8 +426,8 @@ export function timelineView(model) {
       clear.hidden = !compared;
       swap.hidden = !compared || other === current();
     };
-    keepFocus(foot, show, model.collapsed ? collapser : line);
-    foot.hidden = model.collapsed && !compared;
+    keepFocus(foot, show, isCollapsed() ? collapser : line);
+    foot.hidden = isCollapsed() && !compared;
     if (!compared) return fill(result);
     const { against, snapshot, differences: found } = model.comparison;
     const isReady = against === compared.id && snapshot === model.selection.snapshot;
@@ -430,20 +443,13 @@ export function timelineView(model) {
   // Room, search and filter ----------------------------------------------------------------------------------------------
 
   function collapse() {
-    const on = model.collapsed;
-    const label = `${on ? "Expand" : "Collapse"} the timeline`;
+    const on = isCollapsed();
     const hide = () => {
       for (const part of [line, settings]) part.hidden = on;
       for (const part of [finder, overview]) part.hidden = on || !isLong;
       foot.hidden = on && !all[selectedIndex("against")];
     };
     keepFocus(section, hide, collapser);
-    Object.assign(collapser, {
-      ariaExpanded: String(!on),
-      textContent: on ? "▸" : "▾",
-      title: label,
-      ariaLabel: label,
-    });
     if (!on) resize();
   }
   function refilter() {
@@ -757,6 +763,7 @@ export function timelineView(model) {
   model.onChange("comparison", draw);
   model.onChange("cancelled", () => play(false));
   section.append(tools, finder, line, overview, foot);
+  model.onRoom(collapse);
   model.follow("collapsed", collapse);
   return section;
 }

@@ -4,13 +4,14 @@
  * @module
  */
 
-/** @import { Arrangement, Model, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
+/** @import { Arrangement, Model, SlidePicture, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
 
 import { CARD, CELL } from "./arrangement.js";
 import { clamp, el, listen, timer } from "./dom.js";
 import { gestures } from "./gestures.js";
 import { canvasColours, contextOf, inNextFrame, resizeCanvas } from "./painting.js";
-import { cardPainter, ICONS_SCALE, WORDS_SCALE } from "./treeCards.js";
+import { recorded } from "./slide.js";
+import { cardPainter, HEADINGS, WORDS_SCALE } from "./treeCards.js";
 
 const SMALLEST_SCALE = 0.03;
 const LARGEST_SCALE = 2.5;
@@ -29,8 +30,8 @@ const TIP_DELAY = 350;
 const OVERVIEW_NEEDS = { width: 450, height: 220 };
 /** The maximum size of the overview in px, without its border. */
 const OVERVIEW = { width: 124, height: 84, border: 4 };
-/** The maximum size of a saved picture in px, in either direction. */
-const MOST_SAVED = 12000;
+/** The room for a picture on a slide, in px. */
+const SLIDE_ROOM = { width: 1790, height: 800 };
 
 /**
  * The place of a card in px of the canvas.
@@ -71,7 +72,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   /** @type {Viewport} */
   const view = { x: 0, y: 0, scale: 1, width: 0, height: 0 };
   /** @type {Arrangement} */
-  let arrangement = { rows: [], byId: new Map(), blocks: [], width: 0, height: 0 };
+  let arrangement = { rows: [], byId: new Map(), blocks: [], columns: [], width: 0, height: 0 };
   /** @type {TreeState} */
   const state = { selected: null, focus: null, hovered: null, hits: new Set() };
   const wait = timer(model);
@@ -129,7 +130,8 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   }
   /** Return the scale at which all cards are in view. */
   function wholeScale() {
-    return Math.min((view.width - EDGE) / arrangement.width, (view.height - EDGE) / arrangement.height);
+    const room = view.height - EDGE - HEADINGS;
+    return Math.min((view.width - EDGE) / arrangement.width, room / arrangement.height);
   }
   /**
    * @param {number} dx
@@ -154,7 +156,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   function fit() {
     const isHigh = wholeScale() < 0.1;
     const scale = Math.min(isHigh ? (view.width - EDGE) / arrangement.width : wholeScale(), 1.1);
-    const top = isHigh ? EDGE : (view.height - arrangement.height * scale) / 2;
+    const top = isHigh ? EDGE : (view.height + HEADINGS - arrangement.height * scale) / 2;
     moveTo((view.width - arrangement.width * scale) / 2, top, scale);
   }
   /** Show everything if it is readable at that scale, else the selected node and its children. */
@@ -193,7 +195,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     if (!row || !card || !view.width) return;
     const { width, height, scale } = view;
     /** @type {(start: number, size: number, room: number) => number} */
-    const distance = (start, size, room) => clamp(MARGIN, start, room - size - MARGIN - 20) - start;
+    const distance = (start, size, room) => clamp(MARGIN + HEADINGS, start, room - size - MARGIN - 20) - start;
     const isNear = Math.abs(card.x - width / 2) < width && Math.abs(card.y - height / 2) < height;
     if (isNear && scale >= WORDS_SCALE) {
       pan(distance(card.x, card.width, width), distance(card.y, card.height, height));
@@ -253,7 +255,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
    * @param {MouseEvent} event
    */
   function isOnTwisty(row, { offsetX }) {
-    if (row.node.leaf || row.isCell || view.scale < ICONS_SCALE) return false;
+    if (row.node.leaf || row.isCell || view.scale < WORDS_SCALE) return false;
     return (offsetX - view.x) / view.scale > row.x + row.width - TWISTY_INSIDE;
   }
 
@@ -261,7 +263,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
 
   function draw() {
     if (!view.width) return;
-    cards.paint(canvas, view, arrangement, state);
+    cards.paint(contextOf(canvas), canvas.width / view.width, view, arrangement, state);
     drawMini();
   }
 
@@ -376,18 +378,17 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   }
 
   /**
-   * Return the whole picture as a PNG file, in as much detail as a canvas allows.
+   * Return the whole picture as SVG, at the scale at which a slide shows it, so that its words can be read.
    *
-   * @returns {Promise<Blob | null>}
+   * @returns {SlidePicture}
    */
-  function png() {
-    const width = arrangement.width + 2 * EDGE;
-    const height = arrangement.height + 2 * EDGE;
-    const scale = Math.min(2, MOST_SAVED / width, MOST_SAVED / height);
-    const file = el("canvas", { width: Math.ceil(width * scale), height: Math.ceil(height * scale) });
-    const whole = { x: EDGE * scale, y: EDGE * scale, scale, width: file.width, height: file.height };
-    cards.paint(file, whole, arrangement, state);
-    return new Promise((done) => file.toBlob(done, "image/png"));
+  function picture() {
+    const high = (SLIDE_ROOM.height - HEADINGS) / (arrangement.height + EDGE);
+    const scale = Math.min(1, SLIDE_ROOM.width / (arrangement.width + EDGE), high);
+    const y = EDGE / 2 + HEADINGS;
+    // Beside the last column there may be arrows.
+    const size = { width: arrangement.width * scale + 2 * EDGE, height: arrangement.height * scale + y + EDGE / 2 };
+    return recorded(size, (paper) => cards.paint(paper, 1, { x: EDGE / 2, y, scale, ...size }, arrangement, state));
   }
 
   /**
@@ -400,5 +401,5 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     redraw();
   }
 
-  return { element: box, show, fit, zoom, pan, reveal, hideTip, png, mark, placeOf };
+  return { element: box, show, fit, zoom, pan, reveal, hideTip, picture, colours, mark, placeOf };
 }

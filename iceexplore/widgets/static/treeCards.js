@@ -7,18 +7,25 @@
 /** @import { Arrangement, Colours, FoldedCells, Styles, TreeNode, TreeRow, TreeState, Viewport } from "./types.d.ts" */
 
 import { CARD, CELL } from "./arrangement.js";
-import { contextOf, drawPath, drawText, fitText, SHADES } from "./painting.js";
+import { drawPath, drawText, fitText, SHADES } from "./painting.js";
 
-/** The minimum scale at which cards have text. */
-export const WORDS_SCALE = 0.35;
-/** The minimum scale at which cards have icons; below it, they are dots. */
-export const ICONS_SCALE = 0.24;
+/** The minimum scale at which cards have words and icons; below it, they are dots. */
+export const WORDS_SCALE = 0.3;
+/** The scale below which cards have one line, in letters that are as large on the screen as at `LETTERS` px. */
+const ONE_LINE_SCALE = 0.74;
+const LETTERS = 9.2;
+/** The height of the columns' headings in px of the screen. */
+export const HEADINGS = 22;
+/** The most arrows from deletes that are drawn while none of their ends is selected. */
+const MOST_ARROWS = 400;
 /** The first of these marks that a node has gives its card a colour. */
 const COLOURED_MARKS = ["problem", "removed", "added"];
 /** The distance, in px, from the cards of a block to its frame. */
 const BLOCK_MARGIN = 6;
 /** The distance, in px, by which the sign for unfolding extends beyond its card. */
 const TWISTY_REACH = 14;
+/** The most, in px, that an arrow within a column extends beyond its cards. */
+const BULGE = 60;
 /** The distance in px from which lines share a common stem. */
 const FAR = 150;
 
@@ -35,6 +42,19 @@ function toneName(node) {
 /** @param {TreeNode} node */
 function mainMark({ marks }) {
   return COLOURED_MARKS.find((mark) => marks?.includes(mark));
+}
+
+/**
+ * Return a few words for a card in which there is little room: what tells it apart from its siblings.
+ *
+ * @param {Pick<TreeNode, "kind" | "label" | "title" | "note">} node
+ */
+export function fewWords({ kind, label, title, note }) {
+  if (!title) return label.replace(/^Snapshot /, "");
+  // The values of the partition, without the names of its fields.
+  const values = note.replace(/[^\s=]+=/g, "");
+  if (!values || kind.endsWith("-manifest")) return title;
+  return kind === "data-file" ? `${values} · ${title}` : `${title.replace(/^(\S+) deleted .*/, "−$1")} · ${values}`;
 }
 
 /**
@@ -59,14 +79,13 @@ export function cardPainter(colours, styles) {
   /**
    * Paint the visible part of a forest.
    *
-   * @param {HTMLCanvasElement} canvas The page's canvas, or one for a file.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} ratio How many points of the canvas a px has.
    * @param {Viewport} view
    * @param {Arrangement} arrangement
    * @param {TreeState} state
    */
-  function paint(canvas, { x, y, scale, width, height }, arrangement, state) {
-    const context = contextOf(canvas);
-    const ratio = canvas.width / width;
+  function paint(context, ratio, { x, y, scale, width, height }, arrangement, state) {
     Object.assign(context, { direction: "ltr", lineJoin: "round", lineCap: "round", fillStyle: colours.panel });
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillRect(0, 0, width, height);
@@ -101,16 +120,85 @@ export function cardPainter(colours, styles) {
         }
       }
     };
-    drawPath(context, edgesAndFrames, { stroke: colours.line, width: Math.max(1, 0.6 / scale) });
+    drawPath(context, edgesAndFrames, { stroke: colours.muted, alpha: 0.6, width: Math.max(1, 0.6 / scale) });
 
     const inView = arrangement.rows.filter((row) => !isOutside(row));
     const visible = inView.filter(({ isCell }) => !isCell);
     cells(context, inView.filter(({ isCell }) => isCell), state);
-    if (scale < ICONS_SCALE) { for (const row of visible) if (row.node.cells) folded(context, row); }
-    if (scale < ICONS_SCALE) {
+    if (scale < WORDS_SCALE) {
+      for (const row of visible) if (row.node.cells) folded(context, row);
       dots(context, visible, scale, arrangement, state);
     } else {
       for (const row of visible) card(context, row, scale, state);
+    }
+    drawArrows(context, arrangement, state.selected, scale);
+    headings(context, ratio, { x, scale, width }, arrangement.columns);
+  }
+
+  /**
+   * Draw arrows from deletes to what they apply to, those of the selected node stronger: in a column on the right of its
+   * cards, between columns from side to side.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {Arrangement} arrangement
+   * @param {string | null} selected
+   * @param {number} scale
+   */
+  function drawArrows(context, { rows, byId }, selected, scale) {
+    const size = Math.max(1, 0.6 / scale);
+    const stroke = colours.tint("deletion-vector");
+    /** @type {[from: TreeRow, to: TreeRow, isStrong: boolean][]} */
+    const arrows = [];
+    for (const from of rows) {
+      for (const id of from.node.applies ?? []) {
+        const to = byId.get(id);
+        const isStrong = from.id === selected || id === selected;
+        if (to && (isStrong || !(from.isCell || to.isCell))) arrows.push([from, to, isStrong]);
+      }
+    }
+    for (const strong of [false, true]) {
+      const some = arrows.filter(([, , isStrong]) => isStrong === strong);
+      if (!strong && some.length > MOST_ARROWS) continue;
+      const lines = () => {
+        for (const [from, to] of some) {
+          const isSame = from.x === to.x;
+          // An arrow leaves on the side towards its end, and in one column on the right.
+          const side = to.x < from.x ? -1 : 1;
+          const end = isSame ? 1 : -side;
+          const x = to.x + (end > 0 ? to.width : 0) + end;
+          const fromY = from.y + from.height / 2;
+          // Below the sign for unfolding.
+          const y = to.y + to.height * (to.node.leaf ? 0.5 : 0.85);
+          const bend = isSame ? Math.min(BULGE, 14 + Math.abs(y - fromY) * 0.14) : 30;
+          const fromX = from.x + (side > 0 ? from.width : 0);
+          context.moveTo(fromX, fromY);
+          context.bezierCurveTo(fromX + side * bend, fromY, x + end * bend, y, x, y);
+          context.moveTo(x + end * 7 * size, y - 4 * size);
+          context.lineTo(x, y);
+          context.lineTo(x + end * 7 * size, y + 4 * size);
+        }
+      };
+      const alpha = strong ? 1 : some.length < arrows.length ? 0.3 : 0.6;
+      drawPath(context, lines, { stroke, alpha, width: size * (strong ? 2.2 : 1.1) });
+    }
+  }
+
+  /**
+   * Draw the headings of the columns at the top, where they stay while the picture is moved.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} ratio
+   * @param {Pick<Viewport, "x" | "scale" | "width">} view
+   * @param {Arrangement["columns"]} columns
+   */
+  function headings(context, ratio, { x, scale, width }, columns) {
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawPath(context, () => context.rect(0, 0, width, HEADINGS), { fill: colours.panel });
+    const font = `600 11px ${colours.font}`;
+    for (const column of columns) {
+      const left = Math.max(8, column.x * scale + x);
+      const room = Math.min(width, (column.x + column.width + CARD.gapX / 2) * scale + x) - left;
+      if (room > 24) drawText(context, fitText(context, column.title, room, font), left, 15, colours.muted, font);
     }
   }
 
@@ -133,8 +221,11 @@ export function cardPainter(colours, styles) {
     if (Math.abs(toY - fromY) < FAR) {
       context.bezierCurveTo(half, fromY, half, toY, toX, toY);
     } else {
-      context.arcTo(half, fromY, half, toY, 8);
-      context.arcTo(half, toY, toX, toY, 8);
+      const bend = toY > fromY ? 8 : -8;
+      context.lineTo(half - 8, fromY);
+      context.bezierCurveTo(half, fromY, half, fromY, half, fromY + bend);
+      context.lineTo(half, toY - bend);
+      context.bezierCurveTo(half, toY, half, toY, half + 8, toY);
       context.lineTo(toX, toY);
     }
   }
@@ -246,61 +337,62 @@ export function cardPainter(colours, styles) {
     const isMore = node.kind === "more";
     const mark = mainMark(node);
 
-    let fill = isMore || isPruned ? colours.panel : colours.paper;
-    if (isSelected) fill = colours.chosen;
-    else if (id === hovered) fill = colours.hover;
-    let stroke = mark ? colours.tint(`mark:${mark}`) : colours.line;
+    const isBold = isSelected || id === hovered || mark;
+    const isPlain = isMore || isPruned;
+    let stroke = colours.tint(mark ? `mark:${mark}` : isPruned ? "" : node.kind);
     if (isSelected) stroke = colours.accent;
     drawPath(context, () => context.roundRect(x, y, width, height, 6), {
-      fill,
+      fill: isPlain ? colours.panel : colours.fill(node.kind),
       stroke,
-      width: isSelected ? 2 : 1,
-      dash: marks.includes("removed") || isMore || isPruned ? [4, 3] : [],
+      // What the snapshot did not change is paler.
+      alpha: isDim && !isBold ? 0.55 : 1,
+      width: isSelected ? 3 : isBold ? 2 : 1,
+      dash: isPlain || marks.includes("removed") ? [4, 3] : [],
     });
     if (node.cells) folded(context, row);
     if (hits.has(id)) {
       drawPath(context, () => context.rect(x + 8, y + height - 3, width - 16, 3), { fill: colours.accent });
     }
     if (id === focus) {
-      const outline = () => context.roundRect(x - 3.5, y - 3.5, width + 7, height + 7, 9);
-      drawPath(context, outline, { stroke: colours.accent, width: 2 });
+      const ring = () => context.roundRect(x - 3.5, y - 3.5, width + 7, height + 7, 9);
+      drawPath(context, ring, { stroke: colours.accent, width: 2 });
     }
 
+    // From afar one line, with letters, signs and icons that are larger in relation to the card.
+    const isOneLine = scale < ONE_LINE_SCALE;
+    const size = isOneLine ? Math.round(2 * Math.max(12.5, LETTERS / scale)) / 2 : 12.5;
+    const grow = Math.min(1.6, size / 12.5);
     context.globalAlpha = isDim ? 0.72 : 1;
-    drawIcon(context, node.kind, x + 9, y + 12, isPruned);
+    drawIcon(context, node.kind, x + 7, y + CARD.height / 2 - 8 * grow, isPruned, grow);
     context.globalAlpha = 1;
 
     const signs = marks.map((name) => `mark:${name}`).filter((name) => styles[name]?.sign);
-    if (scale < WORDS_SCALE) {
-      // Draw a bar in place of the text.
-      drawPath(context, () => context.rect(x + 32, y + 15, width - 52, 10), { fill: colours.line });
-    } else {
-      let ink = isDim ? colours.muted : colours.ink;
-      if (isMore) ink = colours.accent;
-      words(context, row, isPruned, width - 45 - 11 * signs.length, ink);
-    }
+    const pitch = 0.88 * size;
     const right = x + width - (node.leaf ? 6 : 13);
+    const middle = y + CARD.height / 2 + size * 0.36;
+    const left = x + 15 + 16 * grow;
+    const room = right - left;
+    // A manifest or file is told apart by its numbers and partition, and by its name after them.
+    const own = node.title ? [node.note, node.label].filter(Boolean).join(" · ") : node.note;
+    const note = !isOneLine && ((isPruned && node.reason) || own);
+    const large = `${size}px ${colours.font}`;
+    const small = `11px ${colours.font}`;
+    const text = fitText(
+      context,
+      isOneLine ? fewWords(node) : node.title ?? node.label,
+      room - pitch * signs.length,
+      large,
+    );
+    let ink = isDim ? colours.muted : colours.ink;
+    if (isMore) ink = colours.accent;
+    drawText(context, text, left, note ? y + 17 : middle, ink, large);
+    if (note) drawText(context, fitText(context, note, room, small), left, y + 31.5, colours.muted, small);
     signs.forEach((name, i) => {
       const sign = styles[name].sign ?? "";
-      const signX = right - 11 * (signs.length - i);
-      drawText(context, sign, signX, y + 17, colours.tint(name), `bold 13px ${colours.font}`);
+      const signX = right - pitch * (signs.length - i);
+      drawText(context, sign, signX, note ? y + 17 : middle, colours.tint(name), `bold ${large}`);
     });
     if (!node.leaf) twisty(context, row);
-  }
-
-  /**
-   * @param {CanvasRenderingContext2D} context
-   * @param {TreeRow} row
-   * @param {boolean} isPruned
-   * @param {number} room For the label, in px.
-   * @param {string} ink
-   */
-  function words(context, { node, x, y, width }, isPruned, room, ink) {
-    const note = (isPruned && node.reason) || node.note;
-    const large = `12.5px ${colours.font}`;
-    const small = `11px ${colours.font}`;
-    drawText(context, fitText(context, node.label, room, large), x + 32, y + (note ? 17 : 24.5), ink, large);
-    if (note) drawText(context, fitText(context, note, width - 45, small), x + 32, y + 31.5, colours.muted, small);
   }
 
   /**
@@ -333,21 +425,24 @@ export function cardPainter(colours, styles) {
    * @param {number} x
    * @param {number} y
    * @param {boolean} isGrey
+   * @param {number} grow
    */
-  function drawIcon(context, kind, x, y, isGrey) {
+  function drawIcon(context, kind, x, y, isGrey, grow) {
     let paths = iconPaths.get(kind);
     if (!paths) {
-      paths = (styles[kind]?.icon ?? ["", ""]).map((d) => new Path2D(d));
+      paths = (styles[kind]?.icon ?? ["", ""]).map((d) => Object.assign(new Path2D(d), { d }));
       iconPaths.set(kind, paths);
     }
     const [filled, stroked] = paths;
     const colour = isGrey ? colours.muted : colours.tint(kind);
     context.translate(x, y);
+    context.scale(grow, grow);
     context.fillStyle = colour;
     context.strokeStyle = colour;
     context.lineWidth = 1.3;
     context.fill(filled);
     context.stroke(stroked);
+    context.scale(1 / grow, 1 / grow);
     context.translate(-x, -y);
   }
 

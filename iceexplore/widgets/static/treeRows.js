@@ -143,9 +143,9 @@ export function treeRows(model, { styles, label, on }) {
 
   /** @param {TreeRow} row */
   function drawRow({ id, node, level, index, of, open }) {
-    const { kind, label, note, reason, marks, leaf, children, tooltip } = node;
+    const { kind, label, title, note, reason, marks, leaf, children, tooltip } = node;
     const one = drawn.get(id) ?? { element: el("div", { role: "treeitem", "data-id": id }) };
-    const words = JSON.stringify([kind, label, note, reason, marks]);
+    const words = JSON.stringify([kind, label, title, note, reason, marks]);
     if (one.words !== words) fill(one.element, wordsOf(node));
     const properties = {
       className: state.hits.has(id) ? "ice-row ice-hit" : "ice-row",
@@ -165,8 +165,8 @@ export function treeRows(model, { styles, label, on }) {
     return one.element;
   }
   /** @param {TreeNode} node */
-  function wordsOf({ kind, label, note, reason, marks }) {
-    const notes = [note, reason].filter(Boolean).join(" · ");
+  function wordsOf({ kind, label, title, note, reason, marks }) {
+    const notes = [title, note, reason].filter(Boolean).join(" · ");
     const isPale = marks.includes("carried") || marks.includes("pruned");
     const look = kind === "more" ? "more" : isPale && "carried";
     return [

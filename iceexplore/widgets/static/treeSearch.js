@@ -32,8 +32,8 @@ const SEARCH_DELAY = 250;
  * @returns {string[]}
  */
 export function matchingNodes(nodes, text) {
-  const matches = Object.entries(nodes).filter(([id, { kind, label, note, tooltip }]) => {
-    return kind !== "more" && [id, label, note, tooltip].join("\n").toLowerCase().includes(text);
+  const matches = Object.entries(nodes).filter(([id, { kind, label, title, note, tooltip }]) => {
+    return kind !== "more" && [id, label, title, note, tooltip].join("\n").toLowerCase().includes(text);
   });
   return matches.map(([id]) => id);
 }
@@ -68,12 +68,21 @@ export function treeSearch(model, context) {
     autocomplete: "off",
   });
   const status = el("span.count-found", { role: "status" });
+  // The table's own tree is searched by the omnibox.
+  const stop = smallButton("×", "End the search", () => search(""));
   const steps = [
     smallButton("‹", "Previous match", () => move(-1)),
     smallButton("›", "Next match", () => move(1)),
+    ...(context.python ? [stop] : []),
   ];
   const label = context.label && `Find: ${context.label}`;
-  const box = el("div.finder", { role: "search", ariaLabel: label }, input, status, steps);
+  const box = el(
+    "div.finder",
+    { role: context.python ? null : "search", ariaLabel: label },
+    context.python ? null : input,
+    status,
+    steps,
+  );
   const wait = timer(model);
   /** The text that is searched for, if Python does not search. */
   let ownText = "";

@@ -5,22 +5,21 @@
  * @module
  */
 
-/** @import { Arrangement, FileFormat, Model, Nodes, Traits, TreeRow, TreeState } from "./types.d.ts" */
+/** @import { Arrangement, FileFormat, LegendItem, Model, Nodes, Traits, TreeRow, TreeState } from "./types.d.ts" */
 
 import { arrange } from "./arrangement.js";
 import { changeSelection, el, fill, focusedIn, keepFocus, saveFile, smallButton } from "./dom.js";
+import { fileName, slideButtons } from "./slide.js";
 import { treeCanvas } from "./treeCanvas.js";
 import { markSign, treeRows } from "./treeRows.js";
 import { treeSearch } from "./treeSearch.js";
 
 /**
- * The files that can be saved: the title, the ending of the name, and the media type of each.
+ * The files that Python creates: the title, the ending of the name, and the media type of each.
  *
  * @type {Record<FileFormat, { title: string, ending: string, type: string }>}
  */
 const FILES = {
-  png: { title: "PNG", ending: "png", type: "image/png" },
-  svg: { title: "SVG", ending: "svg", type: "image/svg+xml" },
   mermaid: { title: "Mermaid", ending: "mmd", type: "text/plain" },
   dot: { title: "DOT", ending: "gv", type: "text/vnd.graphviz" },
 };
@@ -144,7 +143,13 @@ export function treeView(model, options = {}) {
     smallButton("+", "Zoom into the tree", zoomIn),
     smallButton("Fit", "Fit the tree", picture.fit),
   );
-  const formats = el("span.group", { hidden: true }, formatButtons());
+  const slides = slideButtons(model, "Tree", {
+    colours: picture.colours,
+    picture: picture.picture,
+    legend: legendOfTree,
+    done: () => setSaving(false),
+  });
+  const formats = el("span.group", { hidden: true }, slides, formatButtons());
   const saveButton = smallButton("Save…", "Save the picture", () => setSaving(formats.hidden === true), {
     ariaExpanded: false,
   });
@@ -171,6 +176,8 @@ export function treeView(model, options = {}) {
       search.focus();
       return true;
     }
+    // Others may want it too.
+    if (event.key === "Escape") picture.hideTip();
     if (isList()) return false;
     const moves = /** @type {Record<string, [number, number]>} */ ({
       ArrowLeft: [PAN_STEP, 0],
@@ -179,7 +186,7 @@ export function treeView(model, options = {}) {
       ArrowDown: [0, -PAN_STEP],
     });
     /** @type {Record<string, () => void>} */
-    const actions = { "+": zoomIn, "=": zoomIn, "-": zoomOut, 0: picture.fit, Escape: picture.hideTip };
+    const actions = { "+": zoomIn, "=": zoomIn, "-": zoomOut, 0: picture.fit };
     const move = moves[event.key];
     if (event.shiftKey && move) {
       picture.pan(...move);
@@ -248,7 +255,7 @@ export function treeView(model, options = {}) {
     if (next.nodes !== drawn.nodes) parents = parentsOf(next.nodes);
     if (next.nodes !== drawn.nodes || next.roots !== drawn.roots || next.expanded !== drawn.expanded) {
       drawn = next;
-      arrangement = arrange(next.nodes, next.roots, next.expanded);
+      arrangement = arrange(next.nodes, next.roots, next.expanded, styles);
       picture.show(arrangement, arrangement.byId.has(toggled) ? toggled : now);
       rows.show({ rows: arrangement.rows });
       search.look();
@@ -283,9 +290,7 @@ export function treeView(model, options = {}) {
 
   function formatButtons() {
     const entries = /** @type {[FileFormat, { title: string }][]} */ (Object.entries(FILES));
-    // Python creates all files except the PNG.
-    const offered = entries.filter(([format]) => python || format === "png");
-    return offered.map(([format, { title }]) => smallButton(title, `Save as ${title}`, () => save(format)));
+    return python && entries.map(([format, { title }]) => smallButton(title, `Save as ${title}`, () => save(format)));
   }
   /** @param {boolean} on */
   function setSaving(on) {
@@ -293,29 +298,29 @@ export function treeView(model, options = {}) {
     saveButton.ariaExpanded = String(on);
   }
   /** @param {FileFormat} format */
-  async function save(format) {
+  function save(format) {
     setSaving(false);
-    if (format !== "png") {
-      requestedFile = model.request("wanted", { format });
-      return;
-    }
-    const blob = await picture.png();
-    if (blob) offer(format, blob);
+    requestedFile = model.request("wanted", { format });
+  }
+  /**
+   * Return the legend of what is drawn: kinds, then marks.
+   *
+   * @returns {LegendItem[]}
+   */
+  function legendOfTree() {
+    const shown = arrangement.rows.map(({ node }) => node);
+    const seen = new Set(shown.flatMap(({ kind, marks }) => [kind, ...marks.map((mark) => `mark:${mark}`)]));
+    seen.delete("more");
+    const looks = Object.keys(styles).filter((look) => seen.has(look));
+    const applies = shown.some((node) => node.applies) ? "arrow: applies to" : "";
+    return [...looks.map((look) => /** @type {LegendItem} */ ([styles[look].title, look])), [applies]];
   }
   function written() {
     const { n, format, text } = model.written;
     if (n !== requestedFile || !format || text === undefined) return;
-    offer(format, text);
-    model.save("written", {});
-  }
-  /**
-   * @param {FileFormat} format
-   * @param {string | Blob} content
-   */
-  function offer(format, content) {
     const { ending, type } = FILES[format];
-    const name = (model.title || "table").replace(/[^\w.-]+/g, "-").slice(0, 80);
-    saveFile(new Blob([content], { type }), `${name}-tree.${ending}`);
+    saveFile(new Blob([text], { type }), `${fileName(model, "tree")}.${ending}`);
+    model.save("written", {});
   }
 
   // A click on the picture gives it the focus, and the wheel then belongs to the picture.

@@ -32,7 +32,10 @@ export type RequestName =
   | "rows_ask"
   | "scan_picture_asked"
   | "commit_asked"
-  | "doctor_asked";
+  | "doctor_asked"
+  | "health_asked"
+  | "history_asked"
+  | "omni";
 
 /** What `createModel` of `shell.js` adds to the traits. */
 export interface ModelMethods {
@@ -58,13 +61,23 @@ export interface ModelMethods {
   follow(names: string | string[], run: () => void): void;
   /** Call `run` when the widget is removed. */
   onEnd(run: () => void): void;
+  /** Whether the widget has a height of its own, and little of it. */
+  isShort(): boolean;
+  /** Call `run` when `isShort` changes. */
+  onRoom(run: () => void): void;
 }
+
+/** The traits that a session of the browser remembers. */
+export type RoomName = "text_size" | "head_collapsed" | "collapsed";
 
 /** The model as views get it: traits are its properties, beside the methods above. */
 export type Model = Traits & ModelMethods;
 
-/** What a module exports for a widget or a tab: a function that returns the element of a view. */
-export type View = (model: Model) => HTMLElement;
+/**
+ * What a module exports for a widget or a tab: a function that returns the element of a view. `root` is the element of
+ * the widget, to which the shell will add it.
+ */
+export type View = (model: Model, root: HTMLElement) => HTMLElement;
 
 // Traits ---------------------------------------------------------------------------------------------------------------
 
@@ -74,15 +87,32 @@ export interface Traits {
   title: string;
   badges: string[];
   styles: Styles;
+  /** The selected snapshot, as a caption of pictures. */
+  caption?: string;
   selection: Selection;
   busy: string;
   error: Partial<ErrorText>;
   answered: number;
   cancelled: number;
+  height: string;
+  text_size: number | null;
+  head_collapsed: boolean | null;
+  shortcuts: [place: string, keys: [names: string[], what: string][]][];
   // the explorer
   parts: [key: string, title: string][];
   tab: string;
-  scripts: Record<string, DataView<ArrayBuffer>>;
+  script: DataView<ArrayBuffer>;
+  scripts?: Record<string, DataView<ArrayBuffer>>;
+  // navigation/
+  history?: { back: string; forward: string };
+  history_asked: { n?: number; by?: number };
+  omni: { n?: number; text?: string };
+  omni_found: {
+    n?: number;
+    groups?: [title: string, results: [name: string, note: string, does: OmniAction][]][];
+    busy?: boolean;
+    note?: string;
+  };
   // tree/
   nodes: Nodes;
   roots: string[];
@@ -106,7 +136,7 @@ export interface Traits {
   writers: string[];
   broken: Record<string, string>;
   totals: boolean;
-  collapsed: boolean;
+  collapsed: boolean | null;
   // file_map/
   file_map: FileCells;
   file_color: FileColor;
@@ -115,6 +145,8 @@ export interface Traits {
   severities: Severity[];
   read_all: number;
   doctor_asked?: { n?: number; do?: string };
+  health: { blocks?: Block[] };
+  health_asked?: { n?: number; do?: string };
   doctor_report: DoctorReport;
   doctor_effects: Effect[];
   doctor_draft: DoctorDraft;
@@ -150,7 +182,7 @@ export interface Traits {
   scan_view: string;
   scan_range_of: { column?: string; by?: string };
   scan_range: Partial<RangeAnswer>;
-  scan_picture_asked: { n?: number; theme?: string };
+  scan_picture_asked: { n?: number; theme?: string; what?: string };
   scan_picture: { n?: number; svg?: string };
   // rows/
   rows_filter: string;
@@ -176,6 +208,14 @@ export interface Traits {
   layout?: { comm_live?: boolean };
 }
 
+/** What a result of the omnibox does: set traits, select, or press the first button that has one of these names. */
+export interface OmniAction {
+  // deno-lint-ignore no-explicit-any
+  set?: Record<string, any>;
+  select?: Partial<Selection>;
+  press?: string[];
+}
+
 /** What is selected: ids of snapshots are digits, "" for none. `against` is the snapshot to compare with. */
 export interface Selection {
   snapshot: string;
@@ -193,6 +233,10 @@ export interface Style {
   light: string;
   dark: string;
   title?: string;
+  /** Of a kind of node, the heading of its column. */
+  layer?: string;
+  /** Of a kind of node, the colours that its cards are filled with. */
+  fills?: [light: string, dark: string];
   /** A letter or sign. */
   sign?: string;
   /** SVG paths to fill and to stroke. */
@@ -207,8 +251,12 @@ export type Styles = Record<string, Style>;
 export interface TreeNode {
   kind: string;
   label: string;
+  /** Of a file or manifest, what tells it apart from its siblings; then the note is its partition. */
+  title?: string;
   note: string;
   marks: string[];
+  /** Of a delete, the ids of the nodes that it applies to. */
+  applies?: string[];
   tooltip?: string;
   /** Whether it can never have children. */
   leaf: boolean;
@@ -234,7 +282,7 @@ export interface FoldedCells {
 }
 export type Nodes = Record<string, TreeNode>;
 
-export type FileFormat = "png" | "svg" | "mermaid" | "dot";
+export type FileFormat = "mermaid" | "dot";
 
 export interface SearchAnswer {
   n?: number;
@@ -281,6 +329,8 @@ export interface Arrangement {
   rows: TreeRow[];
   byId: Map<string, TreeRow>;
   blocks: TreeBlock[];
+  /** The headings of the columns. */
+  columns: { x: number; width: number; title: string }[];
   width: number;
   height: number;
 }
@@ -329,7 +379,7 @@ export interface Detail {
 
 // Grids ----------------------------------------------------------------------------------------------------------------
 
-export type Operator = "contains" | "=" | "<" | ">" | "null" | "not null";
+export type Operator = "contains" | "=" | "!=" | "<" | "<=" | ">" | ">=" | "null" | "not null";
 
 /** A filter of one column, by its index, or of any (null). */
 export interface Filter {
@@ -358,8 +408,10 @@ export interface Column {
   /** Whether its values are numbers, which are aligned right. */
   right?: boolean;
   doc?: string;
-  /** Whether it names the rows: it is shown first. */
+  /** Whether it names the rows; it is the first. */
   head?: boolean;
+  /** The unit of its exact values. */
+  unit?: string;
 }
 
 /** A page of a table; `shown` are the indexes of the columns in `rows`. */
@@ -371,7 +423,12 @@ export interface TablePage {
   filters: Filter[];
   columns: Column[];
   shown: number[];
+  /** The exact values. */
   rows: (string | null)[][];
+  /** What cells show instead of exact values, by column. */
+  texts?: Record<string, (string | null)[]>;
+  /** The per cent of each value of the column's largest, by column. */
+  bars?: Record<string, (number | null)[]>;
   nodes: (string | null)[];
   page: number;
   pages: number;
@@ -388,6 +445,10 @@ export interface TablePage {
   preview?: string;
   /** Says why the filter that was asked for is invalid. */
   refused?: string;
+  /** Whether the filter may become valid when more is typed. */
+  unfinished?: boolean;
+  /** What each filter was understood as, if it is of one column. */
+  understood?: string[];
 }
 
 /** What is shown as text, not as a table: JSON. */
@@ -407,6 +468,10 @@ export interface SavedTable {
   text?: string;
   columns: Column[];
   rows: (string | null)[][];
+  texts?: Record<string, (string | null)[]>;
+  bars?: Record<string, (number | null)[]>;
+  /** The columns to show at first; all, if it is missing. */
+  first?: number[];
   /** The node of each row. */
   nodes?: (string | null)[];
   /** The number of rows of the table, if some are not in the page. */
@@ -447,6 +512,7 @@ export interface GridAnswer {
 export type Part =
   | string
   | ["go", text: string, selection: Partial<Selection>]
+  | ["set", text: string, traits: object]
   | ["bars", [kind: string, share: number][]]
   | ["sign", sign: string, style: string]
   | [kind: string, text: string, tip?: string];
@@ -866,7 +932,19 @@ export interface Colours {
   plain: boolean;
   /** The colour of a kind of node, a mark or an operation. */
   tint(name: string): string;
+  /** The colour that cards of a kind of node are filled with. */
+  fill(kind: string): string;
 }
+
+/** A picture as SVG, without the element around it, and its size in px. */
+export interface SlidePicture {
+  svg: string;
+  width: number;
+  height: number;
+}
+
+/** An item of a legend: its text, and the name of the style of its sign, if it has one. */
+export type LegendItem = [text: string, look?: string];
 
 /** How to draw a path. */
 export interface Look {

@@ -10,6 +10,7 @@ import { blocks } from "./blocks.js";
 import { button, clamp, el, fill, formatCount, icon, keepFocus, linkButton, listen } from "./dom.js";
 import { gridView } from "./grid.js";
 import { canvasColours, inNextFrame, resizeCanvas } from "./painting.js";
+import { recorded, slideButtons } from "./slide.js";
 
 /** The maximum height of the picture in px. */
 const PICTURE_HEIGHT = 132;
@@ -91,6 +92,15 @@ export function vectorsView(model) {
   // reports its size.
   const repaint = inNextFrame(model, paint);
   const colours = canvasColours(model, pictureBox, repaint, repaint);
+  pictureBox.append(slideButtons(model, "Deleted positions", {
+    colours,
+    picture() {
+      const count = vector().picture?.cells.length ?? 0;
+      const size = { width: Math.min(count, columns) * square, height: Math.ceil(count / columns) * square };
+      return count > 0 && recorded(size, paintSquares);
+    },
+    legend: () => [[vector().headline ?? ""], ["deleted", "mark:removed"], [vector().legend ?? ""]],
+  }));
   /** @type {TableName} */
   let table = "positions";
   /** The size of the picture's squares, in px, and how many are beside one another. */
@@ -186,11 +196,9 @@ export function vectorsView(model) {
     const width = pictureBox.clientWidth;
     // The colours are set together with the first size.
     if (!width || !colours.line) return;
-    const { label = "", legend: text = "", borders = [], picture } = vector();
+    const { label = "", legend: text = "", picture } = vector();
     if (!picture) return;
-    const { cells, width: positions } = picture;
-    const { line, accent, plain, tint } = colours;
-    const deletedColour = plain ? accent : tint("mark:removed");
+    const { cells } = picture;
     ({ square, columns } = squareSize(width, cells.length));
     const pictureWidth = columns * square;
     const pictureHeight = Math.ceil(cells.length / columns) * square;
@@ -200,6 +208,15 @@ export function vectorsView(model) {
     canvas.hidden = cells.length === 0;
     canvas.ariaLabel = label;
     legend.textContent = text;
+    paintSquares(context);
+  }
+  /** @param {CanvasRenderingContext2D} context */
+  function paintSquares(context) {
+    const { borders = [], picture } = vector();
+    if (!picture) return;
+    const { cells, width: positions } = picture;
+    const { line, accent, plain, tint } = colours;
+    const deletedColour = plain ? accent : tint("mark:removed");
     const gap = square > 4 ? 1 : 0.5;
     /**
      * @param {number} i

@@ -9,6 +9,8 @@
 import { blocks } from "./blocks.js";
 import { copyButton, markTab, tabRow } from "./controls.js";
 import { el, fill, options, randomId, selectBox } from "./dom.js";
+import { canvasColours } from "./painting.js";
+import { pictureOf, slideButtons } from "./slide.js";
 
 /** The signs of lines in a comparison, with their meaning for screen readers. */
 const LINE_SIGNS = /** @type {Record<string, [sign: string, words: string]>} */ ({
@@ -76,12 +78,20 @@ function viewBlocks(model, list) {
         const [, light, dark, alt] = block;
         const image = (/** @type {string} */ theme, /** @type {string} */ source) =>
           el(`img.on-${theme}`, { src: `data:image/svg+xml,${encodeURIComponent(source)}`, alt });
-        return el(
-          "div.drawing",
-          { tabindex: 0, role: "group", ariaLabel: alt },
-          image("light", light),
-          image("dark", dark),
+        const own = /** @type {Model} */ (/** @type {unknown} */ (model));
+        const box = el("div");
+        const colours = canvasColours(own, box);
+        const picture = () => pictureOf(colours.dark ? dark : light, colours);
+        box.append(
+          slideButtons(own, "Picture", { colours, picture, legend: () => [[alt]] }),
+          el(
+            "div.drawing",
+            { tabindex: 0, role: "group", ariaLabel: alt },
+            image("light", light),
+            image("dark", dark),
+          ),
         );
+        return box;
       }
       case "fold":
         return el("details.rest", el("summary", block[1]), viewBlocks(model, block[2]));

@@ -20,7 +20,7 @@ from iceexplore.metadata import Snapshot, in_order
 from iceexplore.widgets.changes._counted import Counted
 from iceexplore.widgets.changes._tables import ChangeTables, compared_key
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import snapshots_html
@@ -127,7 +127,8 @@ class TimelinePanel(Panel):
     totals
         Whether the totals are drawn as curves.
     collapsed
-        Whether the timeline is one line: at first if there is one snapshot or none.
+        Whether the timeline is one line. None: as last chosen in the browser's session, else if there is at most one
+        snapshot, or little room.
     legend
         The legend of the picture, as `Block`s by ``measure``.
     scale
@@ -148,7 +149,7 @@ class TimelinePanel(Panel):
     writers = SyncedTrait(traitlets.List(traitlets.Unicode()))
     broken = SyncedTrait(traitlets.Dict())
     totals = SyncedTrait(traitlets.Bool(True))
-    collapsed = SyncedTrait(traitlets.Bool(False))
+    collapsed = SyncedTrait(traitlets.Bool(None, allow_none=True))
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
@@ -164,8 +165,7 @@ class TimelinePanel(Panel):
         sent, writers = _snapshots(state)
         left_out = len({s.snapshot_id for s in state.metadata.snapshots}) - len(sent)
         legend = legend_sent(sent, left_out)
-        made = {"snapshots": sent, "left_out": left_out, "legend": legend, "writers": writers}
-        return {**made, "collapsed": len(sent) < 2}
+        return {"snapshots": sent, "left_out": left_out, "legend": legend, "writers": writers}
 
     def begin(self) -> None:
         """Compare the two selected snapshots, and mark broken ones."""
@@ -246,8 +246,9 @@ class Timeline(TableWidget):
     """
 
     panels = (TimelinePanel,)
+    resizable = False
 
-    _esm = packed(script("timeline.timelineView"))
+    view_script = sent_script("timeline.timelineView")
 
     @property
     def selected(self) -> Snapshot | None:

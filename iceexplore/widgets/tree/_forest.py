@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from iceexplore.graph import FoldedRows, TableState, Tree, TreeNode, build_tree
+from iceexplore.graph import FoldedRows, TableState, Tree, TreeNode, applies_edges, build_tree
 from iceexplore.render import Scene, size_shade
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
 from iceexplore.widgets.core._ids import snapshot_of_node
 from iceexplore.widgets.tree._compare import Comparison
 
-__all__ = ["Forest", "Growth", "View", "first_expanded", "sent", "short"]
+__all__ = ["Forest", "Growth", "View", "add_edges", "first_expanded", "sent", "short"]
 
 #: The number of children shown at first, and of those added by each "more".
 STEP = 100
@@ -123,6 +123,7 @@ class Forest:
                     nodes[rest.pop("id")] = rest
             nodes[node.id] = sent(node, children)
             made.append(node)
+        add_edges(nodes, made, self.state)
         expanded = [i for i in opened if i in nodes]
         return Growth(nodes, ["table"], expanded, limits, made, self._comparison_words(view))
 
@@ -136,7 +137,8 @@ class Forest:
             nodes.append(replace(node, parent=parent if parent in known else None).scene_node())
         shown = "no snapshot" if view.snapshot is None else f"snapshot {view.snapshot}"
         words = f"{shown}, compared with snapshot {view.against}" if view.against is not None else shown
-        return Scene(self.state.name, f"Iceberg v{self.state.metadata.format_version} · {words}", tuple(nodes), ())
+        edges = tuple(applies_edges(made, self.state.metadata))
+        return Scene(self.state.name, f"Iceberg v{self.state.metadata.format_version} · {words}", tuple(nodes), edges)
 
     def parent(self, node_id: str, view: View) -> str | None:
         """Return the parent of a node in the tree; None for the table."""
@@ -289,15 +291,25 @@ def short(label: str) -> str:
     return _ID.sub(r"\1…\2", _UUID.sub(r"\1…", label[:300]))[:120]
 
 
+def add_edges(nodes: Mapping[str, dict[str, Any]], made: Iterable[TreeNode], state: TableState) -> None:
+    """Add to the nodes of deletes, as sent to the browser, the ids of the nodes they apply to."""
+    for edge in applies_edges(made, state.metadata):
+        nodes[edge.source].setdefault("applies", []).append(edge.target)
+
+
 def sent(node: TreeNode, children: list[str] | None) -> dict[str, Any]:
     """Return the data of a node for the browser, kept small, as a tree may show thousands."""
     lines = [node.location or node.label, *node.lines]
     shade = {} if node.size is None else {"shade": size_shade(node.size)}
+    badge = [node.badge] if node.badge else []
+    title = {"title": signs(short(node.headline))} if node.headline else {}
+    notes = [node.partition, *badge] if node.headline else [*badge, *node.lines[:1]]
     return {
         **shade,
+        **title,
         "kind": node.kind,
-        "label": signs(short(node.label)),
-        "note": signs(" · ".join([*([node.badge] if node.badge else []), *node.lines[:1]])[:160]),
+        "label": signs(short(node.own_label)),
+        "note": signs(" · ".join(filter(None, notes))[:160]),
         "marks": sorted(node.marks - {"folded"}),
         "tooltip": signs_of_lines("\n".join(lines)[:400]),
         "leaf": node.child_count == 0,

@@ -10,7 +10,7 @@ from traitlets import Bunch
 
 from iceexplore.errors import OptionError
 from iceexplore.graph import TreeNode
-from iceexplore.render import graphviz, mermaid, svg
+from iceexplore.render import graphviz, mermaid
 from iceexplore.widgets.core._ids import id_of, snapshot_of_node
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait, shown
 from iceexplore.widgets.tree._forest import Forest, Growth, View, first_expanded
@@ -38,7 +38,7 @@ class TreePanel(Panel):
         The browser requests with ``n`` (incremented) and ``text``; Python answers with the same ``n``, ``hits`` (node
         ids), ``busy`` (the search continues) and ``more`` (there are more hits than listed).
     wanted, written
-        The browser requests with ``n`` and ``format``: ``svg``, ``mermaid``, ``dot``; Python answers with these and
+        The browser requests with ``n`` and ``format``: ``mermaid``, ``dot``; Python answers with these and
         ``text``, which the browser clears on receipt.
     """
 
@@ -61,6 +61,7 @@ class TreePanel(Panel):
         self._awaited = False  # whether another selection is being read for the tree
         self._marked = len(self.host.state.problems)  # the number of problems marked on the nodes shown
         self._marking = False
+        self.searching: Search | None = None  # the search whose hits are in `found`
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
         """Return the tree with the selected snapshot unfolded."""
@@ -78,6 +79,11 @@ class TreePanel(Panel):
     def selected(self) -> TreeNode:
         """The selected node, with all known fields."""
         return self.forest.node(self.host.selection["node"])
+
+    @property
+    def awaited(self) -> bool:
+        """Whether another selection is being read for the tree."""
+        return self._awaited
 
     # Selecting and unfolding ------------------------------------------------------------------------------------------
 
@@ -243,8 +249,10 @@ class TreePanel(Panel):
         if not isinstance(text, str) or len(text) > _LONGEST:
             raise OptionError(f"search={str(self.search)[:200]}: give n, and text of at most {_LONGEST:,} characters")
         if text.strip():
-            self._search_on(n, Search(self.host.state, id_of(self.host.selection["snapshot"]), text), text.strip()[:40])
+            self.searching = Search(self.host.state, id_of(self.host.selection["snapshot"]), text)
+            self._search_on(n, self.searching, text.strip()[:40])
         else:
+            self.searching = None
             self.found = {"n": n, "hits": [], "busy": False, "more": False}
             self.host.run("search", "Reading", lambda: None, lambda _: None)  # supersedes a running search
 
@@ -261,15 +269,13 @@ class TreePanel(Panel):
     @shown
     def _on_wanted(self, change: Bunch) -> None:
         wanted = self.wanted.get("format")
-        if wanted not in ("svg", "mermaid", "dot"):
-            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is svg, mermaid or dot")
+        if wanted not in ("mermaid", "dot"):
+            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is mermaid or dot")
         view = self._view([i for i in self.expanded if not i.startswith("more:")])
         asked = {"n": self.wanted.get("n", 0), "format": wanted}
 
         def read() -> str:
             scene = self.forest.scene(view)
-            if wanted == "svg":
-                return str(svg(scene))
             return str(mermaid(scene)) if wanted == "mermaid" else str(graphviz(scene).source)
 
         def show(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -14,12 +15,15 @@ from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, direct_places, live_manifests
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import human_value, parse_transform, result_type
+from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._ids import ref_id
 
 __all__ = ["Search"]
 
 #: Maximum number of hits that are listed.
 LIMIT = 500
+#: Maximum number of hits with their locations.
+_NAMED = 20
 #: Maximum number of distinct values of a partition field in a manifest that are formatted for the search; more are
 #: searched in their stored form.
 _VALUES = 20_000
@@ -39,8 +43,14 @@ class Search:
     ----------
     hits
         The node ids (`iceexplore.graph.TreeNode.id`), in the order of the tree.
+    names
+        The locations of the first hits that are files or manifests, by node id.
     done, more
         Whether the search has ended, and whether it ended because of `LIMIT`.
+    searched, manifests
+        How many manifests have been searched, and of how many.
+    lacks
+        Why the search was incomplete, if files could not be read; known when it has ended.
     """
 
     def __init__(self, state: TableState, snapshot_id: int | None, text: str) -> None:
@@ -50,7 +60,10 @@ class Search:
         self._root: Manifest | None = None
         self._left: list[int] | None = None  # the rows of the root not searched yet
         self.hits: list[str] = []
+        self.names: dict[str, str] = {}
         self.done = self.more = False
+        self.searched = self.manifests = 0
+        self.lacks = ""
 
     def step(self, seconds: float = 0.25) -> None:
         """Continue the search for about this time, with at least one manifest."""
@@ -61,10 +74,14 @@ class Search:
             row = self._left.pop(0)
             leaf = self._state.reader.leaf(self._root, row, frozenset({"entries", "partition"}))
             found = np.flatnonzero(self._matches(leaf, leaf.partition()))
-            self._take([f"file:{self._snapshot.snapshot_id}:{row}:{i}" for i in found[: LIMIT + 1].tolist()])
+            places = found[: LIMIT + 1].tolist()
+            self._take([f"file:{self._snapshot.snapshot_id}:{row}:{i}" for i in places], leaf, places)
+            self.searched += 1
             if time.monotonic() > end:
                 break
         self.done = self.more or not self._left
+        if self.done:
+            self.lacks = unread(self._state, self._snapshot)
 
     def _begin(self) -> None:
         """Search the metadata and the root."""
@@ -81,13 +98,19 @@ class Search:
         self._left = live_manifests(root)
         found = np.flatnonzero(self._matches(root, self._direct(root)))
         manifests = set(self._left)
-        kinds = (("manifest" if i in manifests else "file", i) for i in found[: LIMIT + 1].tolist())
-        self._take([f"{kind}:{self._snapshot.snapshot_id}:{i}" for kind, i in kinds])
+        self.manifests = len(manifests)
+        places = found[: LIMIT + 1].tolist()
+        kinds = (("manifest" if i in manifests else "file", i) for i in places)
+        self._take([f"{kind}:{self._snapshot.snapshot_id}:{i}" for kind, i in kinds], root, places)
 
-    def _take(self, found: list[str]) -> None:
+    def _take(self, found: list[str], manifest: Manifest | None = None, places: Sequence[int] = ()) -> None:
+        """Add hits; those that are entries of a manifest with their places in it."""
         room = LIMIT - len(self.hits)
         self.hits += found[:room]
         self.more |= len(found) > room
+        if manifest is not None:
+            for hit, place in zip(found[: _NAMED - len(self.names)], places, strict=False):
+                self.names[hit] = manifest.entries["location"][place].as_py() or ""
 
     def _matches(self, manifest: Manifest, partition: pa.StructArray | None) -> npt.NDArray[np.bool_]:
         """Return which entries of a root or leaf contain the text."""

@@ -16,7 +16,7 @@ from iceexplore.manifests import ContentType, whole
 from iceexplore.metadata import in_order
 from iceexplore.render import Mark
 from iceexplore.widgets.core._ids import snapshot_of_node
-from iceexplore.widgets.tree._forest import sent
+from iceexplore.widgets.tree._forest import add_edges, sent
 
 __all__ = ["SideTree"]
 
@@ -116,6 +116,7 @@ class SideTree:
             nodes[node.id] = sent(node, children)
         for node, marks in zip(found, self._marks(found), strict=True):
             nodes[node.id]["marks"] = sorted(marks | (node.marks & {"problem"}))
+        add_edges(nodes, found, self.state)
         return {"nodes": nodes, "roots": ["metadata"], "expanded": [i for i in opened if i in nodes]}
 
     def _shown(self, node_id: str, limit: int) -> list[TreeNode]:
@@ -248,5 +249,13 @@ def _joined(names: DynamicArray, numbers: DynamicArray) -> DynamicArray:
 def _more(node: TreeNode, limit: int) -> dict[str, Any]:
     rest = None if node.child_count is None or node.kind == "metadata" else node.child_count - limit
     label = f"+{rest:,} more" if rest and rest > 0 else "more …"
-    more = replace(node, id="more", kind="more", label=label, lines=(), badge=None, location=None, child_count=0)
+    nothing: dict[str, Any] = {
+        "lines": (),
+        "badge": None,
+        "location": None,
+        "child_count": 0,
+        "headline": "",
+        "partition": "",
+    }
+    more = replace(node, id="more", kind="more", label=label, **nothing)
     return sent(more, None)

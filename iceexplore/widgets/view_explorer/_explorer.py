@@ -7,7 +7,6 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
-import anywidget
 import traitlets
 from traitlets import Bunch
 
@@ -16,10 +15,12 @@ from iceexplore.render import Html, card_html, card_text, details, html_page, ht
 from iceexplore.storage import whole_file
 from iceexplore.views import OpenSource, ViewState, ViewVersion, view_at, view_card
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._bundle import packed, script, style_sheet
+from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._cell_reruns import note_widget
 from iceexplore.widgets.core._error_messages import words_of
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
+from iceexplore.widgets.core._room import RoomTraits
+from iceexplore.widgets.core._scripted import ScriptedWidget
 from iceexplore.widgets.core._worker import Work
 from iceexplore.widgets.view_explorer._blocks import view_blocks_html
 from iceexplore.widgets.view_explorer._entries import MOST_ENTRIES, Entry, entries_of, entries_sent, entry_of
@@ -50,11 +51,13 @@ _BUSY = {
 _ADVICE = "Choose another version or tab; the rest still works."
 #: Dialects offered for translation; any other that sqlglot knows can be set in Python.
 _DIALECTS = ("spark", "trino", "duckdb", "snowflake", "bigquery", "postgres", "clickhouse", "mysql")
+#: The arguments of the widget; the last one is accepted for code that styles many widgets at once.
+_ARGUMENTS = ("entry", "against", "tab", "dialect", "height", "text_size", "head_collapsed", "layout", "style")
 #: The number of tabs' contents that are kept.
 _KEPT = 50
 
 
-class ViewExplorer(anywidget.AnyWidget):
+class ViewExplorer(RoomTraits, ScriptedWidget):
     """A widget to explore a view in a notebook.
 
     All state is in plain traits, so that it can be rendered from them without Python, and a notebook can set them:
@@ -92,8 +95,7 @@ class ViewExplorer(anywidget.AnyWidget):
         What is shown: ``tab``, ``key`` (the selection that it belongs to) and ``blocks``.
     """
 
-    _esm = packed(script("viewExplorer.viewExplorerView"))
-    _css = style_sheet()
+    view_script = sent_script("viewExplorer.viewExplorerView")
 
     title = traitlets.Unicode().tag(sync=True)
     badges = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -116,8 +118,8 @@ class ViewExplorer(anywidget.AnyWidget):
         if not isinstance(state, ViewState):
             raise OptionError(f"a ViewExplorer takes a View (ix.open_view(...)), not {type(view).__name__}")
         for name in traits:
-            if name not in ("entry", "against", "tab", "dialect", "layout", "style"):
-                raise OptionError(f"ViewExplorer has no argument {name!r}; it has entry, against, tab, dialect, layout")
+            if name not in _ARGUMENTS:
+                raise OptionError(f"ViewExplorer has no argument {name!r}; it has {', '.join(_ARGUMENTS[:-1])}")
         self._state, self._opener = state, open_source
         self._own_layout = "layout" not in traits
         every = entries_of(state.metadata)
@@ -358,6 +360,6 @@ def _parts(problems: int) -> list[list[str]]:
     return [[key, title] for key, title in words.items()]
 
 
-def explore_view(view: object, open_source: OpenSource | None = None) -> ViewExplorer:
-    """Return the explorer of a view or a view's state."""
-    return ViewExplorer(view, open_source=open_source)
+def explore_view(view: object, open_source: OpenSource | None = None, **options: Any) -> ViewExplorer:
+    """Return the explorer of a view or a view's state; options as of `ViewExplorer`."""
+    return ViewExplorer(view, open_source=open_source, **options)

@@ -31,6 +31,8 @@ LAYOUTS: list[tuple[int, dict[str, Any]]] = [
     (4, {}),
     (4, {"manifest_format": "avro"}),
     (4, {"flush_data_files": 0, "flush_delete_files": 0, "inline_dv_bytes": 0}),
+    (4, {"dialect": "v4-draft"}),
+    (4, {"dialect": "v4-draft", "flush_data_files": 0, "manifest_format": "avro"}),
     (4, {"dialect": "v4-java"}),
     (4, {"dialect": "v4-java", "manifest_format": "parquet"}),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -35,11 +35,15 @@ def passes(t: Any, where: str | None, monkeypatch: pytest.MonkeyPatch) -> tuple[
     leaves = ManifestReader.leaves
 
     def watched(
-        self: ManifestReader, root: Manifest, rows: Iterable[int] | None = None, parts: Iterable[str] = ("entries",)
+        self: ManifestReader,
+        root: Manifest,
+        rows: Iterable[int] | None = None,
+        parts: Iterable[str] = ("entries",),
+        columns: Collection[int] | None = None,
     ) -> Iterator[Manifest]:
         order = None if rows is None else list(rows)
         found.append([] if order is None else build.to_pylist(root.entries["content_type"].take(pa.array(order))))
-        return leaves(self, root, order, frozenset(parts))
+        return leaves(self, root, order, frozenset(parts), columns)
 
     monkeypatch.setattr(ManifestReader, "leaves", watched)
     plan = t.plan(where)

@@ -1,0 +1,271 @@
+"""Remove files from a root of the V4 draft and its leaves, change their deletion vectors, and add files.
+
+In the draft a deletion vector is part of its data file's entry. A commit that changes it lists the file again, as
+MODIFIED in the root or in a new leaf, and marks the entry before as replaced: as REPLACED in the root, or in the
+manifest DV of its leaf (``replaced_positions``; those of removed files are its ``deleted_positions``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits.layouts._root_builder import DROPPED, Draft, numbers
+from iceexplore.commits.live_files._locate import find_files, live_manifests, readable, texts
+from iceexplore.commits.model._change import Change
+from iceexplore.deletes import encode_mumbling
+from iceexplore.errors import RuleError
+from iceexplore.manifests import (
+    ContentType,
+    EntryBatch,
+    Status,
+    concat_batches,
+    live,
+    read_manifest_dv,
+    whole,
+)
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Taken", "add_draft_files", "draft_chunks", "hide", "only_data", "refuse_in_draft", "take_out_of_draft"]
+
+_ALL_PARTS = frozenset({"entries", "partition", "stats"})
+_VECTOR, _DATA = int(ContentType.POSITION_DELETE), int(ContentType.DATA)
+_DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a commit takes out of the base.
+
+    Attributes
+    ----------
+    removed
+        The removed entries: data files with their deletion vectors, replaced deletion vectors, delete files.
+    modified
+        The entries of data files whose deletion vector changes, without the vector, as MODIFIED.
+    """
+
+    removed: EntryBatch
+    modified: EntryBatch
+
+
+def refuse_in_draft(change: Change) -> None:
+    """Refuse a change that the draft cannot record.
+
+    Raises
+    ------
+    RuleError
+        ``no-new-equality-deletes``: only delete manifests from before V4 have equality deletes.
+    """
+    kinds = numbers(change.added.entries["content_type"])
+    if (kinds == ContentType.EQUALITY_DELETE).any():
+        raise RuleError(
+            "no-new-equality-deletes",
+            "the V4 draft takes no new equality deletes: delete rows by position (row_delta(deletes=...), or a lab's "
+            "delete), or write 'v4-proposal'",
+        )
+
+
+def only_data(batch: EntryBatch) -> EntryBatch:
+    """Return a batch without the deletion vectors that are parts of its data files' entries."""
+    return batch.filter(pa.array(numbers(batch.entries["content_type"]) != _VECTOR))
+
+
+def take_out_of_draft(draft: Draft, change: Change) -> Taken:
+    """Remove files, and take out the entries of data files whose deletion vector changes.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: files are not live in the base (unless the change allows that they are missing).
+    """
+    added = change.added.entries
+    kind = numbers(added["content_type"])
+    new = set(build.to_pylist(added["location"].filter(pa.array(kind == _DATA))))
+    targets = build.to_pylist(added["referenced_file"].filter(pa.array(kind == _VECTOR)))
+    gone = set(change.remove_data)
+    changed = [n for n in dict.fromkeys([*targets, *change.replace_dvs]) if n not in gone and n not in new]
+    wanted = list(dict.fromkeys([*change.remove_data, *changed]))
+    if draft.root is None:
+        refuse_missing(change, [*wanted, *change.remove_deletes])
+        return Taken(EntryBatch.empty(), EntryBatch.empty())
+    if not wanted and not change.remove_deletes:
+        return Taken(EntryBatch.empty(), EntryBatch.empty())
+    parts, leaves, found = _data(draft, wanted, gone)
+    refuse_missing(change, [n for n in wanted if n not in found and n in gone], change.ignore_missing)
+    refuse_missing(change, [n for n in changed if n not in found], what="data files of deletion vectors that ")
+    old, in_leaves = _old_deletes(draft, change, wanted)
+    refuse_missing(change, _absent(change.remove_deletes, old), change.ignore_missing)
+    for leaf, (deleted, replaced) in {**leaves, **in_leaves}.items():
+        hide(draft, leaf, deleted, replaced)
+    both = concat_batches([*parts, old])
+    kinds = numbers(both.entries["content_type"])
+    keeps = np.asarray(pc.is_in(both.entries["location"], value_set=texts(changed))) & (kinds == _DATA)
+    modified = both.filter(pa.array(keeps)).with_columns(status=int(Status.MODIFIED), manifest_dv=None)
+    return Taken(both.filter(pa.array(~keeps)), modified)
+
+
+def refuse_missing(
+    change: Change, names: Iterable[str], ignore: bool = False, *, what: str = "files to remove "
+) -> None:
+    """Refuse a change that names files that are not live."""
+    missing = list(names)
+    if missing and not ignore:
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise RuleError("files-exist", f"{what}are not live: {', '.join(missing[:5])}{more}")
+
+
+def _absent(wanted: Iterable[str], found: EntryBatch) -> list[str]:
+    there = set(build.to_pylist(found.entries["location"]))
+    return [name for name in wanted if name not in there]
+
+
+#: By row of a leaf in the root, the positions that a commit deletes and those that it replaces.
+_Positions = dict[int, "tuple[set[int], set[int]]"]
+
+
+def _data(draft: Draft, wanted: list[str], gone: set[str]) -> tuple[list[EntryBatch], _Positions, set[str]]:
+    """Take out data files with their deletion vectors: entries of the root, and positions in leaves."""
+    assert draft.root is not None
+    reader, root, entries = draft.writer.base.reader, draft.root, draft.rows.entries
+    found = find_files(reader, root, texts(wanted), (ContentType.DATA,), texts(()), tuples=False)
+    names: set[str] = set(build.to_pylist(found.batch.entries["location"]))
+    parts: list[EntryBatch] = []
+    leaves: _Positions = {}
+    direct = found.ordinal[found.root_row < 0]
+    if len(direct):
+        here = entries["location"].take(pa.array(direct))
+        vectors = draft.standing(_VECTOR)
+        mine = np.asarray(pc.is_in(entries["referenced_file"].take(pa.array(vectors)), value_set=whole(here)))
+        rows = np.sort(np.concatenate([direct, vectors[mine]]))
+        named = pc.coalesce(entries["referenced_file"], entries["location"]).take(pa.array(rows))
+        removed = np.asarray(pc.is_in(named, value_set=texts(gone)))
+        draft.row_status[rows] = np.where(removed, int(Status.DELETED), int(Status.REPLACED))
+        parts.append(draft.rows.take(pa.array(rows)))
+    for row in np.unique(found.root_row[found.root_row >= 0]).tolist():
+        leaf = readable(reader.leaf(root, row, _ALL_PARTS))
+        ordinals = pa.array(found.ordinal[found.root_row == row])
+        mask = pc.and_(live(leaf.entries), pc.is_in(leaf.entries["ordinal"], value_set=ordinals))
+        batch = EntryBatch.of(leaf).filter(mask)
+        if not leaf.dialect.has_root_manifest:
+            batch = batch.with_columns(format_version=0)
+        parts.append(batch)
+        deleted, replaced = leaves.setdefault(row, (set(), set()))
+        data = only_data(batch).entries.select(["ordinal", "location"]).to_pylist()
+        for entry in data:
+            (deleted if entry["location"] in gone else replaced).add(int(entry["ordinal"]))
+    return parts, leaves, names
+
+
+def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBatch, _Positions]:
+    """Take deletes out of the delete manifests from before V4: those to remove, and the vectors of data files."""
+    assert draft.root is not None
+    leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))
+    if not leaves:
+        return EntryBatch.empty(), {}
+    found = find_files(
+        draft.writer.base.reader, draft.root, texts(change.remove_deletes), _DELETES, texts(data), rows=leaves
+    )
+    keep = found.root_row >= 0
+    at: _Positions = {}
+    for row, ordinal in zip(found.root_row[keep].tolist(), found.ordinal[keep].tolist(), strict=True):
+        at.setdefault(row, (set(), set()))[0].add(ordinal)
+    return found.batch.filter(pa.array(keep)), at
+
+
+def hide(draft: Draft, leaf: int, deleted: set[int], replaced: set[int]) -> None:
+    """Add positions to the manifest DV of a leaf, which becomes MODIFIED."""
+    from pyroaring import BitMap
+
+    assert draft.root is not None
+    w, state = draft.writer, BitMap()
+    for before in draft.dvs.get(leaf, ()):
+        state |= read_manifest_dv(w.base.storage, draft.root, before)
+        if before != leaf:
+            draft.row_status[before] = DROPPED
+    state |= BitMap(deleted | replaced)
+    draft.changed.add(leaf)
+    draft.hidden[leaf] = (_bitmap(deleted), _bitmap(replaced))
+    location = draft.location(leaf)
+    made: dict[str, object] = {
+        "content_type": int(ContentType.MANIFEST_DV),
+        "location": location,
+        "status": int(Status.ADDED),
+        "snapshot_id": w.snapshot_id,
+        "sequence_number": w.sequence_number,
+        "file_sequence_number": w.sequence_number,
+        "record_count": len(state),
+        "referenced_file": location,
+        "deletion_vector": {"offset": None, "size_in_bytes": None, "inline_content": encode_mumbling(state)},
+    }
+    draft.made.append(EntryBatch.of_rows([made]))
+
+
+def _bitmap(positions: set[int]) -> bytes | None:
+    from pyroaring import BitMap
+
+    return encode_mumbling(BitMap(positions)) if positions else None
+
+
+def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> EntryBatch:
+    """Add files and the entries whose vector changed: as rows of the root or, above the threshold, in new leaves.
+
+    Returns
+    -------
+    EntryBatch
+        The added files, for the checks of rules.
+    """
+    o, w = draft.writer.options, draft.writer
+    kind = numbers(added.entries["content_type"])
+    fresh = added.with_columns(status=int(Status.ADDED), manifest_dv=None)
+    vectors = fresh.filter(pa.array(kind == _VECTOR)).with_columns(snapshot_id=w.snapshot_id)
+    data = concat_batches([fresh.filter(pa.array(kind == _DATA)), modified])
+    rows = _with_vectors(data, vectors)
+    if len(data) > o.flush_data_files:
+        for part in draft_chunks(rows, o.leaf_entries):
+            draft.add_leaf(part, content=ContentType.DATA_MANIFEST, status=Status.ADDED)
+    elif len(rows):
+        mine = pa.array(numbers(rows.entries["status"]) == Status.ADDED)
+        sequence = pc.fill_null(rows.entries["sequence_number"], w.sequence_number)
+        rows = rows.with_columns(
+            snapshot_id=pc.if_else(mine, pa.scalar(w.snapshot_id, pa.int64()), rows.entries["snapshot_id"]),
+            sequence_number=sequence,
+            file_sequence_number=pc.if_else(
+                mine, pa.scalar(w.sequence_number, pa.int64()), rows.entries["file_sequence_number"]
+            ),
+        )
+        draft.made.append(rows)
+    return fresh
+
+
+def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
+    """Return data files with the new vectors, in the spec of their data file."""
+    if not len(vectors):
+        return data
+    at = pc.index_in(whole(vectors.entries["referenced_file"]), value_set=whole(data.entries["location"]))
+    specs = whole(data.entries["partition_spec_id"]).take(at)
+    return concat_batches([data, vectors.with_columns(partition_spec_id=specs)])
+
+
+def draft_chunks(batch: EntryBatch, size: int) -> Iterator[EntryBatch]:
+    """Yield a batch in even parts of about ``size`` data files, each of one spec, with the vectors of its files."""
+    is_data = numbers(batch.entries["content_type"]) == _DATA
+    specs = numbers(batch.entries["partition_spec_id"])
+    vectors = np.flatnonzero(~is_data)
+    at = pc.index_in(
+        batch.entries["referenced_file"], value_set=whole(batch.entries["location"].filter(pa.array(is_data)))
+    )
+    # For each vector, the row of its data file among the data files.
+    owner = np.flatnonzero(is_data)[numbers(at)[vectors]] if len(vectors) else vectors
+    for spec in np.unique(specs[is_data]):
+        rows = np.flatnonzero((specs == spec) & is_data)
+        for part in np.array_split(rows, -(-len(rows) // size)):
+            yield batch.take(pa.array(np.concatenate([part, vectors[np.isin(owner, part)]])))

@@ -1,0 +1,63 @@
+"""The rows of a new V4 root: row ids of its files and manifests, and the counts of manifests for the summary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import compute as pc
+from iceexplore.commits.layouts._root_builder import Draft, numbers
+from iceexplore.commits.live_files._locate import live_manifests
+from iceexplore.manifests import ContentType, EntryBatch, Status, live, whole
+
+__all__ = ["manifest_counts", "with_row_ids"]
+
+_LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
+
+
+def with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
+    """Assign ``first_row_id`` to data files and data manifests without one; also return how many ids that took.
+
+    As for a manifest list (spec, "First Row ID Assignment"), a manifest takes as many ids as its files may need.
+    Manifests of an upgraded table get theirs now; manifests without row counts in a v1 list are read.
+    """
+    first = draft.writer.first_row_id
+    if first is None:
+        return rows, None
+    entries = rows.entries
+    kind, status = numbers(entries["content_type"]), numbers(entries["status"])
+    ids = whole(entries["first_row_id"])
+    null = np.asarray(ids.is_null()) & (status != Status.DELETED)
+    need = np.where(null & (kind == ContentType.DATA), numbers(entries["record_count"]), 0)
+    for row in np.flatnonzero(null & (kind == ContentType.DATA_MANIFEST)).tolist():
+        need[row] = _rows_without_id(draft, entries.slice(row, 1))
+    wanted = null & ((kind == ContentType.DATA) | (kind == ContentType.DATA_MANIFEST))
+    before = np.cumsum(need) - need
+    given = pc.coalesce(ids, pa.array(before + np.int64(first), mask=~wanted))
+    return rows.with_columns(first_row_id=given), int(need.sum())
+
+
+def _rows_without_id(draft: Draft, row: pa.Table) -> int:
+    location = row["location"][0].as_py()
+    if location in draft.unnumbered:
+        return draft.unnumbered[location]
+    stats = row["manifest_stats"][0].as_py() or {}
+    counts = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
+    if None not in counts:
+        return sum(c for c in counts if c is not None)
+    assert draft.root is not None
+    at = next(r for r in live_manifests(draft.rows.entries, _LEAVES) if draft.location(r) == location)
+    leaf = draft.writer.base.reader.leaf(draft.root, at)
+    return int(numbers(leaf.entries["record_count"]).sum())
+
+
+def manifest_counts(draft: Draft, rows: EntryBatch) -> dict[str, str]:
+    """Return ``manifests-created``, ``-kept`` and ``-replaced`` as Java counts them: leaves without the root."""
+    manifests = np.isin(draft.kind, _LEAVES)
+    new = rows.entries.filter(pa.array(np.isin(numbers(rows.entries["content_type"]), _LEAVES)))
+    kept = int((manifests & (draft.row_status == Status.EXISTING)).sum())
+    return {
+        "manifests-created": str(int(np.asarray(live(new)).sum()) - kept),
+        "manifests-kept": str(kept),
+        "manifests-replaced": str(int((manifests & (draft.row_status == Status.DELETED)).sum())),
+    }

@@ -1,0 +1,257 @@
+"""Figures of data files: their sizes, their deletes, and the partitions that they are in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.figures._figure import FigureBar, HealthFigure, Shown
+from iceexplore.doctor.health._files import FEW_PARTITIONS, SKEW
+from iceexplore.doctor.maintenance._size_based import Mask, summed
+from iceexplore.graph import TableState, amount, human_bytes
+from iceexplore.manifests import ContentType, whole
+from iceexplore.planning import (
+    FileTasks,
+    SplitOptions,
+    Stretches,
+    counted,
+    deleted_rows,
+    partition_codes,
+    partition_texts,
+    small_limit,
+    target_size,
+)
+
+__all__ = ["deletes_figure", "partitions_figure", "sizes_figure"]
+
+#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: fewer small files of a partition are left alone.
+_MIN_INPUT_FILES = 5
+#: Java: ``BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD_DEFAULT``.
+_DELETE_RATIO = 0.3
+#: The most bins of the histogram; beyond, each covers two powers of two.
+_MOST_BINS = 16
+_SHOWN_PARTITIONS = 10
+_DATA = ("content", "=", "0")
+
+
+def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
+    """Return the histogram of the sizes of data files, with the bin of the target size marked."""
+    sizes = counted(tasks.files, "file_size_in_bytes")
+    properties = state.metadata.properties
+    target, limit = target_size(properties), small_limit(properties)
+    if not len(sizes):
+        return HealthFigure(key="sizes", title="Sizes of data files", verdict="There are no data files.")
+    powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1].astype(np.int64) - 1
+    low, high = int(powers.min()), int(powers.max())
+    step = 1 if high - low < _MOST_BINS else 2
+    code = (powers - low) // step
+    count = int(code.max()) + 1
+    starts = [2 ** (low + step * i) for i in range(count)]
+    # The target is marked in its own bin, which has no file if all files are smaller, or all are larger.
+    of_target = (target.bit_length() - 1 - low) // step
+    if not 0 <= of_target < count:
+        starts.append(2 ** (low + step * of_target) if low + step * of_target >= 0 else 1)
+    order = np.argsort(starts, kind="stable")
+    files = np.concatenate([np.bincount(code, minlength=count), np.zeros(len(starts) - count, np.int64)])[order]
+    held = np.concatenate([summed(code, sizes, count), np.zeros(len(starts) - count, np.int64)])[order]
+    starts = [starts[i] for i in order]
+    ends = [2**step * s for s in starts]
+    marked = [s <= target < e for s, e in zip(starts, ends, strict=True)]
+    bars = [
+        FigureBar(
+            f"{_bound(s)} to {_bound(e)}",
+            ((float(n), f"{n:,}"), (float(b), human_bytes(b))),
+            f"target {human_bytes(target)}" if is_target else "",
+            Shown("files", (_DATA, ("file_size_in_bytes", ">=", str(s)), ("file_size_in_bytes", "<", str(e))))
+            if n
+            else None,
+        )
+        for s, e, n, b, is_target in zip(starts, ends, files.tolist(), held.tolist(), marked, strict=True)
+    ]
+    small: Mask = sizes < limit
+    many = int(small.sum())
+    middle = int(np.median(sizes))
+    if many:
+        verdict = (
+            f"{many:,} of {amount(len(sizes), 'data file')} {'is' if many == 1 else 'are'} smaller than "
+            f"{human_bytes(limit)}, 75 % of the target of {human_bytes(target)}; the median is {human_bytes(middle)}."
+        )
+    else:
+        verdict = (
+            f"No data file is smaller than {human_bytes(limit)}, 75 % of the target of {human_bytes(target)}; the "
+            f"median of {len(sizes):,} is {human_bytes(middle)}."
+        )
+    codes = partition_codes(tasks.files)
+    # Java groups the files of other specs than the table's together: see `plan_rewrite_data_files`.
+    specs = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))
+    codes[specs != state.metadata.default_spec_id] = len(codes)
+    by_partition = np.unique(codes[small], return_counts=True)[1]
+    return HealthFigure(
+        key="sizes",
+        title="Sizes of data files",
+        verdict=verdict,
+        attention=bool((by_partition >= _MIN_INPUT_FILES).any()),
+        columns=("data files", "bytes"),
+        bars=tuple(bars),
+        rows=build.table({"from_bytes": starts, "to_bytes": ends, "files": files, "bytes": held, "target": marked}),
+        show=Shown("files", (_DATA, ("file_size_in_bytes", "<", str(limit)))) if many else None,
+    )
+
+
+def _bound(size: int) -> str:
+    return human_bytes(size).replace(".0 ", " ")
+
+
+def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
+    """Return how many data files have deletes of each kind, and what share of their rows is deleted."""
+    title = "Deletes of data files"
+    matched = tasks.matched
+    rows = counted(tasks.files, "record_count")
+    gone, touched = deleted_rows(tasks)
+    if not touched.any():
+        verdict = f"No deletes apply to the {amount(len(rows), 'data file')}." if len(rows) else "No data files."
+        return HealthFigure(key="deletes", title=title, verdict=verdict)
+    positions, equality = Stretches.of(matched.positions).size, Stretches.of(matched.equality).size
+    vector: Mask = np.asarray(matched.vector.is_valid()).astype(np.bool_)
+    count = positions + equality + vector
+    share = gone / np.maximum(rows, 1)
+    on_map = Shown("map")  # no metadata table has the number of deletes of a data file
+    kinds: dict[str, tuple[Mask, Shown | None]] = {
+        "with a deletion vector": (vector, Shown("files", (("content", "=", "1"), ("content_offset", "not null", "")))),
+        "with position delete files": (
+            positions > 0,
+            Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),
+        ),
+        "with equality delete files": (equality > 0, Shown("files", (("content", "=", "2"),))),
+        f"with 2 to {_MIN_INPUT_FILES - 1} deletes": ((count > 1) & (count < _MIN_INPUT_FILES), on_map),
+        f"with {_MIN_INPUT_FILES} deletes or more": (count >= _MIN_INPUT_FILES, on_map),
+        "up to 10 % of rows deleted": (touched & (share <= 0.1), on_map),
+        "10 to 30 % of rows deleted": (touched & (share > 0.1) & (share < _DELETE_RATIO), on_map),
+        "30 % of rows deleted or more": (touched & (share >= _DELETE_RATIO), on_map),
+    }
+    if tasks.files.entries["deletion_vector"].null_count < len(rows):  # the V4 draft: the vector is on the data file
+        own = bool(whole(matched.deletes.entries["deletion_vector"]).null_count < len(matched.deletes))
+        kinds["with a deletion vector"] = (vector, on_map if own else None)
+    groups = {name: (mask, show) for name, (mask, show) in kinds.items() if mask.any()}
+    bars = tuple(
+        FigureBar(
+            name,
+            (
+                (float(mask.sum()), f"{int(mask.sum()):,}"),
+                (float(rows[mask].sum()), f"{int(rows[mask].sum()):,}"),
+                (float(gone[mask].sum()), f"{_rounded(gone[mask].sum()):,}"),
+            ),
+            show=show,
+        )
+        for name, (mask, show) in groups.items()
+    )
+    total, lost = int(rows.sum()), _rounded(gone.sum())
+    shared = bool((pc.is_null(matched.referenced)).true_count and positions.any())
+    notes = []
+    if shared:
+        notes.append("Rows that a delete file of several data files deletes are divided evenly among these.")
+    if equality.any():
+        notes.append("Rows that equality deletes remove are not counted: metadata does not have their number.")
+    removed = "an unknown number of rows" if equality.any() and not lost else f"{lost:,} of {total:,} rows"
+    ratio = lost / max(1, total)
+    part = f" ({ratio:.0%})" if ratio >= 0.01 else " (less than 1%)" if lost else ""
+    many = int(touched.sum())
+    verdict = (
+        f"{amount(len(matched.deletes), 'delete')} {'applies' if len(matched.deletes) == 1 else 'apply'} to {many:,} "
+        f"of {amount(len(rows), 'data file')}, and {'removes' if len(matched.deletes) == 1 else 'remove'} {removed}"
+        f"{part}."
+    )
+    table = {
+        "data_files": list(groups),
+        "files": [int(mask.sum()) for mask, _ in groups.values()],
+        "rows": [int(rows[mask].sum()) for mask, _ in groups.values()],
+        "deleted_rows": [float(gone[mask].sum()) for mask, _ in groups.values()],
+    }
+    return HealthFigure(
+        key="deletes",
+        title=title,
+        verdict=verdict,
+        attention=bool((touched & ((share >= _DELETE_RATIO) | (count >= _MIN_INPUT_FILES))).any()),
+        columns=("number", "rows", "deleted rows"),
+        bars=bars,
+        rows=build.table(table),
+        show=Shown("files", (("content", "!=", "0"),)) if not _on_entries(tasks) else on_map,
+        notes=tuple(notes),
+    )
+
+
+def _on_entries(tasks: FileTasks) -> bool:
+    """Return whether all deletes are vectors in the entries of their data files, which no row of a table shows."""
+    content = whole(tasks.matched.deletes.entries["content_type"])
+    return bool(pc.all(pc.equal(content, int(ContentType.DATA)), min_count=0).as_py())
+
+
+def _rounded(value: np.float64 | float) -> int:
+    return round(float(value))
+
+
+def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
+    """Return the partitions with the most bytes, compared with the median one."""
+    title = "Partitions"
+    if all(spec.is_unpartitioned for spec in state.metadata.partition_specs):
+        return HealthFigure(key="partitions", title=title, verdict="The table is not partitioned.")
+    if not len(tasks):
+        return HealthFigure(key="partitions", title=title, verdict="There are no data files.")
+    codes = partition_codes(tasks.files)
+    count = int(codes.max()) + 1
+    sizes, rows = (summed(codes, counted(tasks.files, name), count) for name in ("file_size_in_bytes", "record_count"))
+    files = np.bincount(codes, minlength=count).astype(np.int64)
+    first = np.full(count, -1, np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    order = np.argsort(-sizes, kind="stable")
+    names = partition_texts(state, tasks.take(build.array(first[order])).files)
+    table = build.table(
+        {
+            "partition": names,
+            "spec_id": whole(tasks.files.entries["partition_spec_id"]).take(build.array(first[order])),
+            "files": files[order],
+            "rows": rows[order],
+            "bytes": sizes[order],
+        }
+    )
+    shown = build.to_pylist(table.slice(0, _SHOWN_PARTITIONS))
+    show = Shown("partitions", largest="total_data_file_size_in_bytes")
+    bars = tuple(
+        FigureBar(
+            str(one["partition"]),
+            ((float(one["bytes"]), human_bytes(one["bytes"])), (float(one["files"]), f"{one['files']:,}")),
+            show=show,
+        )
+        for one in shown
+    )
+    middle = float(np.median(sizes))
+    largest = int(sizes.max())
+    name = shown[0]["partition"]
+    if count == 1:
+        verdict = f"All data files are in one partition, {name}."
+    else:
+        times = largest / max(middle, 1.0)
+        verdict = (
+            f"The largest of {count:,} partitions, {name}, has {_times(times)} the bytes of the median partition "
+            f"({human_bytes(largest)} and {human_bytes(int(middle))})."
+        )
+    options = SplitOptions.of(state.metadata.properties)
+    skewed = count >= FEW_PARTITIONS and largest > SKEW * middle and largest >= options.size
+    left = count - len(shown)
+    notes = (f"{amount(left, 'smaller partition')} not drawn.",) if left else ()
+    return HealthFigure(
+        key="partitions",
+        title=title,
+        verdict=verdict,
+        attention=skewed,
+        columns=("bytes", "data files"),
+        bars=bars,
+        rows=table,
+        show=show,
+        notes=notes,
+    )
+
+
+def _times(factor: float) -> str:
+    return f"{factor:,.0f} times" if factor >= 10 else f"{factor:,.1f} times"

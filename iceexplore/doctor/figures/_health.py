@@ -1,0 +1,336 @@
+"""The health of a table: its figures, what each rewrite would gain, and what was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.figures._figure import FigureKey, HealthFigure, HealthGain
+from iceexplore.doctor.figures._files import deletes_figure, partitions_figure, sizes_figure
+from iceexplore.doctor.figures._gains import gain_of
+from iceexplore.doctor.figures._metadata import clustering_figure, manifests_figure, unread_manifests
+from iceexplore.doctor.maintenance._files import strict
+from iceexplore.errors import IceexploreError
+from iceexplore.graph import TableState, amount, format_ms, live_manifests
+from iceexplore.planning import FileTasks, ScanPlan, plan_scan
+from iceexplore.render import (
+    Card,
+    Html,
+    bars_text,
+    card_html,
+    card_text,
+    details,
+    html_lines,
+    shown_frame,
+    spoken,
+    svg_image,
+    whole_numbers,
+)
+from iceexplore.storage import result_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FEW_FILES", "MetadataSize", "TableHealth", "metadata_size"]
+
+#: Up to so many data files, clustering is measured and gains are planned without a request: each is another pass over
+#: the files, and all together take some seconds for 100,000 files, but a minute and several gigabytes for a million.
+FEW_FILES = 100_000
+
+_KEYS: tuple[FigureKey, ...] = ("sizes", "deletes", "manifests", "partitions", "clustering")
+_ALWAYS = (
+    "Data and delete files were not opened: t.check('files') compares them with their metadata.",
+    "Snapshots to expire, orphan files and old metadata files: t.maintenance() plans them.",
+)
+_OF_DELTA = "Iceberg's procedures do not apply to a Delta table; its OPTIMIZE and VACUUM maintain it."
+_NO_PROCEDURE = (
+    "No procedure changes this alone: add a partition field, such as a bucket or a finer time, then rewrite the files "
+    "with rewrite_data_files."
+)
+
+
+@dataclass(frozen=True)
+class MetadataSize:
+    """What the figures have to read: the manifests of the snapshot, and their bytes."""
+
+    manifests: int
+    size: int
+
+
+def metadata_size(state: TableState) -> MetadataSize:
+    """Return the number of the snapshot's manifests, and their bytes. Reads its manifest list or root manifest."""
+    root = state.root()
+    places = [] if root is None else live_manifests(root)
+    if root is None or not places:
+        return MetadataSize(0, 0)
+    sizes = root.entries["file_size_in_bytes"].take(places)
+    return MetadataSize(len(places), int(pc.sum(sizes, min_count=0).as_py() or 0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableHealth(Mapping[str, HealthFigure]):
+    """Figures of a table's health, by key: ``sizes``, ``deletes``, ``manifests``, ``partitions`` and ``clustering``.
+
+    Returned by ``t.health()``. The figures are of the snapshot that is shown, and are made of metadata alone. A gain is
+    planned when it is first asked for; displaying the health of a table of up to 100,000 data files plans all.
+
+    Attributes
+    ----------
+    state
+        The table's state.
+    scan
+        The plan of a full scan, of which the figures are made.
+    missing
+        Why files or deletes may be missing from the figures; empty if all metadata could be read.
+    """
+
+    state: TableState
+    scan: ScanPlan
+    missing: str = ""
+    _strict: ScanPlan | None = None
+    _why: str = ""
+    _columns: tuple[str, ...] | None = None
+    _figures: dict[FigureKey, HealthFigure] = field(default_factory=dict)
+    _gains: dict[str, HealthGain | str | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, state: TableState, columns: Iterable[str] | None = None) -> TableHealth:
+        """Read the manifests of a state's snapshot, and make the figures that need no other pass over them.
+
+        Parameters
+        ----------
+        columns
+            The columns whose clustering is measured: see `iceexplore.doctor.Maintenance.clustering`.
+
+        Raises
+        ------
+        OptionError
+            A name is unknown, or names no column with a single value per row.
+        """
+        return result_of(cls.steps(state, columns))
+
+    @classmethod
+    def steps(cls, state: TableState, columns: Iterable[str] | None = None) -> Generator[str, None, TableHealth]:
+        """Do the same step by step, and plan the gains of a table with few files; yield what comes next, as text."""
+        named = None if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
+        exact, why = None, ""
+        try:
+            exact = plan_scan(strict(state))
+        except IceexploreError as error:  # a damaged manifest: figures are made of the others, and say so
+            why = str(error)
+        scan = exact or plan_scan(state)
+        missing = " ".join(_sentence(note) for note in (*scan.notes, *((why,) if why and not scan.notes else ())))
+        made = cls(state, scan, missing, exact, why, named)
+        tasks: FileTasks = scan.files
+        for figure in (
+            sizes_figure(state, tasks),
+            deletes_figure(state, tasks),
+            manifests_figure(state, tasks),
+            partitions_figure(state, tasks),
+        ):
+            made._figures[figure.key] = made._marked(figure)
+        if named is not None or made.is_small:
+            yield "Measuring clustering …"
+            made.measure_clustering()
+        if made.is_small:
+            for figure in made.measured:
+                yield f"Planning what a rewrite would gain: {figure.title} …"
+                made.gain(figure.key)
+        return made
+
+    def _marked(self, figure: HealthFigure) -> HealthFigure:
+        """Return a figure of files with a note if some are missing; without any file, nothing is known."""
+        if not self.missing or figure.key == "manifests":
+            return figure
+        note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
+        verdict = figure.verdict if len(self.scan.files) else "Unknown: no data file could be read from the metadata."
+        return HealthFigure(**{**vars(figure), "verdict": verdict, "notes": (note, *figure.notes)})
+
+    def measure_clustering(self) -> HealthFigure:
+        """Return the figure of clustering; it is measured once. Reads the bounds of the columns."""
+        if "clustering" not in self._figures:
+            found = self.scan.clustering(self._columns)
+            self._figures["clustering"] = self._marked(clustering_figure(self.state, found))
+        return self._figures["clustering"]
+
+    def __getitem__(self, key: str) -> HealthFigure:
+        if key == "clustering":
+            return self.measure_clustering()
+        for known, figure in self._figures.items():
+            if known == key:
+                return figure
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_KEYS)
+
+    def __len__(self) -> int:
+        return len(_KEYS)
+
+    @property
+    def measured(self) -> tuple[HealthFigure, ...]:
+        """The figures that have been made so far."""
+        return tuple(self._figures[key] for key in _KEYS if key in self._figures)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the table has so few files that clustering and gains are worked out without a request."""
+        return len(self.scan.files) <= FEW_FILES
+
+    def gain(self, key: str) -> HealthGain | None:
+        """Return what the procedure for a figure would gain; None if there is no such procedure or no plan of it.
+
+        It is planned when it is first asked for. `gain_note` says why there is none.
+        """
+        found = self._planned(key)
+        return None if isinstance(found, str) else found
+
+    def gain_note(self, key: str) -> str:
+        """Return why there is no gain for a figure; empty if there is one."""
+        found = self._planned(key)
+        return found if isinstance(found, str) else ""
+
+    def gain_known(self, key: str) -> bool:
+        """Return whether the gain of a figure has been planned, or needs no plan."""
+        return key in self._gains or key == "partitions"
+
+    def _planned(self, key: str) -> HealthGain | str | None:
+        if key not in _KEYS:
+            raise KeyError(key)
+        if key not in self._gains:
+            self._gains[key] = self._plan(key)
+        return self._gains[key]
+
+    def _plan(self, key: FigureKey) -> HealthGain | str | None:
+        if self.state.opened.is_delta:
+            return _OF_DELTA
+        if self.state.snapshot is None:
+            return "There is no snapshot."
+        if key == "partitions":
+            return _NO_PROCEDURE if self["partitions"].attention else ""
+        if self._strict is None:
+            return "No rewrite can be planned while metadata is missing: engines would fail, too."
+        try:
+            made = gain_of(key, self.state, self._strict)
+        except IceexploreError as error:
+            return f"No rewrite can be planned: {error}"
+        if made is None and key == "clustering":
+            return "The table has no sort order: t.plan(filter).advice() shows what a sort would gain for a filter."
+        return made
+
+    @property
+    def attention(self) -> tuple[HealthFigure, ...]:
+        """The figures that show something that makes scans slower."""
+        return tuple(figure for figure in self.measured if figure.attention)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What was not checked, in sentences."""
+        out = [] if "clustering" in self._figures else [
+            f"Clustering was not measured: the table has more than {FEW_FILES:,} data files. "
+            "t.health()['clustering'] measures it."
+        ]  # fmt: skip
+        if self.missing:
+            out.append(f"Not in the figures: {self.missing}")
+        if self._why and self._why not in self.missing:
+            out.append(f"No rewrite can be planned: {self._why}")
+        current = self.state.metadata.snapshot()
+        if self.state.snapshot is not None and current is not None and self.state.snapshot is not current:
+            out.append("This is not the table's current snapshot, which is what engines would rewrite.")
+        return (*out, *_ALWAYS)
+
+    @property
+    def scope(self) -> str:
+        """What the figures are about, in a phrase."""
+        snapshot = self.state.snapshot
+        if snapshot is None:
+            return "no snapshot"
+        size = metadata_size(self.state)
+        return (
+            f"snapshot {snapshot.snapshot_id} of {format_ms(snapshot.timestamp_ms)}: "
+            f"{amount(len(self.scan.files), 'data file')}, {amount(size.manifests, 'manifest')}"
+        )
+
+    # Display ----------------------------------------------------------------------------------------------------------
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per figure: the verdict, and what a rewrite would gain. Plans all gains."""
+        import pandas as pd
+
+        rows: list[tuple[Any, ...]] = []
+        for key in _KEYS:
+            figure, gain = self[key], self.gain(key)
+            counts: tuple[int | None, ...] = (None,) * 6
+            if gain is not None:
+                counts = (*gain.files, *gain.size, *gain.requests)
+            text = "" if gain is None else gain.sql
+            rows.append((key, figure.attention, figure.verdict, text, *counts))
+        columns = ["figure", "attention", "verdict", "sql"]
+        numbers = [f"{what}_{when}" for what in ("files", "bytes", "requests") for when in ("before", "after")]
+        frame = pd.DataFrame(rows, columns=[*columns, *numbers])
+        for at, name in enumerate(numbers, len(columns)):
+            frame[name] = whole_numbers(row[at] for row in rows)
+        return shown_frame(frame)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return verdicts, gains and what was not checked, as plain values. Plans all gains."""
+        figures = {}
+        for key in _KEYS:
+            figure, gain = self[key], self.gain(key)
+            figures[key] = {
+                "title": figure.title, "verdict": figure.verdict, "attention": figure.attention,
+                "notes": list(figure.notes), "gain": None if gain is None else gain.to_dict(),
+                "gain_note": self.gain_note(key),
+            }  # fmt: skip
+        return {"scope": self.scope, "figures": figures, "unchecked": list(self.unchecked)}
+
+    def _shown_gain(self, key: str) -> tuple[str, str]:
+        """Return a sentence about the gain of a figure, and its statement; of large tables only if it is known."""
+        if not (self.is_small or self.gain_known(key)):
+            return f"t.health().gain({key!r}) plans what a rewrite would gain.", ""
+        gain = self.gain(key)
+        return (self.gain_note(key), "") if gain is None else (gain.sentence, gain.sql)
+
+    def card(self) -> Card:
+        """Return verdicts, gains and what was not checked as a card."""
+        facts = []
+        for figure in self.measured:
+            sentence, sql = self._shown_gain(figure.key)
+            facts.append((f"{figure.title}{' ▲' if figure.attention else ''}", figure.verdict))
+            facts += [("", text) for text in (*figure.notes, sentence, sql) if text]
+        many = len(self.attention)
+        return Card(
+            title=f"Health of {self.state.name}",
+            badges=(
+                *(("incomplete",) if self.missing else ()),
+                *((f"▲ {amount(many, 'figure')} to look at",) if many else ()),
+                *(("nothing to look at",) if not (many or self.missing) else ()),
+            ),
+            subtitle=self.scope,
+            facts=tuple(facts),
+            notes=tuple(f"Not checked: {text}" for text in self.unchecked),
+        )
+
+    def __repr__(self) -> str:
+        return card_text(self.card())
+
+    def to_text(self) -> str:
+        """Return all charts as text, below the card."""
+        charts = (bars_text(figure.chart()) for figure in self.measured)
+        return "\n\n".join([card_text(self.card()), *charts])
+
+    def _repr_html_(self) -> str:
+        parts = [card_html(self.card())]
+        for figure in self.measured:
+            if figure.bars:
+                chart = figure.chart()
+                image = svg_image(figure.to_svg(), f"{chart.title}. {spoken(chart)}")
+                parts.append(details(figure.title, Html(image + html_lines(bars_text(chart))), opened=figure.attention))
+        return "".join(parts)
+
+
+def _sentence(text: str) -> str:
+    text = text.rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,99 @@
+"""Cached statistics of single columns of large manifests, whose maps of all columns would not fit the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from iceexplore.manifests.column_stats._maps import (
+    ColumnStats,
+    Contradiction,
+    MapStats,
+    OnContradiction,
+    contradictions,
+)
+from iceexplore.metadata import Type
+from iceexplore.storage import CACHE
+
+__all__ = ["KeptColumns"]
+
+#: With more columns, their statistics take about as much memory as the maps, which are cached themselves.
+_MOST_COLUMNS = 8
+#: The statistics of fewer entries are decoded in less time than it takes to look them up.
+_LEAST_ROWS = 2_000
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Statistics of a column, and the contradictions in them with their entries."""
+
+    stats: ColumnStats
+    contradictions: tuple[tuple[Contradiction, Any], ...]
+
+    @property
+    def nbytes(self) -> int:
+        found = (getattr(self.stats, f.name) for f in fields(self.stats))
+        return sum(array.nbytes for array in found if hasattr(array, "nbytes"))
+
+
+class KeptColumns:
+    """The cached columns of one manifest file of v1 to v3.
+
+    Parameters
+    ----------
+    key
+        Identifies the content of the file in the process's cache.
+    """
+
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self._key = key
+
+    def has(self, kinds: Mapping[int, Type | None]) -> bool:
+        """Return whether all these columns are cached, with bounds of these types."""
+        return all(self._of(field_id, kind) in CACHE for field_id, kind in kinds.items())
+
+    def takes(self, rows: int, columns: Collection[int]) -> bool:
+        """Return whether the statistics of these columns are cached by column."""
+        return rows >= _LEAST_ROWS and len(columns) <= _MOST_COLUMNS
+
+    def columns(
+        self, kinds: Mapping[int, Type | None], maps: Callable[[], MapStats], note: OnContradiction
+    ) -> Iterator[ColumnStats]:
+        """Yield the statistics of columns from the cache; of those that are missing, from the maps.
+
+        Parameters
+        ----------
+        maps
+            Returns the maps, if they are needed; they report no contradictions.
+        note
+            Called with the contradictions, of cached columns, too.
+        """
+        for field_id, kind in kinds.items():
+            kept = self._kept(field_id, kind, maps)
+            for what, entries in kept.contradictions:
+                note(field_id, what, entries)
+            yield kept.stats
+
+    def keep(self, kinds: Mapping[int, Type | None], maps: MapStats) -> None:
+        """Add the statistics of columns to the cache; contradictions are noted when they are used."""
+        for field_id, kind in kinds.items():
+            self._kept(field_id, kind, lambda: maps)
+
+    def _kept(self, field_id: int, kind: Type | None, maps: Callable[[], MapStats]) -> _Kept:
+        return CACHE.get_or_load(
+            self._of(field_id, kind), lambda: _decoded(maps(), field_id, kind), lambda kept: kept.nbytes
+        )
+
+    def _of(self, field_id: int, kind: Type | None) -> tuple[Any, ...]:
+        return (*self._key, "column", field_id, str(kind))
+
+
+def _decoded(maps: MapStats, field_id: int, kind: Type | None) -> _Kept:
+    found: list[tuple[Contradiction, Any]] = []
+    stats = maps.column(field_id, kind)
+    for what, mask in contradictions(kind, stats.lower, stats.upper, stats.null_count, stats.value_count):
+        found.append((what, np.flatnonzero(mask)))
+    return _Kept(stats, tuple(found))

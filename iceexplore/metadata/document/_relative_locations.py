@@ -1,0 +1,32 @@
+"""Relative locations of V4 (spec, "Paths in Metadata"): resolved against a table's location, or made from it."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["ABSOLUTE_LOCATION", "DOT_SEGMENTS", "relative_location", "resolved_location"]
+
+#: The beginning of an absolute location: a URI scheme, or a slash as in tables on a local disk.
+ABSOLUTE_LOCATION = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|/|$)"
+#: Segments that relative locations must not have.
+DOT_SEGMENTS = r"(?:^|/)\.{1,2}(?:/|$)"
+
+
+def resolved_location(location: str, table_location: str) -> str:
+    """Return a location as absolute; one of a table whose own location is relative is not joined with it again."""
+    if re.match(ABSOLUTE_LOCATION, location):
+        return location
+    if not re.match(ABSOLUTE_LOCATION, table_location):
+        own = {table_location.rstrip("/") + "/", table_location.removeprefix("./").rstrip("/") + "/"}
+        if location.startswith(tuple(own)):
+            return location
+    # "joined to the prefix (table location) without consideration of any additional separator characters"
+    return f"{table_location}/{location}"
+
+
+def relative_location(location: str, table_location: str) -> str:
+    """Return a location below the table's relative to it, any other as it is (spec, "Path Relativization")."""
+    rest = location.removeprefix(f"{table_location}/")
+    if not table_location or rest == location or re.match(ABSOLUTE_LOCATION, rest) or re.search(DOT_SEGMENTS, rest):
+        return location
+    return rest

@@ -1,0 +1,1 @@
+"""Movement through the explorer: back and forward."""

@@ -1,0 +1,170 @@
+"""The health of a table for the browser: figures as blocks, whose bars lead to the rows behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from iceexplore.expressions import name_sql
+from iceexplore.graph import TableState, amount, human_bytes
+from iceexplore.widgets.core._blocks import Block, Part
+from iceexplore.widgets.detail._table_views import shown_columns
+from iceexplore.widgets.problems._findings import text_of
+
+if TYPE_CHECKING:
+    from iceexplore.doctor import FigureBar, HealthFigure, MetadataSize, Shown, TableHealth
+
+__all__ = ["Links", "health_blocks", "unread_blocks"]
+
+#: What the widget has: ``all`` tabs of the explorer, only ``tables`` (a saved page), or ``none``.
+Links = Literal["all", "tables", "none"]
+
+#: What a grid's texts of the kinds of files contain, by the values or operators of `Shown.where`: a saved page, which
+#: has no Python, cannot compare them otherwise.
+_CONTENT = {
+    ("!=",): "delet",
+    ("0",): "data",
+    ("1", "not null"): "deletion vector",
+    ("1", "null"): "position deletes",
+    ("2",): "equality deletes",
+}
+_MAP, _RANGES = "map", "ranges"
+#: What a row of each figure is.
+_ROWS = {
+    "sizes": "size",
+    "deletes": "data files",
+    "manifests": "manifest",
+    "partitions": "partition",
+    "clustering": "column",
+}
+
+
+def unread_blocks(size: MetadataSize, n: int) -> list[Block]:
+    """Return what is shown before the manifests of a large snapshot are read.
+
+    Parameters
+    ----------
+    n
+        The number of the request that the button makes.
+    """
+    what = f"{amount(size.manifests, 'manifest')} ({human_bytes(size.size)})"
+    read = _ask(f"Read {what}", {"do": "read"}, n)
+    return [["h3", ["Not checked yet"]], ["p", ["The figures are made of the snapshot's manifests. ", read]]]
+
+
+def health_blocks(health: TableHealth, links: Links, n: int = 0, *, hidden: bool = False) -> list[Block]:
+    """Return the figures, what each rewrite would gain, and what was not checked.
+
+    Parameters
+    ----------
+    n
+        The number of the request that a button makes; 0 for no buttons.
+    hidden
+        Leave out statements, which have the table's name.
+    """
+    many = len(health.attention)
+    headline = f"{amount(many, 'figure')} to look at" if many else "No figure to look at"
+    if health.missing:
+        headline = f"Incomplete · {headline}" if many else "Incomplete"
+    out: list[Block] = [
+        ["h3", [headline]],
+        ["advice", [f"S{health.scope[1:]}" if health.scan.roots else "No snapshot"]],
+    ]
+    for figure in health.measured:
+        out += _figure(health, figure, links, n, hidden=hidden)
+    if n and len(health.measured) < len(health):
+        out += [["h", ["Clustering"]], ["p", [_ask("Measure clustering", {"do": "clustering"}, n)]]]
+    unchecked: list[list[Part]] = [[text_of(text)] for text in health.unchecked]
+    return [*out, ["h", ["Not checked"]], ["list", unchecked]]
+
+
+def _figure(health: TableHealth, figure: HealthFigure, links: Links, n: int, *, hidden: bool) -> list[Block]:
+    title: list[Part] = [figure.title]
+    if figure.attention:
+        title = [["sign is-warning", ""], figure.title, ["badge", "to look at"]]
+    out: list[Block] = [["h", title]]
+    there = _link(health.state, figure.show, links)
+    out.append(["p", [*_verdict(figure), *([" ", ["set", "Show them", there]] if there else [])]])
+    if figure.bars:
+        scales = [
+            max([v[0] for b in figure.bars if (v := b.values[i])] or [0]) or 1 for i in range(len(figure.columns))
+        ]
+        rows = [_row(health.state, figure, bar, scales, links) for bar in figure.bars]
+        look = {"kind": "terms", "label": figure.title}
+        out.append(["table", [[_ROWS[figure.key]], *([name] for name in figure.columns)], rows, look])
+    out += [["advice", [text_of(text)]] for text in figure.notes]
+    return [*out, *_gain(health, figure, n, hidden=hidden)]
+
+
+def _verdict(figure: HealthFigure) -> list[Part]:
+    """Return the sentence about a figure, with the value of a partition marked as one."""
+    name = figure.bars[0].label if figure.key == "partitions" and figure.bars else ""
+    before, found, after = figure.verdict.partition(name) if name else (figure.verdict, "", "")
+    return [text_of(before), ["value", text_of(found)], text_of(after)] if found else [text_of(before)]
+
+
+def _row(
+    state: TableState, figure: HealthFigure, bar: FigureBar, scales: list[float], links: Links
+) -> list[list[Part]]:
+    label = text_of(bar.label)
+    there = _link(state, bar.show, links)
+    kind = "value" if figure.key == "partitions" else ""
+    # A link of a partition would have the value as its text, which a redacted page must not have.
+    name: list[Part] = [["set", label, there]] if there and not kind else [[kind, label]] if kind else [label]
+    if kind and there:
+        name.append(["set", " show", there])
+    note: list[Part] = [" ", ["note", text_of(bar.note)]] if bar.note else []
+    cells: list[list[Part]] = [
+        [] if v is None else [v[1], ["bars", [["left", v[0] / scale]]]]
+        for v, scale in zip(bar.values, scales, strict=True)
+    ]
+    return [[*name, *note], *cells]
+
+
+def _gain(health: TableHealth, figure: HealthFigure, n: int, *, hidden: bool) -> list[Block]:
+    if not (health.is_small or health.gain_known(figure.key)):
+        return [["p", [_ask("What would a rewrite gain?", {"do": "gain", "of": figure.key}, n)]]] if n else []
+    gain = health.gain(figure.key)
+    if gain is None:
+        note = health.gain_note(figure.key)
+        return [["advice", [text_of(note)]]] if note else []
+    out: list[Block] = [["p", [text_of(gain.sentence)]]]
+    if gain.sql and not hidden:
+        out.append(["code", text_of(gain.sql)])
+    return [*out, *(["advice", [text_of(text)]] for text in gain.notes)]
+
+
+def _ask(text: str, request: dict[str, str], n: int) -> Part:
+    return ["set", text, {"health_asked": {**request, "n": n}}]
+
+
+def _link(state: TableState, shown: Shown | None, links: Links) -> dict[str, Any] | None:
+    """Return the traits to set to show some rows; None if the widget cannot show them."""
+    snapshot = None if state.snapshot is None else str(state.snapshot.snapshot_id)
+    if shown is None or snapshot is None or links == "none":
+        return None
+    at = {"snapshot": snapshot, "against": ""}
+    if shown.table == _MAP:
+        return {"selection": at, "file_color": "deletes", "tab": "files"} if links == "all" else None
+    if shown.table == _RANGES:
+        of = str(shown.of)
+        made = {"scan_filter": f"{name_sql(of)} is not null", "scan_view": "ranges"}
+        of_range = {"column": of, "by": "range"}
+        return {"selection": at, **made, "scan_range_of": of_range, "tab": "scan"} if links == "all" else None
+    if shown.of is not None:
+        return {"selection": {**at, "node": f"manifest:{snapshot}:{shown.of}"}, "tab": "tree"}
+    node = f"snapshot:{snapshot}"
+    names = shown_columns(state, shown.table)
+    query: dict[str, Any] = {"of": node, "table": shown.table}
+    query["filters"] = [{"column": names.index(name), "op": op, "value": value} for name, op, value in _typed(shown)]
+    if shown.largest is not None:
+        query["sort"] = [names.index(shown.largest), "desc"]
+    return {"selection": {**at, "node": node}, "query": query, "tab": "tree"}
+
+
+def _typed(shown: Shown) -> list[tuple[str, str, str]]:
+    """Return the conditions as a grid takes them, which writes the kinds of files as texts."""
+    of_content = [one for one in shown.where if one[0] in ("content", "content_offset")]
+    rest = [one for one in shown.where if one not in of_content]
+    key = tuple(op if op[0] in "!n" else value for _, op, value in of_content)
+    kind = _CONTENT.get(key, "")
+    return [*([("content", "contains", kind)] if kind else of_content), *rest]

@@ -1,0 +1,144 @@
+"""The health of the table: figures of its files and manifests, with what a rewrite would gain."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from iceexplore.errors import OptionError
+from iceexplore.render import card_html
+from iceexplore.storage import is_local
+from iceexplore.widgets.core._blocks import Block
+from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
+from iceexplore.widgets.problems._health_blocks import health_blocks, unread_blocks
+
+if TYPE_CHECKING:
+    from iceexplore.doctor import MetadataSize, TableHealth
+
+__all__ = ["HealthPanel"]
+
+#: The most bytes of manifests that are read without a request: a core decodes about 25 MB in a second, and the figures
+#: and gains take as long again several times.
+_CHEAP_BYTES = 8 << 20
+#: The most manifests, of a local table and of a remote one, where each is a request.
+_CHEAP_MANIFESTS, _CHEAP_REMOTE = 200, 20
+_STEPS = {"sizes", "deletes", "manifests", "partitions", "clustering"}
+
+
+class HealthPanel(Panel):
+    """The figures of `iceexplore.Table.health`.
+
+    They are made when they are first shown if that is cheap, or else when the user asks for it.
+
+    Attributes
+    ----------
+    health
+        ``blocks``; empty before the browser has asked.
+    health_asked
+        The browser's last request: ``do`` is ``look`` (the figures are shown), ``read``, ``clustering`` (measure it) or
+        ``gain`` (plan the rewrite for the figure ``of``).
+    """
+
+    health = SyncedTrait(traitlets.Dict())
+    health_asked = SyncedTrait(traitlets.Dict())
+
+    def __init__(self, host: PanelHost) -> None:
+        super().__init__(host)
+        self.made: TableHealth | None = None
+        self._count = 0
+
+    def begin(self) -> None:
+        """Answer requests."""
+        self.host.observe_requests(self._on_asked, "health_asked")
+
+    def close(self) -> None:
+        """Release the figures and what they are made of."""
+        self.made = None
+
+    def no_kernel_html(self) -> str:
+        """Return the figures as HTML; empty before they were made."""
+        return "" if self.made is None else card_html(self.made.card())
+
+    def of_page(self, *, shown: bool, hidden: bool) -> list[Block]:
+        """Return the figures for a page without Python, if they were shown or are cheap; else nothing.
+
+        Parameters
+        ----------
+        shown
+            Whether another widget of the same table has shown them.
+        hidden
+            Leave out statements, which have the table's name.
+        """
+        from iceexplore.doctor import TableHealth, metadata_size
+
+        state = self.host.state
+        if self.made is None and (shown or _is_cheap(metadata_size(state), remote=self._is_remote)):
+            self.made = TableHealth.of(state)
+        return [] if self.made is None else health_blocks(self.made, "tables", hidden=hidden)
+
+    @property
+    def _is_remote(self) -> bool:
+        return not is_local(self.host.state.storage.folder)
+
+    def _on_asked(self, asked: Mapping[str, Any]) -> None:
+        self.host.shown(lambda: self._answer(asked))
+
+    def _answer(self, asked: Mapping[str, Any]) -> None:
+        do, of = asked.get("do"), asked.get("of")
+        if do in ("look", "read"):
+            self._read(forced=do == "read")
+        elif do == "clustering" or (do == "gain" and of in _STEPS):
+            self._more(str(of) if do == "gain" else "")
+        else:
+            raise OptionError(f"health_asked={str(dict(asked))[:60]}: choose 'look', 'read', 'clustering' or 'gain'")
+
+    def _read(self, *, forced: bool) -> None:
+        from iceexplore.doctor import TableHealth, metadata_size
+
+        if self.made is not None:
+            self._show(self.made)
+            return
+        state, remote = self.host.state, self._is_remote
+
+        def read() -> Generator[str, None, TableHealth | MetadataSize]:
+            size = metadata_size(state)
+            if not forced and not _is_cheap(size, remote=remote):
+                return size
+            return (yield from TableHealth.steps(state))
+
+        self.host.run("health", "Reading the manifests", read, self._show)
+
+    def _more(self, of: str) -> None:
+        """Plan a gain, or measure clustering, and show it with the rest."""
+        health = self.made
+        if health is None:
+            self._read(forced=True)
+            return
+
+        def read() -> TableHealth:
+            if of:
+                health.gain(of)
+            else:
+                health.measure_clustering()
+            return health
+
+        what = "Planning what a rewrite would gain" if of else "Measuring clustering"
+        self.host.run("health", what, read, self._show)
+
+    def _show(self, found: TableHealth | MetadataSize) -> None:
+        from iceexplore.doctor import MetadataSize
+
+        self._count += 1
+        # A request of a button differs from all before it.
+        n = max(self.health_asked.get("n", 0), self._count) + 1
+        if isinstance(found, MetadataSize):
+            self.health = {"blocks": unread_blocks(found, n)}
+            return
+        self.made = found
+        self.health = {"blocks": health_blocks(found, "none" if self.host.tab is None else "all", n)}
+
+
+def _is_cheap(size: MetadataSize, *, remote: bool) -> bool:
+    return size.size <= _CHEAP_BYTES and size.manifests <= (_CHEAP_REMOTE if remote else _CHEAP_MANIFESTS)
