@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from iceexplore.errors import OptionError
 from iceexplore.expressions import And, Or, Predicate, bind_filter, expression_sql
 from iceexplore.metadata import parse_schema
 from iceexplore.planning import evaluate
+from tests.helpers.hangs import ends
 
 
 def field(number: int, name: str, kind: Any) -> dict[str, Any]:
@@ -287,9 +287,8 @@ def refusal(text: str) -> str:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts(name: str) -> None:
-    before = time.process_time()
-    assert len(refusal(HOSTILE[name])) < 2_000
-    assert time.process_time() - before < 20
+    with ends():
+        assert len(refusal(HOSTILE[name])) < 2_000
 
 
 def test_long_chains() -> None:

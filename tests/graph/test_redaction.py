@@ -8,7 +8,6 @@ import datetime
 import io
 import json
 import struct
-import time
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from iceexplore.graph.redaction._redactor import Redaction, redactions
 from iceexplore.manifests import Redactor, redact_manifest
 from iceexplore.metadata import parse_table_metadata
 from tests.helpers import v4_files
+from tests.helpers.hangs import ends
 from tests.helpers.redaction_search import forms, found, layers, members, token
 from tests.helpers.sampling import one_of
 from tests.helpers.v4_files import F, column_stats
@@ -769,9 +769,8 @@ def test_many_entries_take_little_time_each(tmp_path: Path) -> None:
     }
     out = io.BytesIO()
     fastavro.writer(out, ENTRY, (entry for _ in range(20_000)), codec="deflate")
-    begin = time.process_time()
-    redact_manifest(redactor(*REDACTIONS), out.getvalue(), "x", {})
-    assert time.process_time() - begin < 4
+    with ends(20):
+        redact_manifest(redactor(*REDACTIONS), out.getvalue(), "x", {})
 
 
 # What readers pass over ---------------------------------------------------------------------------------------------
@@ -992,9 +991,8 @@ def test_a_hundred_thousand_entries_take_seconds() -> None:
         block_bytes(step, body[starts[i] : starts[i + step]], "deflate", sync) for i in range(0, count, step)
     )
     for kinds in (REDACTIONS, ("credentials",)):
-        begin = time.process_time()
-        made = redact_manifest(redactor(*kinds), data, "x", {})
-        assert time.process_time() - begin < 8
+        with ends(40):
+            made = redact_manifest(redactor(*kinds), data, "x", {})
     assert len(list(fastavro.reader(io.BytesIO(made)))) == count
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
 import iceexplore as ix
 from iceexplore.graph import blank_secrets, is_secret_name
+from tests.helpers.hangs import ends
 
 SECRETS = [
     "Basic dXNlcjpodW50ZXIy",
@@ -87,6 +87,5 @@ def test_the_schema_of_a_table_stays() -> None:
 def test_no_text_takes_long() -> None:
     starts = ["token", "a.", 'token=\\"', "-----BEGIN PRIVATE KEY", "://", "basic   ", "eyJaaaaaa.aaaa", "a= ", "\\"]
     for start in starts:
-        begun = time.perf_counter()
-        blank_secrets(start * (200_000 // len(start)))
-        assert time.perf_counter() - begun < 2, start
+        with ends(20):
+            blank_secrets(start * (200_000 // len(start)))

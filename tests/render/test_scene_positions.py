@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from iceexplore.errors import OptionError
 from iceexplore.render import Scene, SceneEdge, SceneNode, fold, scene_positions, share
 from iceexplore.render._measure import elide, text_width
+from tests.helpers.hangs import ends
 
 
 @st.composite
@@ -88,16 +88,15 @@ def test_a_parent_stays_in_sight_of_its_first_child() -> None:
     assert 0 < boxes["p"].middle - boxes["0"].middle <= 150
 
 
-def test_five_thousand_nodes_take_well_under_a_second_or_two() -> None:
+def test_five_thousand_nodes_take_no_time_by_the_square() -> None:
     nodes = [SceneNode("r", "table", "r")]
     for i in range(100):
         nodes.append(SceneNode(f"m{i}", "data-manifest", f"m{i}", parent="r", level=1))
         nodes += [
             SceneNode(f"f{i}-{j}", "data-file", "x" * 60, ("a", "b"), None, frozenset(), f"m{i}", 2) for j in range(50)
         ]
-    start = time.perf_counter()
-    scene_positions(Scene("t", "d", tuple(nodes)))
-    assert time.perf_counter() - start < 5  # about 0.3 s on one core; far from quadratic
+    with ends(20):  # about 0.3 s
+        scene_positions(Scene("t", "d", tuple(nodes)))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import text
 
 import iceexplore as ix
+from tests.helpers.hangs import ends
 from tests.helpers.hostile import HOSTILE
 from tests.storage.tables_on_disk import document, make_table
 from tests.views.test_view_hostile import IN_HTML, IN_TEXT, hostile_view
@@ -232,9 +232,9 @@ def test_large_trees_are_folded(tmp_path: Path) -> None:
     found = v.tree(versions="all", open_sources=False, max_nodes=60)
     assert len(found.scene.nodes) == 61 and found.scene.nodes[-1].label.startswith("+")
     many = view([version(i) for i in range(1, 5_001)])
-    start = time.process_time()
-    drawn = ix.open_view(write_view(tmp_path / "w", many)).tree(versions="all", open_sources=False)
-    assert "of 5,000 versions" in drawn.scene.description and time.process_time() - start < 3
+    with ends():
+        drawn = ix.open_view(write_view(tmp_path / "w", many)).tree(versions="all", open_sources=False)
+    assert "of 5,000 versions" in drawn.scene.description
 
 
 def test_the_example_of_the_early_draft(tmp_path: Path) -> None:

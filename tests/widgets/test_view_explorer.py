@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +18,7 @@ from iceexplore.widgets import ViewExplorer
 from iceexplore.widgets.core._bundle import sent_script
 from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.view_explorer._sql_tokens import MOST_HIGHLIGHTED, sql_pieces
+from tests.helpers.hangs import ends
 from tests.helpers.hostile import HOSTILE
 from tests.views.test_view_hostile import IN_HTML, hostile_view
 from tests.views.view_documents import log, schema, version, view, write_view
@@ -268,10 +268,9 @@ def test_any_text_is_split_into_itself_in_linear_time() -> None:
         text = (bit * 100)[:100]
         for dialect in ("spark", "trino"):
             assert "".join(piece for _, piece in sql_pieces(text, dialect)) == text
-    start = time.process_time()
-    for text in ("'" * MOST_HIGHLIGHTED, "1" * (MOST_HIGHLIGHTED - 1) + "x", "'\\" * (MOST_HIGHLIGHTED // 2)):
-        sql_pieces(text, "spark"), sql_pieces(text, "trino")
-    assert time.process_time() - start < 3
+    with ends():
+        for text in ("'" * MOST_HIGHLIGHTED, "1" * (MOST_HIGHLIGHTED - 1) + "x", "'\\" * (MOST_HIGHLIGHTED // 2)):
+            sql_pieces(text, "spark"), sql_pieces(text, "trino")
     assert sql_pieces("SELECT " * MOST_HIGHLIGHTED, "spark") == [("", "SELECT " * MOST_HIGHLIGHTED)]
 
 
