@@ -22,7 +22,7 @@ EVIDENCE_ARGS ?=
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-long fuzz fuzz-ci lint types format browsers interop bench bench-commits bench-doctor bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-widgets samples docs doctor-page v4-page constraints check-binder dist evidence hooks clean system
+.PHONY: help lab test test-long fuzz fuzz-ci lint types format browsers interop bench bench-commits bench-doctor bench-draft bench-inspect bench-pipeline bench-planning bench-reading bench-scan bench-stores bench-views bench-widgets samples docs doctor-page v4-page constraints check-binder dist evidence hooks clean system
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ bench-commits: $(VENV)/.dev ## measure commits against PyIceberg and v3, and whe
 bench-doctor: $(VENV)/.dev ## measure checks of large tables, and of 500 small ones (a million files: minutes, 3 GB of memory)
 	$(BIN)/python benchmarks/doctor.py
 
+bench-draft: $(VENV)/.dev ## measure what the V4 draft writes and reads beside the proposal: benchmarks/results/draft.md
+	$(BIN)/python benchmarks/draft.py
+
 bench-planning: $(VENV)/.dev ## measure scan planning against PyIceberg (PyIceberg's part takes minutes)
 	$(BIN)/python benchmarks/planning.py
 
@@ -86,6 +89,9 @@ bench-reading: $(VENV)/.dev ## measure reading rows against PyIceberg (20 millio
 
 bench-stores: $(VENV)/.dev ## measure a table in a store that answers after 50 ms, against PyIceberg (minutes)
 	$(BIN)/python benchmarks/stores.py
+
+bench-views: $(VENV)/.dev ## measure views of 1,000 and 5,000 versions, and long queries (a minute)
+	$(BIN)/python benchmarks/views.py
 
 bench-widgets: $(VENV)/.dev system ## measure the explorer in a real browser: 5,000 nodes, a million files
 	$(BIN)/python benchmarks/widgets.py

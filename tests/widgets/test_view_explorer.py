@@ -282,7 +282,16 @@ def test_the_script_is_small_and_its_types_name_every_trait() -> None:
     assert body
     described = set(re.findall(r"^  (\w+)\??:", body[1], re.MULTILINE))
     synced = set(ViewExplorer.class_trait_names(sync=True)) - set(DOMWidget.class_trait_names(sync=True))
-    shells = {"title", "badges", "busy", "error", "answered", "cancelled", *RoomTraits.class_trait_names(sync=True)}
+    shells = {
+        "script",
+        "title",
+        "badges",
+        "busy",
+        "error",
+        "answered",
+        "cancelled",
+        *RoomTraits.class_trait_names(sync=True),
+    }
     assert described | shells == {name for name in synced if not name.startswith("_")}
 
 
