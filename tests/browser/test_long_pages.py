@@ -177,11 +177,11 @@ def test_the_focus_keeps_its_place_though_others_have_the_same_text(browser: Any
         bare.page.locator(f"{ROWS} > *").first.click()
         bare.press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
         row, column, text = bare.page.evaluate(where)
-        assert (row, column, text) == (5, 2, "DATA"), "as above and below it"
+        assert (row, column, text) == (5, 2, "ADDED"), "as above and below it"
         bare.press("PageDown")
-        assert bare.page.evaluate(where) == [55, 2, "DATA"]
+        assert bare.page.evaluate(where) == [55, 2, "ADDED"]
         bare.press("PageUp")
-        assert bare.page.evaluate(where) == [5, 2, "DATA"]
+        assert bare.page.evaluate(where) == [5, 2, "ADDED"]
         # another grid's page is not this table's concern
         bare.page.evaluate("() => { window.row = document.activeElement.parentElement }")
         bare.page.evaluate(

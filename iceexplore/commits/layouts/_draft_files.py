@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +29,6 @@ from iceexplore.manifests import (
     read_manifest_dv,
     whole,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Taken", "add_draft_files", "draft_chunks", "hide", "only_data", "refuse_in_draft", "take_out_of_draft"]
 

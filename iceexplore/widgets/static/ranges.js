@@ -170,6 +170,8 @@ export function rangesView(model) {
   let isSent = false;
   /** The number of the plan whose map is drawn. @type {string | undefined} */
   let drawnPlan;
+  /** The conditions of the stops of that map. @type {string[]} */
+  let drawnLows = [];
 
   /** @returns {RangeAnswer | null} */
   function shown() {
@@ -526,6 +528,17 @@ export function rangesView(model) {
       handle.ariaValueText = `${at === null ? "open" : range.labels[at]}, ${share}`;
     });
   }
+  /**
+   * Return the moved edges as stops of a map; null if it does not have them.
+   *
+   * @param {RangeAnswer | null} range
+   * @returns {Edges | null}
+   */
+  function sameEdges(range) {
+    if (!moved || !range) return null;
+    const [lower, upper] = moved.map((at) => at === null ? null : range.lows.indexOf(drawnLows[at]));
+    return lower === -1 || upper === -1 ? null : [lower, upper];
+  }
   function drawRange() {
     const { columns = [], column: chosen = "", strips = [], notes: texts = [], even } = model.scan_range;
     const range = shown();
@@ -533,11 +546,12 @@ export function rangesView(model) {
     column.value = chosen;
     order.value = model.scan_range_of.by ?? "range";
     if (drawnPlan !== model.scan_range.of) {
-      // Another plan has come: it is what was dragged to, or replaces it.
+      // Another plan has come: it is what was dragged to, or replaces it. Edges that were moved meanwhile stay.
       drawnPlan = model.scan_range.of;
-      moved = null;
+      moved = isSent ? null : sameEdges(range);
       isSent = false;
     }
+    drawnLows = range?.lows ?? [];
     const totals = range ? range.classes.map(() => 0) : [];
     range?.cells.state.forEach((state, i) => totals[state] += range.cells.count[i]);
     for (const [, counts] of strips) {

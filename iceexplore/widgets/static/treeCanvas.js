@@ -164,7 +164,11 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     if (wholeScale() > 0.8) return fit();
     moveTo(EDGE / 2, EDGE / 2, READABLE_SCALE);
     const row = state.selected !== null && arrangement.byId.get(state.selected);
-    if (row) moveTo(EDGE - row.x * READABLE_SCALE, view.height / 2 - row.y * READABLE_SCALE, READABLE_SCALE);
+    if (!row) return;
+    const [x, y] = [row.x * READABLE_SCALE, row.y * READABLE_SCALE];
+    // If little is missing, the signs of the last column are in view, too.
+    const whole = view.width - MARGIN - (arrangement.width + TWISTY_BEYOND) * READABLE_SCALE;
+    moveTo(clamp(MARGIN - x, whole, EDGE - x), view.height / 2 - y, READABLE_SCALE);
   }
   /**
    * Return the place of a card.
@@ -194,11 +198,11 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     const card = placeOf(id);
     if (!row || !card || !view.width) return;
     const { width, height, scale } = view;
-    /** @type {(start: number, size: number, room: number) => number} */
-    const distance = (start, size, room) => clamp(MARGIN + HEADINGS, start, room - size - MARGIN - 20) - start;
+    /** @type {(start: number, size: number, room: number, first?: number) => number} */
+    const distance = (start, size, room, first = MARGIN) => clamp(first, start, room - size - MARGIN - 20) - start;
     const isNear = Math.abs(card.x - width / 2) < width && Math.abs(card.y - height / 2) < height;
     if (isNear && scale >= WORDS_SCALE) {
-      pan(distance(card.x, card.width, width), distance(card.y, card.height, height));
+      pan(distance(card.x, card.width, width), distance(card.y, card.height, height, MARGIN + HEADINGS));
     } else {
       const next = scale < WORDS_SCALE ? READABLE_SCALE : scale;
       moveTo(width / 3 - row.x * next, height / 2 - row.y * next, next);

@@ -104,6 +104,8 @@ export function treeView(model, options = {}) {
   /** The selected node that was last brought into view; a newly selected one may still have to be read. */
   let revealed = "";
   let isUpdatePlanned = false;
+  /** Whether the node that gets the focus was clicked: a card does not move away from the pointer. */
+  let isPointed = false;
   /** The number of the file that this view asked Python for. */
   let requestedFile = 0;
 
@@ -115,7 +117,7 @@ export function treeView(model, options = {}) {
       toggle,
       focus(id) {
         picture.mark({ focus: id });
-        if (id !== null && !isList()) picture.reveal(id);
+        if (id !== null && !isPointed && !isList()) picture.reveal(id);
       },
       key: pressed,
     },
@@ -123,11 +125,11 @@ export function treeView(model, options = {}) {
   const picture = treeCanvas(model, {
     styles,
     onSelect(row) {
-      rows.focus(row.id);
+      point(row.id);
       selectRow(row);
     },
     onToggle(row) {
-      rows.focus(row.id);
+      point(row.id);
       toggle(row);
     },
     onCell: go,
@@ -206,6 +208,12 @@ export function treeView(model, options = {}) {
     rows.reveal(selected());
   }
 
+  /** @param {string} id */
+  function point(id) {
+    isPointed = true;
+    rows.focus(id);
+    isPointed = false;
+  }
   /** @param {TreeRow} row */
   function selectRow(row) {
     if (row.node.kind === "more") toggle(row);
