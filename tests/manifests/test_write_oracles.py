@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
+from iceexplore.deletes import encode_mumbling
 from iceexplore.manifests import EntryBatch, stats_type, write_manifest, write_manifest_list
 from iceexplore.metadata import TableMetadata, decode_value, encode_values, is_variable_length
 from tests.manifests import write_cases as cases
@@ -287,7 +289,7 @@ def test_draft_rows_hold_their_vectors(manifest_format: str) -> None:
     leaf = {**data, "content_type": 3, "location": "m", "manifest_stats": dict.fromkeys(names, 1)}
     removed = {
         **vector, "content_type": 5, "location": None, "file_format": None, "referenced_file": "m", "record_count": 1,
-        "deletion_vector": {"inline_content": b"bits"},
+        "deletion_vector": {"inline_content": BitMap([5]).serialize()},
     }  # fmt: skip
     made = write_manifest(
         EntryBatch.of_rows([leaf, vector, data, removed, {**data, "location": "e"}]), content="root", metadata=table,
@@ -298,13 +300,14 @@ def test_draft_rows_hold_their_vectors(manifest_format: str) -> None:
     else:
         rows = list(fastavro.reader(io.BytesIO(made)))
     assert [r["location"] for r in rows] == ["m", "d", "e"]
-    assert [r["tracking"]["status"] for r in rows] == [0, 4, 0]  # MODIFIED: the vector is new
-    assert [r["tracking"]["dv_snapshot_id"] for r in rows] == [None, 7, None]
+    assert [r["tracking"]["status"] for r in rows] == [4, 4, 0]  # MODIFIED: the vectors are new
+    assert [r["tracking"]["dv_snapshot_id"] for r in rows] == [7, 7, None]
     assert rows[1]["deletion_vector"] == {
         "location": "p", "offset": 1, "size_in_bytes": 40, "cardinality": 4, "key_metadata": None,
     }  # fmt: skip
     info = rows[0]["manifest_info"]
-    assert (info["dv"], info["dv_cardinality"], info["min_sequence_number"]) == (b"bits", 1, 2)
+    assert (info["dv"], info["min_sequence_number"]) == (encode_mumbling(BitMap([5])), 2)
+    assert "dv_cardinality" not in info  # 523, which only earlier drafts have
     assert (
         rows[0]["deletion_vector"] is None and rows[2]["deletion_vector"] is None and rows[1]["manifest_info"] is None
     )
