@@ -1776,6 +1776,31 @@ class Simulation(CommittedTable):
         """
         return self._files("delete_where", ref, where, partition=partition)
 
+    def update_columns(
+        self,
+        columns: str | Iterable[str] | Mapping[str, Any],
+        paths: LocationsLike | None = None,
+        *,
+        ref: str = "main",
+    ) -> Snapshot:
+        """Add column files: newer values of some columns, without rewriting the data files (V4 draft).
+
+        Parameters
+        ----------
+        columns
+            Values by column: constants, or functions of a file's rows, an Arrow table. Or names of columns, for
+            synthetic column files.
+        paths
+            Locations of data files; by default all.
+
+        Raises
+        ------
+        RuleError
+            ``column-updates``: the simulation does not write the V4 draft, a partition field is derived from a column,
+            or equality deletes or position delete files apply.
+        """
+        return self._files("update_columns", ref, columns, paths)
+
     def compact(self, paths: LocationsLike | None = None, *, ref: str = "main", **how: Any) -> Snapshot | None:
         """Replace data files with fewer that have the same rows (operation ``replace``).
 

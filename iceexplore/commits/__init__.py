@@ -55,6 +55,7 @@ from iceexplore.commits.operations._registry import OPERATIONS, operation, opera
 from iceexplore.commits.operations._rewrite_data_files import RewriteGroups, compact, compacted_files
 from iceexplore.commits.operations._rewrite_metadata import cherry_pick, rewrite_manifests, rewrite_position_deletes
 from iceexplore.commits.operations._row_delta import row_delta
+from iceexplore.commits.operations._update_columns import update_columns
 from iceexplore.commits.operations._whole_files import append, delete_files, delete_where, overwrite
 from iceexplore.commits.replaying._replay import replay
 from iceexplore.commits.replaying._result import Replay, ReplayedSnapshot, Side
@@ -251,6 +252,7 @@ __all__ = [
     "statistics_files",
     "summary_of",
     "unknown_partitions",
+    "update_columns",
     "upgrade",
     "view_codec",
     "view_columns",

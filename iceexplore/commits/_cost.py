@@ -10,8 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
+from iceexplore.commits.live_files._find import live_leaves
+from iceexplore.commits.model._change import ADDED_COLUMN_FILES
 from iceexplore.commits.saving._reachable import MetadataFile, files_of_leaves, reachable_files, tree_files
 from iceexplore.commits.transaction._committer import CommitRecord
 from iceexplore.errors import whole_number
@@ -268,9 +272,40 @@ class Cost:
         return shown_frame(pd.DataFrame(rows, columns=columns).astype({"commit": "Int64", "attempt": "Int64"}))
 
     @cached_property
+    def column_updates(self) -> pd.DataFrame:
+        """One row per commit that added column files (V4 draft), with the bytes that a rewrite would have written.
+
+        ``column_file_bytes`` are those of the commit's column files, ``data_file_bytes`` those of their data files,
+        which a rewrite would write again; synthetic files count with the sizes in their entries. ``share`` is the
+        quotient of the two.
+        """
+        import pandas as pd
+
+        rows = [row for record in self.records if (row := self._column_update(record)) is not None]
+        columns = ["commit", "snapshot_id", "column_files", "column_file_bytes", "data_file_bytes", "share"]
+        frame = pd.DataFrame(rows, columns=columns)
+        frame["snapshot_id"] = whole_numbers(row["snapshot_id"] for row in rows)
+        return shown_frame(frame)
+
+    @cached_property
     def plan(self) -> PlanCost:
         """The files that planning the newest snapshot reads, cold and with its parent cached."""
         return plan_cost(self.state)
+
+    def _column_update(self, record: CommitRecord) -> dict[str, Any] | None:
+        wanted = None if record.snapshot_id is None else self.state.metadata.snapshot(record.snapshot_id)
+        if wanted is None or ADDED_COLUMN_FILES not in (wanted.summary or {}):
+            return None
+        found = column_files_of(self.state, wanted)
+        new, old = (int(pc.sum(found[name]).as_py() or 0) for name in ("column_file_bytes", "data_file_bytes"))
+        return {
+            "commit": record.number,
+            "snapshot_id": wanted.snapshot_id,
+            "column_files": found.num_rows,
+            "column_file_bytes": new,
+            "data_file_bytes": old,
+            "share": new / old if old else None,
+        }
 
     def _attempt(self, record: CommitRecord, attempt: int) -> dict[str, Any]:
         mine = self._by_attempt.get((record.number, attempt), [])
@@ -322,12 +357,31 @@ class Cost:
     def __repr__(self) -> str:
         if not self.records:
             return "nothing has been committed yet"
-        return f"{self._shown().to_string(index=False)}\n{self.plan!r}"
+        updates = self.column_updates
+        more = "" if updates.empty else f"\n{updates.to_string(index=False)}"
+        return f"{self._shown().to_string(index=False)}{more}\n{self.plan!r}"
 
     def _repr_html_(self) -> str:
         if not self.records:
             return "<p>Nothing has been committed yet.</p>"
-        return f"{_html(self._shown())}{self.plan._repr_html_()}"
+        updates = self.column_updates
+        more = "" if updates.empty else _html(updates)
+        return f"{_html(self._shown())}{more}{self.plan._repr_html_()}"
+
+
+def column_files_of(state: TableState, snapshot: Snapshot) -> pa.Table:
+    """Return the sizes of the column files that a snapshot added, and of their data files; reads its manifests."""
+    parts: list[pa.Table] = []
+    shown = state.showing(snapshot, state.schema, ref=None, travel=None)
+    for leaf, mask in live_leaves(shown):
+        mine = pc.and_(mask, pc.equal(leaf.entries["column_files_snapshot_id"], snapshot.snapshot_id))
+        entries = leaf.entries.filter(pc.fill_null(mine, False))
+        # A snapshot adds one column file to a data file, the newest.
+        sizes = [files[-1]["file_size_in_bytes"] for files in build.to_pylist(entries["column_files"])]
+        old = entries["file_size_in_bytes"].combine_chunks()
+        parts.append(pa.table({"column_file_bytes": pa.array(sizes, pa.int64()), "data_file_bytes": old}))
+    none = build.schema([("column_file_bytes", pa.int64()), ("data_file_bytes", pa.int64())]).empty_table()
+    return pa.concat_tables([none, *parts])
 
 
 def cost_of(sandbox: Committer) -> Cost:

@@ -120,6 +120,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("positions-disjoint", "No position is both deleted and replaced by a snapshot, and its manifest DV has them all.", f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)", "manifest", only="root manifest", quote="`deleted_positions` and `replaced_positions` are disjoint.", draft_only=True),
     Rule("timestamp-order", "A snapshot of a tree of the V4 draft is later than its parent.", f"{_DRAFT}, Snapshots (apache/iceberg#16294)", "change", only="root manifest", quote="In format version 4 and above, a snapshot's `timestamp-ms` must be strictly greater than the `timestamp-ms` of its parent snapshot on the same branch.", draft_only=True),
     Rule("no-new-equality-deletes", "New equality deletes are not added to a tree of the V4 draft; those of delete manifests from before V4 stay valid.", f"{_DRAFT}, Delete Formats (apache/iceberg#17783)", "commit", quote="Equality delete files must not be added to v4 tables, but existing equality delete files are valid.", draft_only=True),
+    Rule("column-updates", "Columns of a data file are updated by a column file only in a tree of the V4 draft, if no partition field is derived from them, and no equality deletes or position delete files apply to the data file, whose data sequence number the update raises.", f"{_DRAFT}, Column File Tracking (apache/iceberg#16425)", "commit", quote="Adding a column file bumps the base data file's data sequence number, and that repurposed sequence number drives row lineage and change detection", draft_only=True),
     # Operations
     Rule("operation-name", "append only adds files, replace keeps the rows, overwrite adds and removes files, delete only removes files.", f"{_SPEC}, Snapshots", "commit"),
     Rule("files-exist", "Files to remove or rewrite are live.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
@@ -129,6 +130,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("no-new-deletes", "No concurrent commit added deletes for files that this commit replaces.", "Iceberg, MergingSnapshotProducer.validateNoNewDeletesForDataFiles", "commit"),
     Rule("data-files-still-there", "Data files that new deletes reference are still live.", "Iceberg, MergingSnapshotProducer.validateDataFilesExist", "commit"),
     Rule("no-concurrent-dv", "No concurrent commit added a DV for the same data file.", "Iceberg, MergingSnapshotProducer.validateAddedDVs", "commit"),
+    Rule("no-concurrent-column-files", "No concurrent commit added column files for data files that this commit updates, or rewrites with their old values.", f"{_DRAFT}, Column File Tracking (apache/iceberg#16425)", "commit", quote="This applies to rows whose values were updated in the commit", draft_only=True),
     Rule("deletes-need-v2", "Delete files need format version 2, DVs need version 3; version 3 and later add no position delete files.", f"{_SPEC}, Version 2, Version 3", "commit"),
     Rule("table-unchanged", "A commit replaces only the metadata file that it was built on; the number of attempts is limited.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
     # The table metadata: snapshots, refs, properties, versions

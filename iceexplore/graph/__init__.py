@@ -3,7 +3,7 @@
 from iceexplore.errors import moved_names
 from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secret_name, write_bundle
 from iceexplore.graph._card import human_bytes, table_card, totals
-from iceexplore.graph._diff import Diff, diff, file_changes, files_change, rows_changed
+from iceexplore.graph._diff import Diff, diff, entry_changes, file_changes, files_change, rows_changed
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
 from iceexplore.graph._root import (
@@ -65,6 +65,7 @@ __all__ = [
     "deleted_rows",
     "diff",
     "direct_places",
+    "entry_changes",
     "file_cells",
     "file_changes",
     "file_map",

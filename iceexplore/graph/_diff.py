@@ -18,14 +18,14 @@ from iceexplore.graph._partition_text import KnownTexts, partition_texts
 from iceexplore.graph._root import MANIFESTS, Removals, direct_places, live_manifests, row_keys
 from iceexplore.graph._snapshot_change import SnapshotChange
 from iceexplore.graph._state import TableState
-from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, live, whole
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, column_file_rows, live, whole
 from iceexplore.metadata import properties_changes, schema_changes, spec_changes
 from iceexplore.render import Card, CardTable, card_html, card_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Diff", "by_location", "diff", "file_changes", "files_change", "rows_changed"]
+__all__ = ["Diff", "by_location", "diff", "entry_changes", "file_changes", "files_change", "rows_changed"]
 
 _COLUMNS = [
     "content_type",
@@ -62,6 +62,8 @@ _CONTENT = {
     ContentType.EQUALITY_DELETE: "equality delete file",
 }
 _DV = "deletion vector"
+#: The content type, in a comparison only, of column files of the V4 draft.
+_COLUMN_FILE, _COLUMN_FILE_TYPE = "column file", 100
 _MANIFEST_DV = "manifest DV"
 
 
@@ -131,8 +133,10 @@ class Diff:
         """A row per content: added and removed files, rows and bytes, and files and rows carried over."""
         rows = []
         t = self.files_arrow
-        for content in (*_CONTENT.values(), _DV):
+        for content in (*_CONTENT.values(), _DV, _COLUMN_FILE):
             mine = t.filter(pc.equal(t["content"], content))
+            if content == _COLUMN_FILE and not mine.num_rows:
+                continue
             row: dict[str, Any] = {"content": content}
             for change in ("added", "removed"):
                 part = mine.filter(pc.equal(mine["change"], change))
@@ -250,7 +254,8 @@ def diff(a: TableState, b: TableState, *, partitions: bool = False) -> Diff:
     added = right.filter(pc.invert(in_both_b))
     files = pa.concat_tables([file_changes("removed", removed), file_changes("added", added)])
     # Not a closure: a Diff must be picklable.
-    carried = partial(_all_carried, _count(right.filter(in_both_b)), b, [by_b[loc] for loc in shared])
+    files_of_both = right.filter(pc.and_(in_both_b, pc.not_equal(right["content_type"], _COLUMN_FILE_TYPE)))
+    carried = partial(_all_carried, _count(files_of_both), b, [by_b[loc] for loc in shared])
     places = pa.concat_tables([part.select(_PLACES.names) for part in (removed, added)])
     return Diff(a, b, files, _manifests(root_a, root_b, same_storage), carried, tuple({**rows_a, **rows_b}), places)
 
@@ -306,7 +311,38 @@ def _placed(
     for name, column in places.items():
         chosen = chosen.append_column(_PLACES.field(name), column)
     mask = live(manifest.entries)
+    held = manifest.entries["column_files"]
+    if held.null_count < count:
+        return pa.concat_tables(
+            [chosen.filter(mask), _column_files(manifest.entries.filter(mask), chosen.filter(mask))]
+        )
     return chosen if mask.true_count == count else chosen.filter(mask)
+
+
+def _column_files(entries: pa.Table, chosen: pa.Table) -> pa.Table:
+    """Return the column files of some entries as files of their own, at the places of their data files."""
+    found = column_file_rows(entries)
+    of = chosen.take(found["entry"])
+    newest = pc.equal(found["location"], _newest(entries).take(found["entry"]))
+    since = entries["column_files_snapshot_id"].take(found["entry"])
+    given = {
+        "content_type": pa.repeat(pa.scalar(_COLUMN_FILE_TYPE, pa.int32()), len(found)),
+        "location": found["location"],
+        "file_format": found["file_format"],
+        "file_size_in_bytes": found["file_size_in_bytes"],
+        "referenced_file": of["location"],
+        "deletion_vector": pa.nulls(len(found), of.schema.field("deletion_vector").type),
+        "snapshot_id": pc.if_else(newest, since, pa.scalar(None, pa.int64())),
+        "sequence_number": pa.nulls(len(found), pa.int64()),
+    }
+    return pa.Table.from_arrays([given.get(f.name, of[f.name]) for f in of.schema], schema=of.schema)
+
+
+def _newest(entries: pa.Table) -> AnyArray:
+    """Return the location of each entry's newest column file, the only one whose snapshot is known."""
+    lists = whole(entries["column_files"])
+    last = pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists, None)
+    return pa.array([None if files is None else files[-1]["location"] for files in build.to_pylist(last)], pa.string())
 
 
 def _keys(files: pa.Table) -> AnyChunkedArray:
@@ -326,7 +362,8 @@ def _content(files: pa.Table) -> AnyChunkedArray:
     names = pa.array(list(_CONTENT.values()))
     known = pc.and_(pc.greater_equal(files["content_type"], 0), pc.less(files["content_type"], len(names)))
     kinds = pc.if_else(known, files["content_type"], None)
-    return pc.if_else(pc.is_valid(files["deletion_vector"]), _DV, pc.take(names, kinds))
+    named = pc.if_else(pc.equal(files["content_type"], _COLUMN_FILE_TYPE), _COLUMN_FILE, pc.take(names, kinds))
+    return pc.if_else(pc.is_valid(files["deletion_vector"]), _DV, named)
 
 
 def file_changes(change: str, files: pa.Table) -> pa.Table:
@@ -349,6 +386,21 @@ def file_changes(change: str, files: pa.Table) -> pa.Table:
     return build.table(columns).cast(_FILES)
 
 
+def entry_changes(before: pa.Table, after: pa.Table) -> pa.Table:
+    """Return the files in which two tables of live entries differ, as rows of `Diff.files_arrow`.
+
+    Column files (V4 draft) are files of their own.
+    """
+    left, right = (
+        pa.concat_tables([chosen, _column_files(entries, chosen)])
+        for entries, chosen in ((t, t.select(_COLUMNS)) for t in (before, after))
+    )
+    key_left, key_right = _keys(left), _keys(right)
+    removed = left.filter(pc.invert(pc.is_in(key_left, value_set=key_right)))
+    added = right.filter(pc.invert(pc.is_in(key_right, value_set=key_left)))
+    return pa.concat_tables([file_changes("removed", removed), file_changes("added", added)])
+
+
 def files_change(files: pa.Table) -> SnapshotChange:
     """Return what rows of `Diff.files_arrow` add up to; see `Diff.rows` for how rows are counted."""
     grouped = files.group_by(["change", "content"]).aggregate(
@@ -367,7 +419,7 @@ def files_change(files: pa.Table) -> SnapshotChange:
 
     return SnapshotChange(
         data_files=both("location_count", data),
-        delete_files=both("location_count", *(kinds - {data})),
+        delete_files=both("location_count", *(kinds - {data, _COLUMN_FILE})),
         rows=rows_changed({kind: both("record_count_sum", kind) for kind in kinds}),
         bytes=both("size_in_bytes_sum", *kinds),
     )

@@ -16,7 +16,7 @@ from iceexplore.inspect._files import live_position_deletes, live_rows
 from iceexplore.inspect._partition import PartitionUnion, partition_union
 from iceexplore.inspect._shown import as_text
 from iceexplore.manifests import ENTRY_SCHEMA, ContentType, Manifest, column_file_rows, whole
-from iceexplore.metadata import Type, format_value, type_base
+from iceexplore.metadata import LINEAGE_FIELDS, Type, format_value, type_base
 
 __all__ = [
     "COLUMN_FILES_SCHEMA",
@@ -113,6 +113,7 @@ COLUMN_FILES_SCHEMA = build.schema(
 def column_files_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     """Return the maker of a row for each column file of a live data file (V4 draft), the newest last."""
     names = {i: name for i, (name, _) in state.metadata.all_fields().items()}
+    names = {**LINEAGE_FIELDS, **names}
 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
         rows = live_rows(leaf)

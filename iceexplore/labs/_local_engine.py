@@ -9,17 +9,17 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyExtensionArray, build
-from iceexplore.errors import MemoryLimitError, OptionError
+from iceexplore.arrow import AnyExtensionArray, build
+from iceexplore.errors import MemoryLimitError
 from iceexplore.graph import TableState
 from iceexplore.labs._rewrite import Hits, MovedRows, Positions, Rewrite
 from iceexplore.labs._write import LINEAGE, source_rows
 from iceexplore.planning import FileTasks
 from iceexplore.reading import TaskReader, outputs_of
 from iceexplore.storage import memory_limit
-from iceexplore.writing import RowsLike, plain_values
+from iceexplore.writing import set_values
 
-__all__ = ["LOCAL_ENGINE", "LocalEngine", "is_array", "with_columns"]
+__all__ = ["LOCAL_ENGINE", "LocalEngine", "with_columns"]
 
 #: Creates new rows from old ones. Called with the row in the tasks, the rows, and their positions; keeps the columns.
 Replace = Callable[[int, pa.Table, Positions], pa.Table]
@@ -45,7 +45,12 @@ class LocalEngine:
 
     def change(self, state: TableState, given: Mapping[str, Any]) -> Replace:
         """Return a function that sets columns to constants, or to results of functions of the rows."""
-        return lambda _row, table, _at: with_columns(state, table, _values(table, given))
+
+        def change(_row: int, table: pa.Table, _at: Positions) -> pa.Table:
+            rows = table.drop_columns([name for name in LINEAGE if name in table.column_names])
+            return with_columns(state, table, set_values(rows, given))
+
+        return change
 
     def rewritten(
         self,
@@ -122,38 +127,3 @@ def with_columns(state: TableState, table: pa.Table, values: Mapping[str, Any]) 
         at = table.column_names.index(LINEAGE[1])
         table = table.set_column(at, table.schema.field(at), pa.nulls(table.num_rows, pa.int64()))
     return table
-
-
-def _values(table: pa.Table, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the new columns: constants are repeated, functions are called with the old rows."""
-    rows = table.drop_columns([name for name in LINEAGE if name in table.column_names])
-    out: dict[str, Any] = {}
-    for name, value in given.items():
-        found = value(rows) if callable(value) else value
-        if not is_array(found):
-            out[name] = [found] * table.num_rows
-            continue
-        if (dimensions := getattr(found, "ndim", 1)) != 1:
-            raise OptionError(
-                f"set: the function of {name!r} returns an array of {dimensions} dimensions: expected one value per row"
-            )
-        if len(found) != table.num_rows:
-            raise OptionError(f"set: {len(found)} values of {name!r} for {table.num_rows} rows")
-        out[name] = found if isinstance(found, (pa.Array, pa.ChunkedArray)) else _arrow(name, found)
-    return out
-
-
-def is_array(value: object) -> bool:
-    """Return whether the value is an array (of Arrow, NumPy or pandas) with values for several rows."""
-    # Check the class: a Spark Column returns something for any attribute.
-    return isinstance(value, (pa.Array, pa.ChunkedArray, np.ndarray)) or hasattr(type(value), "iloc")
-
-
-def _arrow(name: str, values: RowsLike) -> AnyArray:
-    try:
-        # NaN means null only in pandas.
-        return plain_values(values, from_pandas=hasattr(values, "iloc"))
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise OptionError(
-            f"set: the function of {name!r} returns values that Arrow cannot represent: {error}"
-        ) from None

@@ -11,13 +11,13 @@ from iceexplore.commits import Change, CommitWriter, NothingToDo
 from iceexplore.errors import OptionError, nearest
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
-from iceexplore.labs._local_engine import LOCAL_ENGINE, is_array
+from iceexplore.labs._local_engine import LOCAL_ENGINE
 from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
 from iceexplore.labs._spark_rows import OnSpark, is_spark_column, is_spark_frame
 from iceexplore.labs._write import write_rows
 from iceexplore.manifests import EntryBatch, concat_batches
 from iceexplore.planning import FileTasks
-from iceexplore.writing import RowsLike
+from iceexplore.writing import RowsLike, is_array
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

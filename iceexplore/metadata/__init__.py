@@ -64,6 +64,7 @@ from iceexplore.metadata.types._parameters import (
     type_base,
 )
 from iceexplore.metadata.types._types import (
+    LINEAGE_FIELDS,
     ListType,
     MapType,
     NestedField,
@@ -94,6 +95,7 @@ __all__ = [
     "IdentityTransform",
     "JsonObjectReader",
     "LATEST_FORMAT_VERSION",
+    "LINEAGE_FIELDS",
     "ListType",
     "MapType",
     "MetadataLogEntry",

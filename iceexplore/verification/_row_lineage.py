@@ -149,7 +149,8 @@ class LineageCheck:
         self._fields = [f for f in (ROW_ID, LAST_UPDATED) if there and f.field_id in ids]
         snapshot = state.snapshot
         newest = metadata.last_sequence_number if snapshot is None else snapshot.sequence_number
-        added = entry["file_sequence_number"]
+        # Column files give rows newer values, and the data file a newer data sequence number.
+        added = entry["sequence_number" if entry["column_files"] else "file_sequence_number"]
         self._ends = {
             ROW_ID.field_id: None if metadata.next_row_id is None else metadata.next_row_id - 1,
             LAST_UPDATED.field_id: newest if added is None else added,

@@ -21,8 +21,16 @@ from iceexplore.writing._frames import (
     target_bytes,
 )
 from iceexplore.writing._from_python import plain_values
-from iceexplore.writing._parquet import DataFile, column_values, file_schema, parquet_path, write_data_files
+from iceexplore.writing._parquet import (
+    DataFile,
+    column_values,
+    file_schema,
+    parquet_path,
+    write_column_file,
+    write_data_files,
+)
 from iceexplore.writing._partition_path import partition_path
+from iceexplore.writing._set_values import is_array, set_values
 from iceexplore.writing._sort import default_order, sorted_rows
 from iceexplore.writing._type_strings import checked_type, type_of
 
@@ -43,10 +51,12 @@ __all__ = [
     "fit_columns",
     "foreign_frame",
     "given_schema",
+    "is_array",
     "parquet_path",
     "partition_path",
     "partition_tuples",
     "plain_values",
+    "set_values",
     "sorted_rows",
     "split_by_partition",
     "stat_columns",
@@ -55,5 +65,6 @@ __all__ = [
     "truncate_lower",
     "truncate_upper",
     "type_of",
+    "write_column_file",
     "write_data_files",
 ]

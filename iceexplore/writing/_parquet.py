@@ -14,7 +14,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, AnyExtensionArray, AnyField, AnyListArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
-from iceexplore.formats import FIELD_ID
+from iceexplore.formats import FIELD_ID, field_id
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
 from iceexplore.metadata import (
@@ -36,7 +36,7 @@ from iceexplore.writing._partition_path import partition_path
 from iceexplore.writing._required_fields import file_rows, pairs_of
 from iceexplore.writing._sink import FileSink
 
-__all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_data_files"]
+__all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_column_file", "write_data_files"]
 
 #: pyarrow's ``FileMetaData``: its stubs lack attributes of the statistics in it.
 _Footer: TypeAlias = Any
@@ -124,6 +124,44 @@ def write_data_files(
         }
         batches.append(EntryBatch.of_rows([row], stats=stats_arrays(wanted, [stats]), partition=file.partition))
     return concat_batches(batches)
+
+
+def write_column_file(
+    state: TableState, sink: FileSink, table: pa.Table
+) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+    """Write newer values of some columns for all rows of a data file (V4 draft).
+
+    Parameters
+    ----------
+    table
+        The columns, with field ids; columns that the schema lacks are those of row lineage.
+
+    Returns
+    -------
+    tuple
+        The file as `COLUMN_FILE` of the manifest, and the metrics of its columns by field id.
+
+    Raises
+    ------
+    OptionError
+        A column's type cannot be written.
+    """
+    wanted = [c for c in stat_columns(state.metadata, state.schema) if c.path[0] in table.column_names]
+    rows = file_rows(table, state.schema)
+    if lost := [name for name in table.column_names if name not in rows.column_names]:
+        raise OptionError(f"column {lost[0]!r} has a type that is not written to files: it cannot be updated")
+    data, info = _parquet(rows, _codec(state), _with_nan(table, wanted, state.schema))
+    location = sink.new_location("columns", ".parquet", folder="data")
+    sink.write(location, data, kind="data-file")
+    record = {
+        "field_ids": [field_id(f) for f in rows.schema],
+        "location": location,
+        "file_format": "parquet",
+        "file_size_in_bytes": len(data),
+        "format_version": state.metadata.format_version,
+        "split_offsets": _split_offsets(info),
+    }
+    return record, _stats(table, wanted, info, state.schema)
 
 
 def _folder(state: TableState, file: DataFile) -> str:

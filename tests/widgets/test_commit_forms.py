@@ -43,6 +43,7 @@ VALUES: list[tuple[str, dict[str, Any], str]] = [
     ("delete", {}, "delete_files"),
     ("delete", {"by": "filter", "where": "true"}, "delete_where"),
     ("compact", {}, "compact"),
+    ("update_columns", {"columns": ["x"]}, "update_columns"),
     ("rewrite_manifests", {}, "rewrite_manifests"),
     ("rewrite_position_deletes", {}, "rewrite_position_deletes"),
     ("expire_snapshots", {}, "expire_snapshots"),
@@ -61,15 +62,23 @@ def test_forms_call_what_they_name() -> None:
     s = ix.empty({"id": "long"}, format_version=2, seed=1)
     s.append(2, rows=10)
     s.row_delta(deletes={s.inspect.data_files()["file_path"][0]: [0]})
+    draft = ix.empty({"id": "long", "x": "long"}, format_version=4, dialect="v4-draft", seed=1)
+    draft.append(2, rows=10)
+    with pytest.raises(OptionError, match="not possible in the table's present state"):
+        calls_of("update_columns", s.state, {"columns": ["id"]})
     plain: list[tuple[str, dict[str, Any], str]] = [
         (name, {}, name) for name in OPERATIONS if name not in {form for form, _, _ in VALUES}
     ]
     tried = {(form, method) for form, _, method in (*VALUES, *plain)}
     assert tried == {(f, name) for f in OPERATIONS for name in called_by(f)}
     for form, values, method in (*VALUES, *plain):
-        (made,) = calls_of(form, s.state, values)
+        (made,) = calls_of(form, (draft if form == "update_columns" else s).state, values)
         assert made.method == method
         REGISTERED[method].check(made.kwargs, "simulation")
+    (made,) = calls_of("update_columns", draft.state, {"columns": ["x"], "of": 1})
+    assert made.run(draft) is not None
+    with pytest.raises(OptionError, match="give names of columns"):
+        calls_of("update_columns", draft.state, {})
 
 
 def test_what_finds_nothing_to_do_is_refused_with_the_reason_of_the_registry() -> None:

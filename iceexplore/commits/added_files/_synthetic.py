@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -33,6 +33,7 @@ __all__ = [
     "Counts",
     "counts_of",
     "null_share",
+    "synthetic_column_files",
     "synthetic_files",
     "synthetic_folder",
     "uuid_strings",
@@ -191,6 +192,37 @@ def synthetic_files(
     entries = _entries(state, counts, total, rng)
     partition = None if counts.tuples is None else counts.tuples.take(build.array(counts.of))
     return EntryBatch(entries, stats, partition)
+
+
+def synthetic_column_files(
+    state: TableState, names: Collection[str], rows: Numbers, writer: CommitWriter
+) -> tuple[list[str], Numbers, dict[int, pa.StructArray]]:
+    """Return locations, sizes and statistics of synthetic column files: newer values of columns, without data.
+
+    Parameters
+    ----------
+    names
+        Columns of the schema that no partition field is derived from.
+    rows
+        The rows of each data file.
+    """
+    spec = state.metadata.spec()
+    assert spec is not None
+    rng = np.random.default_rng(writer.names.getrandbits(64))
+    n = len(rows)
+    counts = Counts(spec, [], None, np.zeros(n, np.int64), rows, {})
+    columns = [c for c in stat_columns(state.metadata, state.schema) if c.path[0] in names]
+    stats: dict[int, pa.StructArray] = {}
+    total = np.full(n, 4.0 + 150 * max(1, len(columns)))
+    for column in columns:
+        size = (_stored_bytes(column) * rows * (0.9 + 0.2 * rng.random(n))).astype(np.int64)
+        total += size
+        array = _stats(column, counts, size, rng, writer.timestamp_ms)
+        if array is not None:
+            stats[column.field.field_id] = array
+    folder = synthetic_folder(state.metadata.location)
+    locations = [f"{folder}{name}-columns.parquet" for name in build.to_pylist(uuid_strings(rng, n))]
+    return locations, total.astype(np.int64), stats
 
 
 def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.Generator) -> pa.Table:

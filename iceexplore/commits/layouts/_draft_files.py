@@ -1,8 +1,8 @@
-"""Remove files from a root of the V4 draft and its leaves, change their deletion vectors, and add files.
+"""Remove files from a root of the V4 draft and its leaves, change deletion vectors and column files, and add files.
 
-In the draft a deletion vector is part of its data file's entry. A commit that changes it lists the file again, as
-MODIFIED in the root or in a new leaf, and marks the entry before as replaced: as REPLACED in the root, or in the
-manifest DV of its leaf (``replaced_positions``; those of removed files are its ``deleted_positions``).
+In the draft, a deletion vector and column files are part of their data file's entry. A commit that changes them lists
+the file again, as MODIFIED in the root or in a new leaf, and marks the entry before as replaced: as REPLACED in the
+root, or in the manifest DV of its leaf (``replaced_positions``; those of removed files are its ``deleted_positions``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
+from iceexplore.commits.layouts._draft_column_files import with_column_files
 from iceexplore.commits.layouts._root_builder import DROPPED, Draft, numbers
 from iceexplore.commits.live_files._locate import find_files, live_manifests, readable, texts
 from iceexplore.commits.model._change import Change
@@ -46,7 +47,8 @@ class Taken:
     removed
         The removed entries: data files with their deletion vectors, replaced deletion vectors, delete files.
     modified
-        The entries of data files whose deletion vector changes, without the vector, as MODIFIED.
+        The entries of data files whose deletion vector or column files change, as MODIFIED, with deletion vectors that
+        stay.
     """
 
     removed: EntryBatch
@@ -76,7 +78,7 @@ def only_data(batch: EntryBatch) -> EntryBatch:
 
 
 def take_out_of_draft(draft: Draft, change: Change) -> Taken:
-    """Remove files, and take out the entries of data files whose deletion vector changes.
+    """Remove files, and take out the entries of data files whose deletion vector or column files change.
 
     Raises
     ------
@@ -88,7 +90,9 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     new = set(build.to_pylist(added["location"].filter(pa.array(kind == _DATA))))
     targets = build.to_pylist(added["referenced_file"].filter(pa.array(kind == _VECTOR)))
     gone = set(change.remove_data)
-    changed = [n for n in dict.fromkeys([*targets, *change.replace_dvs]) if n not in gone and n not in new]
+    updated = build.to_pylist(change.column_files.entries["location"])
+    of_vectors = {*targets, *change.replace_dvs}
+    changed = [n for n in dict.fromkeys([*targets, *change.replace_dvs, *updated]) if n not in gone | new]
     wanted = list(dict.fromkeys([*change.remove_data, *changed]))
     if draft.root is None:
         refuse_missing(change, [*wanted, *change.remove_deletes])
@@ -97,7 +101,9 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
         return Taken(EntryBatch.empty(), EntryBatch.empty())
     parts, leaves, found = _data(draft, wanted, gone)
     refuse_missing(change, [n for n in wanted if n not in found and n in gone], change.ignore_missing)
-    refuse_missing(change, [n for n in changed if n not in found], what="data files of deletion vectors that ")
+    refuse_missing(
+        change, [n for n in changed if n not in found], what="data files of deletion vectors or column files "
+    )
     old, in_leaves = _old_deletes(draft, change, wanted)
     refuse_missing(change, _absent(change.remove_deletes, old), change.ignore_missing)
     for leaf, (deleted, replaced) in {**leaves, **in_leaves}.items():
@@ -105,8 +111,12 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     both = concat_batches([*parts, old])
     kinds = numbers(both.entries["content_type"])
     keeps = np.asarray(pc.is_in(both.entries["location"], value_set=texts(changed))) & (kinds == _DATA)
-    modified = both.filter(pa.array(keeps)).with_columns(status=int(Status.MODIFIED), manifest_dv=None)
-    return Taken(both.filter(pa.array(~keeps)), modified)
+    data = both.filter(pa.array(keeps)).with_columns(status=int(Status.MODIFIED), manifest_dv=None)
+    stay = texts([n for n in updated if n not in of_vectors and n not in gone])
+    stays = np.asarray(pc.is_in(both.entries["referenced_file"], value_set=stay)) & (kinds == _VECTOR)
+    vectors = both.filter(pa.array(stays)).with_columns(status=int(Status.EXISTING), manifest_dv=None)
+    modified = concat_batches([with_column_files(data, change.column_files, draft.writer), vectors])
+    return Taken(both.filter(pa.array(~(keeps | stays))), modified)
 
 
 def refuse_missing(
@@ -212,7 +222,7 @@ def _bitmap(positions: set[int]) -> bytes | None:
 
 
 def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> EntryBatch:
-    """Add files and the entries whose vector changed: as rows of the root or, above the threshold, in new leaves.
+    """Add files and the entries that changed: as rows of the root or, above the threshold, in new leaves.
 
     Returns
     -------
@@ -223,8 +233,9 @@ def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> En
     kind = numbers(added.entries["content_type"])
     fresh = added.with_columns(status=int(Status.ADDED), manifest_dv=None)
     vectors = fresh.filter(pa.array(kind == _VECTOR)).with_columns(snapshot_id=w.snapshot_id)
-    data = concat_batches([fresh.filter(pa.array(kind == _DATA)), modified])
-    rows = _with_vectors(data, vectors)
+    kept = numbers(modified.entries["content_type"]) == _VECTOR
+    data = concat_batches([fresh.filter(pa.array(kind == _DATA)), modified.filter(pa.array(~kept))])
+    rows = _with_vectors(data, concat_batches([vectors, modified.filter(pa.array(kept))]))
     if len(data) > o.flush_data_files:
         for part in draft_chunks(rows, o.leaf_entries):
             draft.add_leaf(part, content=ContentType.DATA_MANIFEST, status=Status.ADDED)

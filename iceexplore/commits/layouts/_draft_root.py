@@ -69,7 +69,7 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
     refuse_change(draft, change)
     taken = take_out_of_draft(draft, change)
     _compact(draft, change)
-    _flush(draft, len(taken.modified) + int((numbers(change.added.entries["content_type"]) == _DATA).sum()))
+    _flush(draft, len(only_data(taken.modified)) + int((numbers(change.added.entries["content_type"]) == _DATA).sum()))
     added = add_draft_files(draft, change.added, taken.modified)
     rows, numbered = with_row_ids(draft, _finished(draft))
     refuse_broken(
@@ -98,7 +98,7 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
         parent=base.snapshot,
         further={**manifest_counts(draft, rows), **change.summary},
     )
-    if draft.changed and not counts_partitions(metadata):
+    if (draft.changed and not counts_partitions(metadata)) or len(change.column_files):
         summary.pop("changed-partition-count", None)
     draft.write_files()
     location = writer.new_location("root", f".{writer.options.manifest_format}")

@@ -100,7 +100,7 @@ _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 _BEFORE_V4 = 0
 #: The columns that identify the content of a leaf, so that a retry can reuse it; the statistics follow from the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
-             "deletion_vector", "first_row_id", "format_version")  # fmt: skip
+             "deletion_vector", "first_row_id", "format_version", "column_files")  # fmt: skip
 
 
 @dataclass

@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 
-def applied_deletes(state: TableState, files: EntryBatch) -> MatchedDeletes:
-    """Match deletes to live data files, including the position delete files that vectors replace.
+def applied_deletes(state: TableState, files: EntryBatch, *, replaced: bool = True) -> MatchedDeletes:
+    """Match deletes to live data files; with ``replaced`` also the position delete files that vectors replace.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def applied_deletes(state: TableState, files: EntryBatch) -> MatchedDeletes:
     """
     for _ in live_leaves(state, _DELETES, parts=("entries", "partition")):
         pass
-    return match_deletes(state, files, replaced=True)
+    return match_deletes(state, files, replaced=replaced)
 
 
 def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]:

@@ -11,10 +11,13 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import Filter
 
-__all__ = ["Applied", "Change", "Isolation", "NothingToDo", "Operation"]
+__all__ = ["ADDED_COLUMN_FILES", "Applied", "Change", "Isolation", "NothingToDo", "Operation"]
 
 Operation = Literal["append", "replace", "overwrite", "delete"]
 Isolation = Literal["serializable", "snapshot"]
+
+#: The key of a summary that counts new column files; the draft names none.
+ADDED_COLUMN_FILES = "added-column-files"
 
 
 class NothingToDo(OptionError):  # noqa: N818 (it ends an operation, and callers return None)
@@ -65,6 +68,9 @@ class Change:
         remove depend on the base (deletes by expression). It writes nothing.
     summary
         Additional entries for the snapshot's summary.
+    column_files
+        V4 draft: data files that get a column file: their location, the new file alone in ``column_files``, and the
+        statistics of its columns, which replace those of the data file.
     """
 
     operation: Operation
@@ -81,6 +87,7 @@ class Change:
     conflict_filter: Filter | None = None
     reapply: Callable[[TableState], Change] | None = field(default=None, compare=False, repr=False)
     summary: Mapping[str, str] = field(default_factory=dict)
+    column_files: EntryBatch = field(default_factory=EntryBatch.empty)
 
 
 @dataclass(frozen=True)

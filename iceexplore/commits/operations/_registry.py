@@ -15,6 +15,7 @@ from iceexplore.commits.operations._operation import CommitOperation, Parameter
 from iceexplore.commits.operations._rewrite_data_files import compact
 from iceexplore.commits.operations._rewrite_metadata import cherry_pick, rewrite_manifests, rewrite_position_deletes
 from iceexplore.commits.operations._row_delta import row_delta
+from iceexplore.commits.operations._update_columns import update_columns
 from iceexplore.commits.operations._whole_files import append, delete_files, delete_where, overwrite
 from iceexplore.errors import OptionError, nearest
 from iceexplore.graph import to_frame
@@ -160,6 +161,17 @@ _FILE_OPERATIONS = (
         ),
         nothing="no partition has more files than it would get",
         change=compact,
+    ),
+    CommitOperation(
+        "update_columns", "Update columns",
+        "Adds column files, which have newer values of some columns of data files (V4 draft).", "files",
+        simulation=(
+            Parameter("columns", "mapping", "Values, or functions of the rows, by column; or names of columns."),
+            Parameter("paths", "locations", "Data files to update; by default all.", None),
+            *_REF,
+        ),
+        since=4,
+        change=update_columns,
     ),
     CommitOperation(
         "rewrite_manifests", "Rewrite manifests", "Rewrites manifests without changing the data.", "files",

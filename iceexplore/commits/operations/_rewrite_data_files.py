@@ -32,7 +32,7 @@ from iceexplore.deletes import PositionSet
 from iceexplore.errors import FormatError, OptionError, UnsupportedError, whole_number_of
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
-from iceexplore.manifests import EntryBatch, concat_batches
+from iceexplore.manifests import EntryBatch, bool_array, concat_batches
 from iceexplore.metadata import type_base
 from iceexplore.planning import FileTasks, Filter, MatchedDeletes, live_places, partition_columns
 from iceexplore.reading import (
@@ -78,6 +78,8 @@ def compact(
     and later their rows keep their ids: ``_row_id`` and ``_last_updated_sequence_number`` are written as columns.
     Position delete files of version 2 that apply only to rewritten files are removed.
 
+    Column files of the V4 draft are merged into the new files.
+
     Synthetic files (and with ``read=False`` all files) are merged into synthetic files by merging their statistics and
     counts: rows deleted by position are subtracted, equality deletes are assumed to match none of them, and rows get
     new ids.
@@ -101,7 +103,7 @@ def compact(
     Raises
     ------
     NothingToDo
-        No partition has more than ``files`` files.
+        No partition has more than ``files`` files, or files with column files.
     OptionError
         More than 2 GiB would be read, or a column has a name that Iceberg reserves.
     RuleError
@@ -206,11 +208,16 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 
 
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
-    """Return files of partitions that would not get fewer files; files listed by path are always rewritten."""
+    """Return files of partitions that would not get fewer files, and have no column files to merge.
+
+    Files listed by path are always rewritten.
+    """
     if named:
         return set()
     names = build.to_pylist(chosen.entries["location"])
-    return {names[i] for rows in _places(chosen) if len(rows) <= files for i in rows}
+    merges = bool_array(pc.greater(pc.fill_null(pc.list_value_length(chosen.entries["column_files"]), 0), 0))
+    idle = (rows for rows in _places(chosen) if len(rows) <= files and not merges[rows].any())
+    return {names[i] for rows in idle for i in rows}
 
 
 def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
@@ -221,11 +228,12 @@ def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
 
 def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
     """Return whether the group's data is read; synthetic and missing files have none."""
+    names = build.to_pylist(rows.entries["location"])
+    names += [one["location"] for held in build.to_pylist(rows.entries["column_files"]) for one in held or ()]
     if read is not None:
-        if read and any(map(is_synthetic, build.to_pylist(rows.entries["location"]))):
+        if read and any(map(is_synthetic, names)):
             raise OptionError("read=True: some of these files are synthetic and have no data")
         return read
-    names = build.to_pylist(rows.entries["location"])
     return not any(is_synthetic(name) for name in names) and all(state.storage.exists(name) for name in names)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.live_files._locate import readable
+from iceexplore.errors import UnsupportedError
 from iceexplore.graph import Removals, TableState, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, bool_array, concat_batches, live, whole
 from iceexplore.metadata import Snapshot
@@ -83,6 +84,8 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     ------
     FormatError
         A manifest that has to be read is damaged.
+    UnsupportedError
+        Data files have column files (V4 draft), which no other layout has.
     """
     old = None if before is None else state.root(before)
     new = state.root(after)
@@ -97,6 +100,7 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     added: list[tuple[EntryBatch, AnyArray]] = []
     twice = 0
     for leaf, mask in _leaves(state, new, [row for key, row in right.items() if key not in left], stats=True):
+        _refuse_column_files(leaf.entries.filter(mask))
         keys = file_keys(leaf.entries)
         seen.append(keys.filter(mask))
         rows = np.flatnonzero(bool_array(mask) & ~bool_array(pc.is_in(keys, value_set=known)))
@@ -109,6 +113,16 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     new_manifests = bool({name for name, _ in right} - {name for name, _ in left})
     fresh = _with_sizes(state, concat_batches(batch for batch, _ in added))
     return Moves(fresh, gone, new_manifests, twice)
+
+
+def _refuse_column_files(entries: pa.Table) -> None:
+    held = entries["column_files"]
+    if held.null_count < len(held) and pc.any(pc.greater(pc.list_value_length(held), 0)).as_py():
+        at = pc.index(pc.greater(pc.fill_null(pc.list_value_length(held), 0), 0), True).as_py()
+        raise UnsupportedError(
+            f"{entries['location'][at].as_py()} has column files (V4 draft), which a replay cannot repeat: simulate() "
+            "continues the table, and compact() merges column files into data files"
+        )
 
 
 def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:

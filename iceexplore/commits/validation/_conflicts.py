@@ -46,11 +46,14 @@ class Step:
         was made is not an ancestor of the current one; the step is then the difference between the two.
     added, removed
         Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
+    updated
+        Data files that got new column files (V4 draft).
     """
 
     snapshot: Snapshot | None
     added: EntryBatch
     removed: EntryBatch
+    updated: frozenset[str] = frozenset()
 
     @property
     def adds_rows(self) -> bool:
@@ -73,6 +76,7 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
     _check_removed(change, steps)
     _check_vectors(change, steps)
     _check_new_deletes(change, steps, start)
+    _check_column_files(change, steps)
     _check_new_files(change, steps, current.metadata)
     _check_duplicates(change, steps)
 
@@ -120,7 +124,23 @@ def _step(
     key_was, key_now = _keys(was.entries), _keys(now.entries)
     added = now.filter(_mask(pc.invert(pc.is_in(key_now, value_set=key_was))))
     removed = was.filter(_mask(pc.invert(pc.is_in(key_was, value_set=key_now))))
-    return Step(snapshot, added, removed)
+    return Step(snapshot, added, removed, _updated(was.entries, now.entries))
+
+
+def _updated(was: pa.Table, now: pa.Table) -> frozenset[str]:
+    """Return the data files that have column files which they did not have before."""
+    if now["column_files"].null_count == len(now):
+        return frozenset()
+    before, after = (
+        {
+            (name, one["location"])
+            for name, files in zip(*(build.to_pylist(t[c]) for c in ("location", "column_files")), strict=True)
+            for one in files or ()
+        }
+        for t in (was, now)
+    )
+    known = set(build.to_pylist(was["location"]))
+    return frozenset(name for name, _ in after - before if name in known)
 
 
 def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
@@ -284,6 +304,19 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
             wide.append((step, step.added.filter(_mask(wider))))
     if wide:
         _check_wide_deletes(wide, sorted(looked_at), start)
+
+
+def _check_column_files(change: Change, steps: list[Step]) -> None:
+    """Check that no data file that this commit updates, rewrites or has read got other column files (V4 draft)."""
+    used = set(build.to_pylist(change.column_files.entries["location"]))
+    adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
+    if adds_data or change.operation == "replace":
+        used |= set(change.remove_data) | _referenced(change) | change.conflict_files
+    for step in steps:
+        if found := sorted(used & step.updated):
+            raise CommitConflictError(
+                "no-concurrent-column-files", f"{_who(step)} updated columns of the same data files", found
+            )
 
 
 def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:

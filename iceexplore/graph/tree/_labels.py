@@ -11,7 +11,7 @@ from iceexplore.graph._root import Removed
 from iceexplore.graph._snapshot_change import snapshot_change
 from iceexplore.graph._travel import format_ms
 from iceexplore.manifests import ContentType
-from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.metadata import LINEAGE_FIELDS, Snapshot, TableMetadata
 from iceexplore.render import escape, style
 
 __all__ = [
@@ -172,7 +172,7 @@ def _column_files(files: Sequence[Mapping[str, Any]], metadata: TableMetadata) -
     """Return which columns have their newest values in column files (V4 draft)."""
     columns = metadata.all_fields()
     ids = dict.fromkeys(i for one in files for i in one["field_ids"] or ())
-    names = ", ".join(columns[i][0] if i in columns else f"#{i}" for i in ids)
+    names = ", ".join(columns[i][0] if i in columns else f"#{i}" for i in ids if i not in LINEAGE_FIELDS)
     size = sum(one["file_size_in_bytes"] or 0 for one in files)
     return escape.shorten(f"{amount(len(files), 'column file')} · {human_bytes(size)} · newer {names}", 2 * _LINE)
 

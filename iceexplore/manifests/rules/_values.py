@@ -37,8 +37,18 @@ def later_than(entries: pa.Table, limit: int) -> AnyChunkedArray:
 
 
 def above_file_sequence(entries: pa.Table) -> AnyChunkedArray:
-    """Return a mask of the entries whose data sequence number is above the file sequence number; null if unknown."""
-    return pc.greater(entries["sequence_number"], entries["file_sequence_number"])
+    """Return a mask of the entries whose data sequence number is above the file sequence number; null if unknown.
+
+    Not those of the V4 draft with column files, and their deletion vectors: a new column file raises the data sequence
+    number of its data file (apache/iceberg#16425).
+    """
+    above = pc.greater(entries["sequence_number"], entries["file_sequence_number"])
+    updated = entries["column_files_snapshot_id"].is_valid()
+    if not pc.any(updated).as_py():
+        return above
+    names = whole(entries["location"].filter(updated))
+    of_vector = pc.is_in(whole(entries["referenced_file"]), value_set=names)
+    return pc.and_(above, pc.invert(pc.or_(whole(updated), pc.fill_null(of_vector, False))))
 
 
 def repeated(values: AnyChunkedArray) -> AnyArray:

@@ -9,6 +9,7 @@ from typing import Any
 from iceexplore.render import card_html, card_of, card_text
 
 __all__ = [
+    "LINEAGE_FIELDS",
     "ListType",
     "MapType",
     "NestedField",
@@ -18,6 +19,9 @@ __all__ = [
     "Type",
     "has_nanosecond_timestamps",
 ]
+
+#: The columns of row lineage that data files and column files may have, by field id (spec, "Reserved Field IDs").
+LINEAGE_FIELDS = {2147483540: "_row_id", 2147483539: "_last_updated_sequence_number"}
 
 
 @dataclass(frozen=True)

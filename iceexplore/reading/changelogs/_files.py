@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray
+from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError, UnsupportedError
 from iceexplore.formats import PUFFIN
@@ -34,7 +34,8 @@ class FileChanges:
     Attributes
     ----------
     added, removed
-        Files that only the snapshot has, and files that only its parent has.
+        Files that only the snapshot has, and files that only its parent has. A data file whose column files differ (V4
+        draft) is in both, with different values.
     kept
         Files in both, whose deleted rows may differ.
     """
@@ -67,8 +68,8 @@ def changes_of_step(before: Step | None, after: Step, wanted: Filter) -> FileCha
     old = (
         EntryBatch.empty() if before is None else _files(before, old_data.keys() - after.data.keys(), wanted.stats_ids)
     )
-    added = _once(new.filter(pc.invert(pc.is_in(_names(new), value_set=_names(old)))))
-    removed = _once(old.filter(pc.invert(pc.is_in(_names(old), value_set=_names(new)))))
+    added = _once(new.filter(pc.invert(pc.is_in(_versions(new), value_set=_versions(old)))))
+    removed = _once(old.filter(pc.invert(pc.is_in(_versions(old), value_set=_versions(new)))))
     kept = EntryBatch.empty() if before is None else _kept(before, after, added, wanted)
     return FileChanges(_matching(added, after, wanted), _matching(removed, after, wanted), kept)
 
@@ -193,6 +194,15 @@ def _without(batch: EntryBatch, other: EntryBatch) -> EntryBatch:
 
 def _names(batch: EntryBatch) -> AnyArray:
     return whole(batch.entries["location"])
+
+
+def _versions(batch: EntryBatch) -> AnyArray:
+    """Return keys of data files and their values: the location and, in the V4 draft, the locations of column files."""
+    held, names = whole(batch.entries["column_files"]), _names(batch)
+    if held.null_count == len(held):
+        return names
+    files = [sorted(str(f["location"]) for f in found or ()) for found in build.to_pylist(held)]
+    return pc.binary_join_element_wise(names, pa.array(["\x1f".join(found) for found in files]), "\x1f")
 
 
 def _once(batch: EntryBatch) -> EntryBatch:

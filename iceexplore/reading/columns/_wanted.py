@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from iceexplore.errors import OptionError, nearest
 from iceexplore.metadata import (
+    LINEAGE_FIELDS,
     ListType,
     MapType,
     NestedField,
@@ -41,8 +42,7 @@ POS = NestedField(2147483645, "_pos", _LONG, required=True)
 DELETED = NestedField(2147483644, "_deleted", PrimitiveType("boolean"), required=True)
 SPEC_ID = NestedField(2147483643, "_spec_id", PrimitiveType("int"), required=True)
 PARTITION = NestedField(2147483642, "_partition", StructType(()))
-ROW_ID = NestedField(2147483540, "_row_id", _LONG)
-LAST_UPDATED = NestedField(2147483539, "_last_updated_sequence_number", _LONG)
+ROW_ID, LAST_UPDATED = (NestedField(number, name, _LONG) for number, name in LINEAGE_FIELDS.items())
 METADATA_COLUMNS = (FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED)
 
 

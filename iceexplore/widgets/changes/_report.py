@@ -123,12 +123,12 @@ def _unread(state: TableState, counted: Counted) -> list[Part]:
 def _sums(counted: Counted, doubtful: bool) -> Block:
     """Return a table with a row per kind of file, and the rows that came and went in all."""
     sums = _by(counted.files, "content")
-    order = [_DATA, "deletion vector", "position delete file", "equality delete file"]
+    order = [_DATA, "column file", "deletion vector", "position delete file", "equality delete file"]
     rows: list[list[list[Part]]] = []
     for kind in sorted(sums, key=lambda k: (order.index(k) if k in order else len(order), k)):
         found = _total(sums[kind].values())
         of_rows = _both(found["record_count"])
-        unit = " rows" if kind in (_DATA, "equality delete file") else " positions"
+        unit = " rows" if kind in (_DATA, "column file", "equality delete file") else " positions"
         cells = [_both(found["files"]), of_rows and of_rows + unit, _both(found["size_in_bytes"], human_bytes)]
         parts: list[list[Part]] = [[_cell(cell, doubtful)] for cell in cells]
         rows.append([[_safe(f"{kind}s")], *parts])

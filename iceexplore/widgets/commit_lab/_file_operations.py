@@ -196,6 +196,25 @@ def _manifests(state: TableState, values: Values) -> Calls:
     return (Call("set_layout", (), {"flush_data_files": 0, "flush_delete_files": 0}), rewrite)
 
 
+def _column_fields(state: TableState) -> tuple[Field, ...] | None:
+    root = state.root()
+    if root is None or not root.dialect.deletion_vectors_on_entries:
+        return None  # only the V4 draft has column files
+    text = 'JSON: names, such as ["price"], for synthetic files, or values by column: {"price": 0}.'
+    return (
+        field_of("update_columns", "columns", "Columns", text),
+        Field("of", "In data files", "int", 2, "The first live ones.", least=1, most=_MOST_NAMED),
+        *branch_field(state),
+    )
+
+
+def _columns(state: TableState, values: Values) -> Calls:
+    if not values["columns"]:
+        raise OptionError('columns: give names of columns, such as ["price"], or values by column')
+    files = live_data(state, values["of"])
+    return (call("update_columns", columns=values["columns"], paths=files, ref=values.get("ref")),)
+
+
 def _vector_fields(state: TableState) -> tuple[Field, ...] | None:
     return branch_field(state) if state.metadata.has_deletes else None
 
@@ -244,6 +263,12 @@ def _file_forms() -> tuple[Operation, ...]:
             "compact",
             "Rewrites the files of a partition into fewer files, without deleted rows. Synthetic files stay synthetic.",
             _compact_fields, _compact,
+        ),
+        form(
+            "update_columns",
+            "Adds a column file to each data file, whose other columns stay where they are. The entry of the data file "
+            "becomes MODIFIED, and the one before it is replaced.",
+            _column_fields, _columns,
         ),
         form(
             "rewrite_manifests",

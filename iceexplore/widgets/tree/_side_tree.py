@@ -222,6 +222,13 @@ class SideTree:
                 for i, hit in zip(at, pc.is_in(keys, value_set=whole(there)).to_pylist(), strict=True):
                     if hit:
                         out[i] = change
+        updated = whole(files.filter(pc.equal(files["content"], "column file"))["referenced_file"])
+        if len(updated):  # the entries of a data file before and after an update of columns
+            at = [i for i, node in enumerate(nodes) if node.kind == "data-file"]
+            names = pa.array([nodes[i].location for i in at], pa.string())
+            for i, hit in zip(at, pc.is_in(names, value_set=updated).to_pylist(), strict=True):
+                if hit and out[i] is None:
+                    out[i] = "added" if self.side == "after" else "removed"
         return out
 
 

@@ -1,0 +1,97 @@
+"""Give entries of the V4 draft new column files, with the statistics of their columns.
+
+A column file has newer values of some columns for all rows of its data file. Its columns are taken out of the data
+file's older column files, so that each column has its values in one file; column files without columns are dropped.
+The data file gets the commit's data sequence number, which its changed rows inherit (apache/iceberg#16425).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
+from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch, whole
+from iceexplore.metadata import Schema
+
+__all__ = ["leaf_ids", "with_column_files"]
+
+
+def with_column_files(data: EntryBatch, updates: EntryBatch, writer: CommitWriter) -> EntryBatch:
+    """Return entries of data files with their new column files; files without one stay as they are.
+
+    Parameters
+    ----------
+    data
+        Entries of data files.
+    updates
+        As in `Change.column_files`.
+    """
+    if not len(updates) or not len(data):
+        return data
+    at = pc.index_in(whole(data.entries["location"]), value_set=whole(updates.entries["location"]))
+    hit = at.is_valid()
+    held = build.to_pylist(data.entries["column_files"])
+    new = build.to_pylist(updates.entries["column_files"])
+    places = build.to_pylist(at)
+    lists = [before if n is None else merged(before or (), new[n]) for before, n in zip(held, places, strict=True)]
+    columns = {
+        "column_files": pa.array(lists, ENTRY_SCHEMA.field("column_files").type),
+        "column_files_snapshot_id": pc.if_else(
+            hit, pa.scalar(writer.snapshot_id, pa.int64()), data.entries["column_files_snapshot_id"]
+        ),
+        "sequence_number": pc.if_else(
+            hit, pa.scalar(writer.sequence_number, pa.int64()), data.entries["sequence_number"]
+        ),
+    }
+    made = data.with_columns(**columns)
+    return EntryBatch(made.entries, _stats(data, updates, places, writer.base.schema), made.partition)
+
+
+def merged(before: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return column files, the newest last, each with the columns that no newer one has."""
+    taken = {i for one in new for i in one["field_ids"]}
+    left = [{**one, "field_ids": [i for i in one["field_ids"] or () if i not in taken]} for one in before]
+    return [*(one for one in left if one["field_ids"]), *new]
+
+
+def leaf_ids(schema: Schema, field_ids: Collection[int]) -> set[int]:
+    """Return the ids of columns, and of the fields inside them."""
+    found = set(field_ids)
+    for f in schema.fields:
+        if f.field_id in found:
+            found |= {child.field_id for _, child in Schema(0, (f,)).walk()}
+    return found
+
+
+def _stats(
+    data: EntryBatch, updates: EntryBatch, places: Sequence[int | None], schema: Schema
+) -> dict[int, pa.StructArray]:
+    """Return the statistics of entries: those of updated columns are the update's, null if it has none."""
+    rows = np.arange(len(data), dtype=np.int64)
+    ids = [
+        leaf_ids(schema, [i for one in files for i in one["field_ids"]])
+        for files in build.to_pylist(updates.entries["column_files"])
+    ]
+    touched: dict[int, list[int]] = {}
+    for row, n in enumerate(places):
+        for i in ids[n] if n is not None else ():
+            touched.setdefault(i, []).append(row)
+    out = dict(data.stats)
+    for i, mine in touched.items():
+        mine_new = updates.stats.get(i)
+        if i not in data.stats and mine_new is None:
+            continue
+        kind = data.stats[i].type if mine_new is None else mine_new.type
+        before = data.stats[i].cast(kind) if i in data.stats else pa.nulls(len(data), kind)
+        after = pa.nulls(len(updates), kind) if mine_new is None else mine_new
+        both = build.chunked_array([before, after], kind)
+        index = rows.copy()
+        index[mine] = [len(data) + cast(int, places[row]) for row in mine]
+        out[i] = cast(pa.StructArray, whole(both.take(build.array(index))))
+    return out
