@@ -19,14 +19,19 @@ __all__ = ["PAGE", "STATEMENTS", "page", "rule_tests"]
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "v4.md"
 _RULES = "tests/commits/rules/test_check_rules.py"
 _DRAFT_RULES = "tests/commits/rules/test_draft_rules.py"
+_COLUMN_FILES = "tests/reading/test_column_files.py"
 #: Measured by benchmarks/draft.py.
 _MEASURED = PAGE.parent.parent / "benchmarks" / "results" / "draft.md"
 _LAYOUT, _MANIFESTS = "tests/commits/layouts/test_layout_root.py", "tests/manifests"
 
 #: Tests of rules that no edit of a root or leaf violates alone.
 _BY_HAND = {
+    "column-file-rows": f"{_COLUMN_FILES}::test_the_doctor_opens_column_files",
+    "column-file-there": f"{_COLUMN_FILES}::test_the_doctor_finds_a_missing_column_file",
     "compaction-existing": f"{_RULES}::test_a_manifest_that_hides_a_change",
+    "geo-bounds": f"{_DRAFT_RULES}::test_boxes_of_geometries",
     "known-status": f"{_RULES}::test_statuses_out_of_range",
+    "manifest-dv-form": f"{_DRAFT_RULES}::test_older_forms_of_manifest_dvs_are_noted",
     "one-root": f"{_RULES}::test_more_than_one_root",
     "partition-rebuilds": f"{_RULES}::test_a_partition_that_cannot_be_rebuilt",
     "stats-cover": f"{_RULES}::test_statistics_that_do_not_cover",
@@ -46,6 +51,7 @@ The draft of the V4 spec grew out of the proposal. `dialect="v4-draft"` writes i
 | a manifest DV | an entry of its own, inline or a Puffin blob | in the manifest's entry (522), Mumbling | a roaring bitmap, with its cardinality (523) |
 | what a commit removed from a leaf | a DELETED manifest DV beside the new one | `deleted_positions`, `replaced_positions` | not recorded |
 | delete manifests | V4 manifests, affiliated or not | only those from before V4 | none |
+| newer values of some columns | none | column files in the data file's entry (158), which becomes MODIFIED | none |
 | new equality deletes | yes | no (apache/iceberg#17783, open) | none |
 | partition values | in the statistics of derived columns | a tuple (102) of all specs | texts by physical name |
 | partition bounds of a manifest | statistics of derived columns | only those of source columns | none |
@@ -57,6 +63,12 @@ The draft of the V4 spec grew out of the proposal. `dialect="v4-draft"` writes i
 | rule | what must hold | in the draft | test |
 |---|---|---|---|
 {rules}
+
+Only `t.check()` reports these, as they concern data files, or forms that are read, too:
+
+| rule | what must hold | in the draft | test |
+|---|---|---|---|
+{of_doctor}
 
 The same history, written in each form (`benchmarks/draft.py`: 8 appends of 20 files, each followed by deletion vectors
 for 10 files; "near" flushes the root at 40 files). Where all files are in the root, the draft is a little smaller: it
@@ -190,6 +202,7 @@ def page() -> str:
             count=len(own),
             shared=sum(r.draft for r in rules),
             rules="\n".join(_rule_row(r, tests) for r in own),
+            of_doctor="\n".join(_rule_row(r, tests) for r in RULES.values() if r.scope == "doctor"),
             measured="|" + measured.rstrip(),
         ).rstrip(),
     ]

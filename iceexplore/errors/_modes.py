@@ -70,6 +70,7 @@ _BY_FIELD: dict[str, tuple[tuple[str, Effect, tuple[int, ...]], ...]] = {
         (r"521 .*", "fail", (52,)),
         (r"143 .*", "wrong", (56,)),
         (r"134 .*", "wrong", (50, 41)),
+        (r"158 .*|146 .*", "wrong", (85,)),
     ),
     "split-offsets-invalid": ((r"132 split_offsets order", "fail", (85, 37)),),
     "value-undecodable": ((r"102 partition|\d+", "wrong", (76,)),),

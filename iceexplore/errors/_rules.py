@@ -17,7 +17,8 @@ __all__ = ["RULES", "Rule", "RuleScope", "rule"]
 
 #: What must be read to check a rule: an entry, a manifest and its row in the root, all manifests of a snapshot, or a
 #: snapshot and its parent. Rules on commits and on table metadata are not checked afterwards; they refuse the operation.
-RuleScope = Literal["entry", "manifest", "snapshot", "change", "commit", "metadata"]
+#: Those of the doctor concern data files, or older forms that are valid: only ``t.check()`` reports them.
+RuleScope = Literal["entry", "manifest", "snapshot", "change", "commit", "metadata", "doctor"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Rule:
     @property
     def is_checked(self) -> bool:
         """True if `check_rules` checks the rule in a snapshot."""
-        return self.scope not in ("commit", "metadata")
+        return self.scope not in ("commit", "metadata", "doctor")
 
     def is_followed(self, *, by_draft: bool) -> bool:
         """Return whether trees must follow the rule: those of the V4 draft, or all others."""
@@ -109,6 +110,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("affinity", "A delete manifest affiliated with a leaf lists only deletes for that leaf's files.", f"{_PROPOSAL}, Optional Affinity", "snapshot", problems=("entry-invalid",), only="root manifest", quote="a delete manifest can be affiliated to exactly one data manifest."),
     Rule("stats-cover", "The statistics of a manifest's entry cover those of its entries.", f"{_PROPOSAL}, Goals: Aggregate Metrics", "manifest", problems=("summary-untrue",), only="root manifest", quote="A manifest file entry gets aggregated stats of its data file contents.", draft=True),
     Rule("summaries-cover", "The partition summaries of a manifest list cover the tuples of its manifests' live entries.", f"{_SPEC}, Manifest Lists", "manifest", problems=("summary-untrue",), only="manifest list"),
+    Rule("geo-bounds", "The bounds of geometries and geographies are the corners of a box: both or none, with x and y, no coordinate of the lower one above that of the upper one (except x of geographies, which may cross the antimeridian), and those of geographies within the ranges of longitudes and latitudes.", f"{_SPEC}, Bounds for Geometry and Geography", "manifest", only="root manifest", quote="If either the X or Y dimension is missing then the bounding box itself is not produced.", draft=True),
     Rule("partition-rebuilds", "The partition tuple of every file can be derived from its statistics.", f"{_PROPOSAL}, How do we remove partition tuple", "manifest", only="root manifest", quote="readers can still derive the partition tuple from the partition spec and the columnar stats which contain the actual values."),
     Rule("sequence-order", "No sequence number is above the snapshot's, and no data sequence number is above the file sequence number.", f"{_SPEC}, Sequence Numbers", "entry", problems=("sequence-number",), draft=True),
     Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Row Lineage", "snapshot", draft=True),
@@ -118,7 +120,14 @@ RULES: dict[str, Rule] = _rules(
     Rule("replaced-and-modified", "The file of a REPLACED entry, or of an entry at a replaced position, is listed by another entry, as MODIFIED in the snapshot that replaced it.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "snapshot", only="root manifest", quote="the writer records a MODIFIED entry for the live version and marks the prior version as replaced, either with a REPLACED entry or in a manifest deletion vector.", draft_only=True),
     Rule("positions-of-manifests", "Only entries of manifests have deleted_positions and replaced_positions.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "manifest", only="root manifest", quote="`tracking.deleted_positions` and `tracking.replaced_positions` may only be set if the tracked file is a manifest.", draft_only=True),
     Rule("positions-disjoint", "No position is both deleted and replaced by a snapshot, and its manifest DV has them all.", f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)", "manifest", only="root manifest", quote="`deleted_positions` and `replaced_positions` are disjoint.", draft_only=True),
+    Rule("column-file-columns", "A column file has columns of the table, and no column of another column file of its data file.", f"{_DRAFT}, Tracked Files, column_file (apache/iceberg#16025)", "manifest", only="root manifest", quote="Live field IDs stored in this column file.", draft_only=True),
+    Rule("column-files-of-data", "Only entries of data files have column files, and latest_column_file_snapshot_id (160) is set on those that have some.", f"{_DRAFT}, Tracking (apache/iceberg#16285)", "manifest", only="root manifest", quote="Snapshot ID where the latest column file was added; null if there are no column files", draft_only=True),
     Rule("timestamp-order", "A snapshot of a tree of the V4 draft is later than its parent.", f"{_DRAFT}, Snapshots (apache/iceberg#16294)", "change", only="root manifest", quote="In format version 4 and above, a snapshot's `timestamp-ms` must be strictly greater than the `timestamp-ms` of its parent snapshot on the same branch.", draft_only=True),
+    # The V4 draft, found by t.check()
+    Rule("column-file-there", "The column files of live data files exist, and have the columns that their entries list.", f"{_DRAFT}, Tracked Files, column_file (apache/iceberg#16025)", "doctor", problems=("file-missing", "count-mismatch"), quote="Live field IDs stored in this column file.", draft_only=True),
+    Rule("column-file-rows", "A column file has a row for each row of its data file, deleted ones included.", "Delta Lake, Column Updates, Column File Format (delta-io/delta#7413), which the V4 draft leaves to its proposal", "doctor", problems=("count-mismatch",), quote="It has one row for each physical row in the base file.", draft_only=True),
+    Rule("manifest-dv-form", "A manifest DV is a Mumbling bitmap, and dv_cardinality (523) is not written: both older forms are read.", f"{_DRAFT}, ManifestInfo (apache/iceberg#18138)", "doctor", problems=("manifest-dv-older",), quote="The dv_cardinality field (523) is dropped since cardinality is carried in the Mumbling bitmap header", draft_only=True),
+    # The V4 draft: commits
     Rule("no-new-equality-deletes", "New equality deletes are not added to a tree of the V4 draft; those of delete manifests from before V4 stay valid.", f"{_DRAFT}, Delete Formats (apache/iceberg#17783)", "commit", quote="Equality delete files must not be added to v4 tables, but existing equality delete files are valid.", draft_only=True),
     Rule("column-updates", "Columns of a data file are updated by a column file only in a tree of the V4 draft, if no partition field is derived from them, and no equality deletes or position delete files apply to the data file, whose data sequence number the update raises.", f"{_DRAFT}, Column File Tracking (apache/iceberg#16425)", "commit", quote="Adding a column file bumps the base data file's data sequence number, and that repurposed sequence number drives row lineage and change detection", draft_only=True),
     # Operations

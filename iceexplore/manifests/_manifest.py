@@ -287,6 +287,10 @@ class Manifest:
         """Return the ids of the columns (V4: and expressions) that have any statistics."""
         return field_ids(self._pairs()) if self._typed is None else self._typed.field_ids()
 
+    def has_column(self, name: str) -> bool:
+        """Return whether the file has a field, named by ids: ``"150_523"`` is 523 in the struct 150."""
+        return self._reader_schema is not None and f"f{name}" in self._reader_schema.columns
+
     @property
     def file_format(self) -> str:
         """The format of the file: ``parquet`` or ``avro``, which is also that of an unreadable one."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from iceexplore.errors import IceexploreError, Problems
+from iceexplore.errors import RULES, FileMissingError, IceexploreError, Problems
 from iceexplore.formats import (
     HEAD_BYTES,
     DataFile,
@@ -21,13 +21,14 @@ from iceexplore.formats import (
 )
 from iceexplore.graph import TableState
 from iceexplore.manifests import ManifestReader
-from iceexplore.metadata import PrimitiveType, Type, name_mapping, type_base
+from iceexplore.metadata import LINEAGE_FIELDS, PrimitiveType, Type, name_mapping, type_base
 from iceexplore.planning import stands_for
 from iceexplore.reading import is_synthetic
 from iceexplore.storage import RangeFile
 from iceexplore.verification._findings import Checked, Place
 
 __all__ = [
+    "check_column_files",
     "check_columns",
     "check_entry",
     "check_footer",
@@ -156,6 +157,37 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
         out.say(place, "count-mismatch", text, field="record_count", found=found.rows, expected=rows)
     _check_offsets(place, entry["split_offsets"], found, size, out)
     return found
+
+
+def check_column_files(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> None:
+    """Open the column files of a data file (V4 draft): they have its rows, and the columns that the entry lists."""
+    rows, field = entry["record_count"], "158 column_files"
+    for one in entry["column_files"] or ():
+        location, size = one["location"], one["file_size_in_bytes"]
+        if location is None:
+            continue  # a fault of the entry
+        try:
+            with state.storage.open(location, kind="data-footer") as opened:
+                found, real = _read(state, location, opened), opened.size
+        except FileMissingError:
+            continue  # t.check() reports missing ones together
+        except IceexploreError as error:
+            out.fail(place, error, field=field)
+            continue
+        if rows is not None and rows >= 0 and found.rows != rows:
+            rule = RULES["column-file-rows"]
+            text = f"Column file {location} has {found.rows:,} rows, its data file {rows:,}: rows cannot be read. "
+            text += f"Rule {rule.id} ({rule.source}): {rule.text}"
+            out.say(place, "count-mismatch", text, field=field, found=found.rows, expected=rows)
+        lost = sorted(set(one["field_ids"] or ()) - found.ids - LINEAGE_FIELDS.keys())
+        if lost and found.ids:
+            rule = RULES["column-file-there"]
+            text = f"Column file {location} lacks columns that its entry lists: readers of them fail. "
+            text += f"Rule {rule.id} ({rule.source}): {rule.text}"
+            out.say(place, "count-mismatch", text, field=field, found=sorted(found.ids), expected=one["field_ids"])
+        if size is not None and size != real:
+            text = f"Column file {location} has {real:,} bytes, its entry gives {size:,}."
+            out.say(place, "count-mismatch", text, field=field, found=real, expected=size)
 
 
 def _read(state: TableState, location: str, opened: RangeFile) -> FileFacts:

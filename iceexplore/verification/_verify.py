@@ -20,7 +20,7 @@ from iceexplore.storage import progress, result_of
 from iceexplore.verification._cross_file import beside, judged
 from iceexplore.verification._deletes import Puffins, check_equality, check_positions, check_vector
 from iceexplore.verification._findings import FINDING_SCHEMA, Checked, Place
-from iceexplore.verification._footers import check_columns, check_entry, check_footer, quiet
+from iceexplore.verification._footers import check_column_files, check_columns, check_entry, check_footer, quiet
 from iceexplore.verification._row_lineage import LiveIds, check_kept_ids, claim_row_ids
 from iceexplore.verification._values import check_values
 
@@ -201,6 +201,7 @@ def _check(
         return None
     found = check_footer(state, place, entry, out)
     if entry["content_type"] == 0:
+        check_column_files(state, place, entry, out)
         out.data(place, entry["record_count"] if found is None else found.rows)
     if found is None:
         return None

@@ -129,8 +129,36 @@ def test_the_doctor_finds_a_missing_column_file(made: tuple[ix.Table, list[dict[
     lost.unlink()
     for level in ("metadata", "files"):
         findings = ix.open(t.state.metadata_location).check(level=level).findings
-        found = next(f for f in findings if f.field == "158 column_files")
-        assert lost.name in found.text
+        found = next(f for f in findings if (f.code, f.field) == ("file-missing", "158 column_files"))
+        assert lost.name in found.text and "column-file-there" in found.text
+
+
+def test_two_column_files_with_one_column_break_a_rule(made: tuple[ix.Table, list[dict[str, Any]]]) -> None:
+    """Readers take the newest; the draft's writers take the column out of the older file."""
+    t, _ = made
+    (found,) = t.rules().breaks
+    assert found.rule == "column-file-columns" and "two of its column files" in found.text
+
+
+@pytest.mark.parametrize("name", ["rows", "columns", "size"])
+def test_the_doctor_opens_column_files(tmp_path: Path, name: str) -> None:
+    place, _ = table.make(tmp_path / "t")
+    assert not [f for f in ix.open(place).check(level="files").findings if f.code in ("count-mismatch", "file-missing")]
+    one = tmp_path / "t" / "data" / "column-0.parquet"
+    held = pq.read_table(one)
+    if name == "rows":
+        pq.write_table(held.slice(1), one)
+    elif name == "columns":
+        pq.write_table(held.drop_columns(["price"]), one)
+    else:
+        pq.write_table(held, one, compression="none")
+    text = {"rows": "has 39 rows, its data file 40", "columns": "lacks columns", "size": "its entry gives"}[name]
+    findings = ix.open(place).check(level="files").findings
+    found = [f for f in findings if f.field == "158 column_files" and f.code != "entry-invalid"]
+    assert any(text in f.text and "column-0.parquet" in f.text for f in found), found
+    assert {f.code for f in found} == {"count-mismatch"}
+    if name != "size":
+        assert any(rule in f.text for f in found for rule in ("column-file-rows", "column-file-there"))
 
 
 def test_a_saved_table_has_its_column_files(made: tuple[ix.Table, list[dict[str, Any]]], tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from iceexplore.commits.rules._column_files import column_file_breaks
 from iceexplore.commits.rules._draft import content_breaks, draft_breaks
 from iceexplore.commits.rules._entries import RuleBreak, root_breaks, row_breaks
+from iceexplore.commits.rules._geo_bounds import geo_breaks
 from iceexplore.commits.rules._parent import change_breaks
 from iceexplore.commits.rules._snapshot import leaf_breaks, root_file_breaks, tree_breaks
 from iceexplore.commits.rules._statistics import count_breaks, cover_breaks, partition_breaks, summary_breaks
@@ -76,8 +78,10 @@ def check_rules(
         out.extend(row_breaks(leaf.entries, where=leaf.location, sequence_number=sequence, dialect=leaf.dialect))
         out.extend(count_breaks(root, view, leaf))
         out.extend(content_breaks(leaf))
+        out.extend(column_file_breaks(leaf, metadata))
         if tree_is_v4:
             out.extend(cover_breaks(root, view, leaf, metadata))
+            out.extend(geo_breaks(leaf, metadata))
         else:
             out.extend(summary_breaks(leaf))
         if not view.old:
@@ -89,6 +93,8 @@ def check_rules(
     if tree.v4:
         out += row_breaks(root.entries, where=root.location, sequence_number=sequence, dialect=root.dialect)
         out += root_breaks(root.entries, where=root.location, snapshot_id=wanted.snapshot_id)
+        out += column_file_breaks(root, metadata)
+        out += geo_breaks(root, metadata)
         direct = reader.direct(root)
         if direct is not None:
             out += partition_breaks(direct, metadata)

@@ -13,7 +13,15 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
-from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError, Problem, Problems, problem
+from iceexplore.errors import (
+    RULES,
+    FileMissingError,
+    IceexploreError,
+    OutsideRootsError,
+    Problem,
+    Problems,
+    problem,
+)
 from iceexplore.manifests import column_file_rows
 from iceexplore.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata, ancestry
 from iceexplore.storage import is_local
@@ -66,7 +74,9 @@ def _check_column_files(examination: Examination) -> None:
     first = found["location"][int(missing[0])].as_py()
     several = f"{len(missing):,} column files, among them {first}, do"
     which = f"Column file {first} does" if len(missing) == 1 else several
-    text = f"{which} not exist: the newest values of its columns are lost, and readers of them fail."
+    rule = RULES["column-file-there"]
+    text = f"{which} not exist: the newest values of its columns are lost, and readers of them fail. "
+    text += f"Rule {rule.id} ({rule.source}): {rule.text}"
     item = problem("file-missing", files.place(int(hit[0])), text, field="158 column_files", found=first)
     places = examination.places(hit)
     examination.report(item, modes=(1,), snapshots=files.snapshots(hit), places=places, count=len(missing), rows=hit)
@@ -167,9 +177,13 @@ def _elsewhere(examination: Examination, reals: list[str]) -> AnyArray:
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:
     """Report live files outside the table's roots: in a copy of a table, they belong to the original."""
-    files = examination.files
-    hit = np.flatnonzero(np.asarray(pc.is_in(files.entries["location"], pa.array(outside, pa.string()))))
-    hit = hit[np.asarray(pc.fill_null(files.entries["live"], False))[hit]]
+    files, names = examination.files, pa.array(outside, pa.string())
+    mask = np.asarray(pc.is_in(files.entries["location"], names))
+    if files.entries["column_files"].null_count < len(mask):
+        found = column_file_rows(files.entries.select(["content_type", "column_files"]))
+        mask = mask.copy()
+        mask[np.asarray(found["entry"])[np.asarray(pc.is_in(found["location"], names))]] = True
+    hit = np.flatnonzero(mask & np.asarray(pc.fill_null(files.entries["live"], False)))
     examination.report(
         replace(refused, where=files.place(int(hit[0]))),
         snapshots=files.snapshots(hit),

@@ -20,7 +20,7 @@ from iceexplore.commits import LayoutOptions, RuleBreak, check_rules, rules_viol
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.errors import RULES, IceexploreError, problem
-from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, Status, whole
+from iceexplore.manifests import CONTENT_NAMES, ContentType, Manifest, Status, manifest_dv_form, whole
 from iceexplore.manifests.rules import MANIFESTS, Rows
 from iceexplore.metadata import Snapshot
 from iceexplore.storage import canonical
@@ -55,6 +55,8 @@ _REFERENCED, _STATS = "143 referenced_file", "146 content_stats"
 _KINDS: dict[str, _Kind] = {
     "added-is-change": _Kind("changes-untrue", _STATUS, (57,)),
     "affinity": _Kind("entry-invalid", _REFERENCED, (56,)),
+    "column-file-columns": _Kind("entry-invalid", "158 column_files", (85,)),
+    "column-files-of-data": _Kind("entry-invalid", "158 column_files", (85,)),
     "compaction-existing": _Kind("changes-untrue", _STATUS, (54,)),
     "content-fields": _Kind("entry-invalid", None, (52,)),
     "deleted-entries": _Kind("changes-untrue", _STATUS, (57,)),
@@ -62,6 +64,7 @@ _KINDS: dict[str, _Kind] = {
     "duplicate-file": _Kind("file-twice", "100 location", (31,)),
     "dv-in-range": _Kind("manifest-dv-invalid", "deletion_vector", (51,)),
     "dv-struct": _Kind("entry-invalid", _VECTOR, (52, 51)),
+    "geo-bounds": _Kind("entry-invalid", _STATS, (85,)),
     "known-status": _Kind("file-corrupt", _STATUS, (52,)),
     "leaf-change-by-dv": _Kind("changes-untrue", _STATUS, (54,)),
     "leaf-data-content": _Kind("entry-invalid", "134 content_type", (50, 41)),
@@ -126,6 +129,7 @@ def check_v4_rules(examination: Examination) -> None:
         root = examination.roots[snapshot.snapshot_id]
         replaced = []
         if root.dialect.deletion_vectors_on_entries:
+            _older_vectors(examination, snapshot, root)
             replaced = list(_draft_replaced(examination, snapshot))
             for finding in replaced:
                 examination.report(finding)
@@ -190,6 +194,27 @@ def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
     text = f"{item.text[:1].upper()}{item.text[1:]}. Rule {rule.id} ({rule.source}): {rule.text}"
     made = problem(kind.code, where, text, field=kind.field, entries=item.rows)
     return finding_of(made, modes=kind.modes, snapshots=(snapshot.snapshot_id,), count=item.count)
+
+
+def _older_vectors(examination: Examination, snapshot: Snapshot, root: Manifest) -> None:
+    """Note manifest DVs in an older form of the draft, except those of Delta Lake, which writes no other."""
+    if examination.state.opened.is_delta:
+        return
+    vectors = Rows(root.entries, root.dialect)
+    rows = np.flatnonzero(vectors.is_kind(ContentType.MANIFEST_DV) & vectors.live)
+    held = pc.struct_field(whole(root.entries["deletion_vector"]), "inline_content")
+    forms = {manifest_dv_form(data) for row in rows.tolist() if (data := held[row].as_py()) is not None}
+    counted = root.has_column("150_523") and len(rows) > 0
+    older = sorted(forms - {"Mumbling"})
+    if not (counted or older):
+        return
+    parts = [f"are encoded as {' and '.join(older)}"] if older else []
+    parts += ["have their cardinality in dv_cardinality (523)"] if counted else []
+    rule = RULES["manifest-dv-form"]
+    text = f"Manifest DVs {' and '.join(parts)}. Rule {rule.id} ({rule.source}): {rule.text}"
+    field = "523 dv_cardinality" if counted else "522 dv"
+    item = problem("manifest-dv-older", root.location, text, field=field)
+    examination.report(item, modes=(85,), snapshots=(snapshot.snapshot_id,), count=max(1, len(rows)))
 
 
 def _attaches(root: Manifest) -> bool:
