@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
+from iceexplore.commits.change_detection._draft import read_tracking
+from iceexplore.commits.change_detection._leaves import bare_leaves, is_at
 from iceexplore.commits.change_detection._root import DeletedManifests, RootReading, read_root
 from iceexplore.commits.layouts._root_builder import numbers
 from iceexplore.commits.model._options import DvEncoding
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, diff, file_changes, to_frame
+from iceexplore.graph import TableState, diff, entry_changes, file_changes, to_frame
 from iceexplore.manifests import ENTRY_SCHEMA, Manifest, Status, live
 from iceexplore.metadata import Snapshot
 from iceexplore.render import Card, CardTable, card_html, card_text
@@ -22,9 +24,8 @@ from iceexplore.storage import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyroaring import BitMap
 
-__all__ = ["Changes", "MetadataRead", "bare_leaves", "changes_between", "changes_of", "is_at"]
+__all__ = ["Changes", "MetadataRead", "changes_between", "changes_of"]
 
 Role = Literal["root", "previous root", "manifest", "manifest DV"]
 
@@ -182,7 +183,7 @@ def changes_of(
     root = state.reader.root(wanted)
     title = f"of {state.name} in snapshot {wanted.snapshot_id}"
     if root.dialect == "v4-draft":
-        return _of_draft(state, wanted, title)
+        return _of_draft(state, root, wanted, title)
     own = MetadataRead(root.location, "root")
     if root.dialect != "v4-proposal":
         return _of_list(state, root, wanted, title)
@@ -228,7 +229,25 @@ def changes_between(a: TableState, b: TableState) -> Changes:
     return Changes(f"from {found.title()}", found.files_arrow, tuple(dict.fromkeys(reads)))
 
 
-def _of_draft(state: TableState, snapshot: Snapshot, title: str) -> Changes:
+def _of_draft(state: TableState, root: Manifest, snapshot: Snapshot, title: str) -> Changes:
+    tracked = None if state.opened.is_delta else read_tracking(state, root, snapshot)
+    if tracked is not None:
+        found = entry_changes(*tracked.sides).combine_chunks()
+        leaves = [*tracked.named, *tracked.read]
+        doubts = [
+            *_unreadable(root),
+            *_without_parent(root, snapshot),
+            *(d for leaf in leaves for d in _unreadable(leaf)),
+        ]
+        reads = [MetadataRead(root.location, "root")]
+        reads += [MetadataRead(leaf.location, "manifest", names_only=True) for leaf in tracked.named]
+        reads += [MetadataRead(leaf.location, "manifest") for leaf in tracked.read]
+        return Changes(title, found, tuple(reads), (*doubts, *_against_summary(snapshot, found)))
+    return _compared(state, snapshot, title)
+
+
+def _compared(state: TableState, snapshot: Snapshot, title: str) -> Changes:
+    """Compare a snapshot's root with its parent's."""
     now = state.showing(snapshot, state.schema, ref=None, travel=None)
     parent = snapshot.parent_snapshot_id
     found = None if parent is None else state.metadata.snapshot(parent)
@@ -269,6 +288,7 @@ def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
 
 def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:
     """Yield a doubt for each count in the snapshot's summary that differs from what was found (edited metadata)."""
+    found = found.filter(pc.not_equal(found["content"], "column file"))
     change, is_data = found["change"], pc.equal(found["content"], "data file")
     for name, wanted, data in _SUMMARY:
         stated = (snapshot.summary or {}).get(name, "")
@@ -276,18 +296,6 @@ def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:
         count = pc.sum(mine).as_py() or 0
         if stated.isascii() and stated.isdecimal() and len(stated) < 20 and int(stated) != count:
             yield f"The snapshot's summary has {name}={stated}, but {count:,} were found."
-
-
-def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[Manifest]:
-    """Read manifests of a root as stored, without applying their manifest DVs."""
-    if not rows:
-        return ()
-    entries = root.entries.take(pa.array(rows, pa.int64()))
-    at = ENTRY_SCHEMA.get_field_index("deletion_vector")
-    kind = ENTRY_SCHEMA.field("deletion_vector").type
-    entries = entries.set_column(at, ENTRY_SCHEMA.field(at), pa.nulls(len(entries), kind))
-    bare = Manifest(root.location, entries, dialect=root.dialect, is_root=True)
-    return state.reader.leaves(bare, list(range(len(rows))))
 
 
 def _of_leaf(reading: RootReading, row: int, leaf: Manifest) -> Iterator[pa.Table]:
@@ -300,21 +308,6 @@ def _of_leaf(reading: RootReading, row: int, leaf: Manifest) -> Iterator[pa.Tabl
     for change, positions in (("removed", reading.gone.get(row)), ("added", reading.back.get(row))):
         if positions:
             yield file_changes(change, entries.filter(pa.array(alive & is_at(ordinals, positions))))
-
-
-def is_at(ordinals: np.ndarray, positions: BitMap | None) -> np.ndarray:
-    """Return a mask of the ordinals that are in the positions; positions may be far larger than the leaf."""
-    mask = np.zeros(len(ordinals), np.bool_)
-    if positions is None or not len(ordinals):
-        return mask
-    from pyroaring import BitMap
-
-    last = int(ordinals.max())
-    held = np.asarray((positions & BitMap(range(last + 1))).to_array(), dtype=np.int64)
-    there = np.zeros(last + 1, np.bool_)
-    there[held] = True
-    found: np.ndarray = there[ordinals]
-    return found
 
 
 def _unreadable(manifest: Manifest) -> list[str]:

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import build
-from iceexplore.commits.change_detection._changes import Changes, bare_leaves, changes_of, is_at
+from iceexplore.commits.change_detection._changes import Changes, changes_of
+from iceexplore.commits.change_detection._leaves import bare_leaves, is_at
 from iceexplore.commits.change_detection._root import DeletedManifests, read_root
 from iceexplore.commits.experiments._rule_violations import (
     ViolatingLeaf,
