@@ -203,5 +203,7 @@ def partition_texts(values: AnyArray, specs: AnyArray | AnyChunkedArray | None, 
         parts.append(text)
     if not parts:
         return pa.nulls(len(values), pa.string())
+    if len(parts) == 1:  # Arrow's join of one array with "skip" drops null values instead of joining nothing
+        return pc.fill_null(parts[0], "")
     made: AnyArray = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
     return made

@@ -206,9 +206,14 @@ class _Saver:
 
     def run(self) -> Saved:
         """Write everything to the folder under construction."""
+        instead = "Copy the folder itself: ix.open opens the copy."
+        if isinstance(self.storage, OverlayStorage):
+            instead = (
+                "To keep what the simulation s made of it, write its rows to a table of its own: "
+                "ix.create('folder', s.schema).append(s.to_arrow())"
+            )
         self.state.refuse_delta(
-            "its snapshots are versions in a Delta log, which cannot be saved as Iceberg metadata. Copy the folder "
-            "itself: ix.open opens the copy."
+            f"its snapshots are versions in a Delta log, which cannot be saved as Iceberg metadata. {instead}"
         )
         self._data_files()
         self._trees()

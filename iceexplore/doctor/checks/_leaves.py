@@ -14,6 +14,7 @@ from iceexplore.doctor.checks._avro_schema import schema_problems
 from iceexplore.doctor.examination._examination import ColumnBounds, Examination
 from iceexplore.doctor.model._hits import Hits
 from iceexplore.errors import Problem, Problems, problem
+from iceexplore.graph import TableState
 from iceexplore.manifests import ColumnStats, ContentType, Manifest, joined_stats, live, whole
 from iceexplore.metadata import PrimitiveType
 from iceexplore.storage import canonical
@@ -42,7 +43,8 @@ def check_leaves(examination: Examination) -> None:
             key = canonical(leaf.location)
             listed[key] = tuple(dict.fromkeys((*listed.get(key, ()), *snapshots)))
             problems = (*schema_problems(leaf, state.metadata), *plain_keys(leaf), *_unsorted(leaf))
-            for item in (*leaf.untrue_claims(), *_headers(leaf, state.metadata.requires_snapshot_parts), *problems):
+            headers = () if _is_deltas(state, leaf) else _headers(leaf, state.metadata.requires_snapshot_parts)
+            for item in (*leaf.untrue_claims(), *headers, *problems):
                 late.add(item)
         leaves = [leaf for leaf, _ in batch]
         starts = np.cumsum([0, *map(len, leaves)])
@@ -60,7 +62,8 @@ def check_leaves(examination: Examination) -> None:
         for _, item in sorted(damaged, key=lambda found: found[0]):
             late.add(item)
         for leaf, start, stop in zip(leaves, starts[:-1], starts[1:], strict=True):
-            bare.see(leaf, data[start:stop], measured[start:stop])
+            if not _is_deltas(state, leaf):
+                bare.see(leaf, data[start:stop], measured[start:stop])
         examination.metrics.files += int((data & shown).sum())
         examination.metrics.bare += int((data & shown & ~measured).sum())
     roots = {canonical(root.location): (snapshot,) for snapshot, root in examination.roots.items()}
@@ -79,6 +82,11 @@ def check_leaves(examination: Examination) -> None:
         places = [canonical(location) for location, _ in hits.entries]
         affected = dict.fromkeys(snapshot for place in places for snapshot in listed.get(place, ()))
         examination.report(item, snapshots=affected, hits=hits)
+
+
+def _is_deltas(state: TableState, leaf: Manifest) -> bool:
+    """Return whether Delta Lake wrote a leaf: it writes neither Iceberg's key-value metadata nor column metrics."""
+    return state.opened.is_delta and "format-version" not in leaf.header.metadata
 
 
 _Listed = tuple[Manifest, tuple[int, ...]]

@@ -34,7 +34,12 @@ _OF_FILES = (check_small_files, check_delete_ratio, check_delete_files, check_eq
 
 
 def check_health(examination: Examination) -> None:
-    """Report faults that make scans slower or the table larger than necessary; data files are the shown snapshot's."""
+    """Report faults that make scans slower or the table larger than necessary; data files are the shown snapshot's.
+
+    Nothing is reported of a Delta table, to which neither Iceberg's defaults nor its procedures apply.
+    """
+    if examination.state.opened.is_delta:
+        return
     checks = list(_OF_METADATA)
     shown = examination.state.snapshot
     if shown is not None and shown.snapshot_id in examination.roots:
