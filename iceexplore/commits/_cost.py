@@ -304,7 +304,7 @@ class Cost:
             "column_files": found.num_rows,
             "column_file_bytes": new,
             "data_file_bytes": old,
-            "share": new / old if old else None,
+            "share": round(new / old, 4) if old else None,
         }
 
     def _attempt(self, record: CommitRecord, attempt: int) -> dict[str, Any]:

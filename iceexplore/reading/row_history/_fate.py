@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 FateKind = Literal["live", "deleted", "moved", "removed", "unknown"]
-EventKind = Literal["added", "deleted", "restored", "gone", "back"]
+EventKind = Literal["added", "updated", "deleted", "restored", "gone", "back"]
 Presence = Literal["live", "deleted", "absent", "unknown"]
 
 _DELETE_WORDS = {
@@ -108,7 +108,8 @@ class RowEvent:
     Attributes
     ----------
     kind
-        ``added``, ``deleted``, ``restored`` (a delete was removed), ``gone`` (the file was removed), ``back``.
+        ``added``, ``updated`` (by a column file of the V4 draft, the newest of its data file), ``deleted``,
+        ``restored`` (a delete was removed), ``gone`` (the file was removed), ``back``.
     sure
         Whether the snapshot is known; if not, it was this one or an earlier one that could not be read.
     """

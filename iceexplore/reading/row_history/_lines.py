@@ -12,7 +12,16 @@ import numpy.typing as npt
 from iceexplore.graph import TableState
 from iceexplore.reading.columns._wanted import LAST_UPDATED, POS, ROW_ID
 from iceexplore.reading.row_history._deletes import AppliedDelete, RowDeletes
-from iceexplore.reading.row_history._fate import Commit, Presence, RowDelete, Seen, commit_of, fate_of, timeline
+from iceexplore.reading.row_history._fate import (
+    Commit,
+    Presence,
+    RowDelete,
+    RowEvent,
+    Seen,
+    commit_of,
+    fate_of,
+    timeline,
+)
 from iceexplore.reading.row_history._find import FoundFile, Search
 from iceexplore.reading.row_history._history import Step
 from iceexplore.reading.row_history._place import RowPlace
@@ -117,6 +126,8 @@ class Line:
         masks = {n: self.deletes.mask(n, file.location) for n in applied}
         known = {n: self._delete(self.deletes.deletes[n], n in spans[-1].deletes) for n in applied}
         added_by = commit_of(self.state.metadata, entry["snapshot_id"])
+        number = entry["column_files_snapshot_id"]
+        changed = None if number is None else commit_of(self.state.metadata, number)
         names = [f.name for f in (POS, ROW_ID, LAST_UPDATED)]
         values = file.rows.drop_columns(names).to_pylist()
         lineage = zip(*(file.rows[name].to_pylist() for name in names), strict=True)
@@ -127,6 +138,8 @@ class Line:
             last = seen[-1].presence
             events = timeline(seen, commits, known, added_by)
             why = (spans[-1].why or _UNREAD) if last == "unknown" else None
+            ended = any(e.kind in ("deleted", "gone") for e in events)
+            shown = events if changed is None or ended else [*events, RowEvent("updated", changed)]
             out.append(
                 RowPlace(
                     values=values[i],
@@ -136,7 +149,7 @@ class Line:
                     last_updated=updated,
                     added=next((e.by for e in events if e.kind == "added"), added_by),
                     fate=fate_of(events, last, [known[n] for n in sorted(mine)], why),
-                    events=tuple(events),
+                    events=tuple(shown),
                     lines=(self.name,),
                     sequence_number=entry["sequence_number"],
                 )

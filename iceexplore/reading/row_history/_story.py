@@ -159,8 +159,10 @@ def _line(event: RowEvent, place: RowPlace) -> str:
     when = "—" if event.by.timestamp_ms is None else format_ms(event.by.timestamp_ms).removesuffix(" UTC")
     where = f"{place.file}, position {place.position}"
     values = ", ".join(f"{k} = {value_text(v)}" for k, v in place.values.items())
+    changed = any(e.kind == "updated" for e in place.events)  # then the values that are known are those of the update
     text = {
-        "added": f"appears in {where} ({values})",
+        "added": f"appears in {where}" + ("" if changed else f" ({values})"),
+        "updated": f"updated by a column file of {where} ({values})",
         "deleted": f"deleted in {where} by {event.deletes[0].text}" if event.deletes else f"deleted in {where}",
         "restored": f"back in {where}: its delete was removed",
         "gone": f"{where}: the file was removed",

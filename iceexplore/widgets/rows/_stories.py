@@ -168,6 +168,7 @@ def _events(row: tuple[RowPlace, ...], nodes: _Nodes) -> Iterator[list[Part]]:
             by = event.deletes[0] if event.deletes else None
             words = {
                 "added": "added in" if n == 0 else "continued in",
+                "updated": "updated by a column file of",
                 "deleted": "deleted in"
                 if by is None
                 else f"deleted by {_DELETES[by.kind]} {short(_name(by.location))} in",
