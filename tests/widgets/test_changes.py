@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import iceexplore as ix
@@ -299,3 +300,23 @@ def test_a_redacted_page_has_no_values_names_and_secrets_of_changes(show: Show, 
         assert "walruszq" not in sent
     if kinds != ("values",):
         assert "badgerzq" not in sent and "animal" not in sent
+
+
+def test_column_files_are_neither_data_nor_delete_files(show: Show) -> None:
+    s = ix.empty({"id": "long", "kind": "string", "x": "long"}, partition_by=["kind"], seed=1, format_version=4,
+                 dialect="v4-draft")  # fmt: skip
+    s.append(pa.table({"id": [1, 2, 3], "kind": ["a", "a", "b"], "x": [1, 2, 3]}))
+    s.update_columns({"x": 0})
+    widget = show(s)
+    assert headline(widget).startswith("overwrite · +2 column files · +")
+    sums, partitions = (block for block in page(widget)["above"] if block[0] == "table")
+    assert [row[0] for row in sums[2]] == [["column files"], [["b", "live rows"]]]
+    assert texts(sums[2][1]).count("no change") == 1
+    for row in partitions[2]:
+        assert [row[1], row[2]] == [[""], [""]], "no data file and no delete file changed"
+        assert texts(row[4]).startswith('["+')
+
+
+def test_a_version_of_a_delta_table_has_no_metadata_files_to_compare(show: Show) -> None:
+    widget = show(ix.sample("delta"))
+    assert "metadata file" not in texts(page(widget)["above"])

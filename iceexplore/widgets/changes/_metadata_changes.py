@@ -43,7 +43,7 @@ class MetadataHistory:
 
     def changes(self, state: TableState, before: Snapshot | None, after: Snapshot) -> MetadataChanges:
         """Return what changed from the metadata file of one commit to that of another; nothing before the first."""
-        if before is None:
+        if before is None or state.opened.is_delta:  # a Delta table has a log instead
             return MetadataChanges()
         old, new = (self._written_by(state, snapshot) for snapshot in (before, after))
         if old is None or new is None:

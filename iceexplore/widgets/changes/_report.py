@@ -19,6 +19,7 @@ from iceexplore.widgets.core._escape_text import signs
 __all__ = ["changes_sent"]
 
 _DATA = "data file"
+_COLUMN_FILE = "column file"
 _PARTITIONS = 12
 _MOST_PARTITIONS = 200
 _UNREAD = 5
@@ -54,6 +55,9 @@ def changes_sent(state: TableState, counted: Counted, metadata: MetadataChanges)
 def _headline(counted: Counted) -> list[Part]:
     change = counted.change
     words = change.words()
+    columns = _total(_by(counted.files, "content").get(_COLUMN_FILE, {}).values())["files"]
+    if any(columns):
+        words.append(f"{_both(columns)} column file{'' if sum(columns) == 1 else 's'}")
     size = _both(change.bytes, human_bytes)
     sums = [*words, *([size] if size else [])] or ["no files changed"]
     text = " · ".join(sums)
@@ -123,12 +127,12 @@ def _unread(state: TableState, counted: Counted) -> list[Part]:
 def _sums(counted: Counted, doubtful: bool) -> Block:
     """Return a table with a row per kind of file, and the rows that came and went in all."""
     sums = _by(counted.files, "content")
-    order = [_DATA, "column file", "deletion vector", "position delete file", "equality delete file"]
+    order = [_DATA, _COLUMN_FILE, "deletion vector", "position delete file", "equality delete file"]
     rows: list[list[list[Part]]] = []
     for kind in sorted(sums, key=lambda k: (order.index(k) if k in order else len(order), k)):
         found = _total(sums[kind].values())
         of_rows = _both(found["record_count"])
-        unit = " rows" if kind in (_DATA, "column file", "equality delete file") else " positions"
+        unit = " rows" if kind in (_DATA, _COLUMN_FILE, "equality delete file") else " positions"
         cells = [_both(found["files"]), of_rows and of_rows + unit, _both(found["size_in_bytes"], human_bytes)]
         parts: list[list[Part]] = [[_cell(cell, doubtful)] for cell in cells]
         rows.append([[_safe(f"{kind}s")], *parts])
@@ -222,9 +226,10 @@ def _total(sums: Iterable[Sums]) -> Sums:
 def _of_partition(kinds: Mapping[str, Sums]) -> Sums:
     """Return the change of a partition: data and delete files, rows as `Diff.rows` counts them, and bytes."""
     data = kinds.get(_DATA, _NOTHING)
-    deletes = _total(sums for kind, sums in kinds.items() if kind != _DATA)
+    columns = kinds.get(_COLUMN_FILE, _NOTHING)
+    deletes = _total(sums for kind, sums in kinds.items() if kind not in (_DATA, _COLUMN_FILE))
     change = rows_changed({kind: sums["record_count"] for kind, sums in kinds.items()})
-    size = _total((data, deletes))["size_in_bytes"]
+    size = _total((data, columns, deletes))["size_in_bytes"]
     return {"data files": data["files"], "delete files": deletes["files"], "rows": change, "size": size}
 
 
