@@ -113,8 +113,9 @@ samples: $(VENV)/.dev system ## rebuild the package's sample tables with Spark
 doctor-page: $(VENV)/.dev ## write docs/doctor.md from the registries and the doctor's tests
 	$(BIN)/python -m scripts.doctor_page
 
-v4-page: $(VENV)/.dev ## write docs/v4.md from the registries of rules and open points
+v4-page: $(VENV)/.dev ## write docs/v4.md and docs/v4-conformance.md from the registries and the points of the proposal
 	$(BIN)/python -m scripts.v4_page
+	$(BIN)/python -m scripts.v4_conformance
 
 docs: $(VENV)/.dev system doctor-page v4-page ## redraw the pictures of README and docs in a real JupyterLab
 	$(BIN)/python -m scripts.screenshots

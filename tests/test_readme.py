@@ -105,6 +105,8 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def anchors(path: Path) -> set[str]:
-    """Return the anchors of a page's headings, as forges make them."""
-    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    """Return the anchors of a page's headings, as forges make them, and those that it names itself."""
+    text = path.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    named = set(re.findall(r'<a id="([^"]+)">', text))
+    return named | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

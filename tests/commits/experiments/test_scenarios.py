@@ -69,6 +69,14 @@ def test_the_rest_deleted_by_a_vector_of_the_change_is_found_with_a_doubt(rows: 
     assert row["right"] and not row["unambiguous"] and row["violates"] == ["leaf-change-by-dv", "orphan-dv"]
 
 
+def test_both_options_of_scenario_1_take_similar_room() -> None:
+    """The proposal: "Both options can work and will likely have similar storage sizes."."""
+    for scale in (1, 50):
+        rows = ix.change_scenarios(scale=scale).arrow.to_pylist()
+        sizes = [of(rows, 1, f"proposal, option {n}")["root_bytes"] for n in (1, 2)]
+        assert max(sizes) < 1.05 * min(sizes)
+
+
 def test_a_rewritten_manifest_that_is_added_looks_like_an_append(rows: list[dict[str, Any]]) -> None:
     row = of(rows, 2, "proposal")
     assert numbers(row) == (0, 0, 3, 0)

@@ -186,6 +186,9 @@ ROOT_EDITS: dict[str, Callable[[EntryBatch], EntryBatch]] = {
     "dv-struct  ": lambda b: edited(
         b, of_kind(5, 1), deletion_vector={"offset": 4, "size_in_bytes": 4, "inline_content": PORTABLE}
     ),
+    "dv-struct   ": lambda b: edited(
+        b, is_named("V2"), deletion_vector={"offset": 4, "size_in_bytes": None, "inline_content": None}
+    ),
     "referenced-file": lambda b: edited(b, is_named("R2"), referenced_file=f"{PLACE}L1.parquet"),
     "referenced-file ": lambda b: edited(b, of_kind(3), referenced_file=f"{PLACE}L1.parquet"),
     "no-inline-data-dv": lambda b: edited(
