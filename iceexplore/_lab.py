@@ -32,6 +32,7 @@ def create(
     sort_by: str | Iterable[str] | None = (),
     format_version: int = 2,
     properties: Mapping[str, str] | None = None,
+    virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     catalog: CatalogLike | None = None,
     location: str | None = None,
     **layout: Any,
@@ -55,6 +56,9 @@ def create(
         1 to 4.
     properties
         Table properties: ``write.delete.mode``, ``commit.retry.num-retries`` and so on.
+    virtual_columns
+        Functions of columns whose values get statistics of their own, by which filters on them prune (V4):
+        ``"lower(name)"``, ``("char_length(name)", "length")`` (`iceexplore.commits.evolve_virtual_columns`).
     catalog
         A PyIceberg catalog that supports check-and-put of a metadata location, or its name: a ``SqlCatalog``. Without
         one, commits follow the spec's "File System Tables": the first to create ``v<N+1>.metadata.json`` wins.
@@ -79,6 +83,7 @@ def create(
         sort_by=sort_by,
         format_version=format_version,
         properties=properties,
+        virtual_columns=virtual_columns,
         catalog=catalog,
         location=location,
         layout=layout,

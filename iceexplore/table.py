@@ -315,6 +315,7 @@ def empty(
     format_version: int = 4,
     location: str = "/warehouse/db/events",
     properties: Mapping[str, str] | None = None,
+    virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     seed: int | str | None = None,
     **layout: Any,
 ) -> Simulation:
@@ -330,6 +331,9 @@ def empty(
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
         The table's location in its metadata; nothing is written there.
+    virtual_columns
+        Functions of columns whose values get statistics of their own, by which filters on them prune (V4):
+        ``"lower(name)"``, ``("char_length(name)", "length")`` (`iceexplore.commits.evolve_virtual_columns`).
     seed, layout
         As in `iceexplore.Table.simulate`.
 
@@ -344,7 +348,8 @@ def empty(
         format_version=format_version,
         location=location,
         properties=properties,
-        expressions=layout.get("dialect") != "v4-java",  # Java's reader does not know them
+        virtual_columns=virtual_columns,
+        expressions=layout.get("dialect", "v4-proposal") == "v4-proposal",  # neither Java nor the draft knows them
     )
     return simulate(state, format_version, overlay=None, seed=seed, layout=layout)
 
@@ -1568,6 +1573,13 @@ class CommittedTable(Table):
     def evolve_spec(self, **changes: Any) -> Snapshot | None:
         """Evolve the partition spec: ``add=["day(ts)"]``, ``remove``, ``rename`` (`iceexplore.commits.evolve_spec`)."""
         return self._document("evolve_spec", **changes)
+
+    def evolve_virtual_columns(self, **changes: Any) -> Snapshot | None:
+        """Give functions of columns statistics of their own: ``add=["lower(name)"]``, ``remove`` (V4).
+
+        See `iceexplore.commits.evolve_virtual_columns`.
+        """
+        return self._document("evolve_virtual_columns", **changes)
 
     def set_sort_order(self, *fields: str) -> Snapshot | None:
         """Set the default sort order: ``"ts desc"``, ``"bucket(16, id)"``; without fields, unsorted."""

@@ -39,6 +39,7 @@ from iceexplore.commits.metadata_updates._schema_checks import refuse_reserved_c
 from iceexplore.commits.metadata_updates._snapshots import add_snapshot, snapshot_json
 from iceexplore.commits.metadata_updates._spec_and_sort_order import evolve_spec, set_sort_order
 from iceexplore.commits.metadata_updates._upgrade import upgrade
+from iceexplore.commits.metadata_updates._virtual_columns import evolve_virtual_columns
 from iceexplore.commits.model._change import Applied, Change, Isolation, NothingToDo, Operation
 from iceexplore.commits.model._options import (
     Affinity,
@@ -189,6 +190,7 @@ __all__ = [
     "entry_of_file",
     "evolve_schema",
     "evolve_spec",
+    "evolve_virtual_columns",
     "expire_snapshots",
     "fast_forward",
     "file_kind",

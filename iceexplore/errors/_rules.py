@@ -174,6 +174,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("types-of-version", "The table's format version supports the type of every column.", f"{_SPEC}, Primitive Types", "metadata"),
     Rule("identifier-fields", "Identifier fields are required primitives, not float or double, in required structs.", f"{_SPEC}, Identifier Field IDs", "metadata"),
     Rule("partition-source", "The source of a partition field is a primitive that its transform accepts, outside lists and maps.", f"{_SPEC}, Partitioning", "metadata"),
+    Rule("virtual-columns", "A virtual column is a function of one column outside lists and maps, with a name of its own, in a table of the V4 proposal.", f"{_PROPOSAL}, Global field ID space", "metadata", quote="including derived column for transforms or any general virtual column function"),
     Rule("partition-names", "Names of partition fields are unique and differ from other columns' names.", "Iceberg, PartitionSpec.Builder", "metadata"),
     Rule("partition-fields", "A spec has each pair of source and transform once; only existing fields are removed or renamed.", "Iceberg, BaseUpdatePartitionSpec", "metadata"),
     Rule("partition-ids-v1", "In v1 the field ids of a spec are 1000, 1001 and so on without a gap.", f"{_SPEC}, Partition Evolution", "metadata"),

@@ -45,6 +45,7 @@ def create_lab(
     sort_by: str | Iterable[str] | None = (),
     format_version: int = 2,
     properties: Mapping[str, str] | None = None,
+    virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     catalog: CatalogLike | None = None,
     location: str | None = None,
     layout: Mapping[str, Any] | None = None,
@@ -74,6 +75,7 @@ def create_lab(
         location=location,
         properties={**given, LAB_PROPERTY: layout_text(options)},
         table_uuid=str(uuid.uuid4()),
+        virtual_columns=virtual_columns,
         expressions=options.uses_expressions,
     )
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")

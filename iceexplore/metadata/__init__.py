@@ -8,6 +8,7 @@ from iceexplore.metadata._partitioning import check_names, check_sources, partit
 from iceexplore.metadata._shown import format_ms
 from iceexplore.metadata._text import format_sort_order, format_spec, format_transform, spark_type_string
 from iceexplore.metadata._travel import schema_at, to_ms
+from iceexplore.metadata._virtual_columns import check_virtual_columns, check_virtual_source, virtual_expressions
 from iceexplore.metadata.changes._others import PropertyChange, SpecChange, properties_changes, spec_changes
 from iceexplore.metadata.changes._schemas import SchemaChange, is_promotion, schema_changes
 from iceexplore.metadata.document._json_object import JsonObjectReader, Reporter
@@ -50,7 +51,7 @@ from iceexplore.metadata.transforms._registry import (
     parse_transform,
     result_type,
 )
-from iceexplore.metadata.transforms._terms import resolve_term
+from iceexplore.metadata.transforms._terms import resolve_function, resolve_term
 from iceexplore.metadata.transforms._times import TimeTransform
 from iceexplore.metadata.transforms._transform import Preimage, Transform
 from iceexplore.metadata.transforms._truncate import TruncateTransform
@@ -134,6 +135,8 @@ __all__ = [
     "arrow_type",
     "check_names",
     "check_sources",
+    "check_virtual_columns",
+    "check_virtual_source",
     "decimal_of",
     "decimal_parameters",
     "decode_value",
@@ -172,6 +175,7 @@ __all__ = [
     "properties_changes",
     "read_schema",
     "relative_location",
+    "resolve_function",
     "resolve_term",
     "resolved_location",
     "result_type",
@@ -185,4 +189,5 @@ __all__ = [
     "type_base",
     "type_to_json",
     "unscaled",
+    "virtual_expressions",
 ]

@@ -9,7 +9,7 @@ from iceexplore.metadata.document._model import PartitionField, PartitionSpec, S
 from iceexplore.metadata.transforms._registry import parse_transform
 from iceexplore.metadata.types._types import ListType, MapType, NestedField, Schema, StructType
 
-__all__ = ["check_names", "check_sources", "partition_type"]
+__all__ = ["check_names", "check_sources", "partition_type", "reachable_columns"]
 
 
 def partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
@@ -27,7 +27,7 @@ def partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
     return StructType(tuple(fields))
 
 
-def _reachable(schema: Schema) -> dict[int, tuple[str, NestedField]]:
+def reachable_columns(schema: Schema) -> dict[int, tuple[str, NestedField]]:
     """Return full name and field by id of each column that is not inside a list or map."""
     out: dict[int, tuple[str, NestedField]] = {}
 
@@ -53,7 +53,7 @@ def check_sources(schema: Schema, of: PartitionSpec | SortOrder) -> None:
         ``partition-source`` or ``sort-source``.
     """
     rule = "partition-source" if isinstance(of, PartitionSpec) else "sort-source"
-    columns, everything = _reachable(schema), schema.by_id()
+    columns, everything = reachable_columns(schema), schema.by_id()
     for field in of.fields:
         what = f"partition field {field.name!r}" if isinstance(field, PartitionField) else "a sort field"
         transform = parse_transform(field.transform)

@@ -20,6 +20,7 @@ from iceexplore.verification._findings import Checked, Place
 from iceexplore.verification._footers import quiet
 from iceexplore.verification._row_lineage import LineageCheck
 from iceexplore.verification._sort_order import OrderCheck, sort_columns
+from iceexplore.writing import virtual_columns
 
 __all__ = ["check_values"]
 
@@ -116,8 +117,9 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
     """Read every row of a data or equality delete file and compare the values with its manifest entry.
 
     Bounds may be truncated, so they have to contain the column's values, but need not be values of it, except where
-    V4's ``tight_bounds`` is true. Columns inside lists and maps, and types without an order, are not compared, but read
-    nevertheless, as anything unreadable is a finding. So is a page whose checksum does not match.
+    V4's ``tight_bounds`` is true. Those of virtual columns are compared with the function's results. Columns inside
+    lists and maps, and types without an order, are not compared, but read nevertheless, as anything unreadable is a
+    finding. So is a page whose checksum does not match.
     """
     entry = file.entries.slice(0, 1).to_pylist()[0]
     is_data = entry["content_type"] == 0
@@ -127,6 +129,9 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
         _check_lost(state, place, file, ids, {c.source.field_id for c in columns if c.source is not None}, out)
     wanted = {i for i in file.stats if i in ids or not ids}
     wanted |= {c.source.field_id for c in columns if c.source is not None} | {c.field.field_id for c in order}
+    virtual = virtual_columns(state.metadata, state.metadata.schema()) if is_data else []
+    virtual = [v for v in virtual if v.column.field.field_id in file.stats]
+    wanted |= {v.source.field.field_id for v in virtual}
     now = [leaf for f in state.metadata.schema().fields for leaf in _walk(f)] if is_data else []
     required = {leaf.field.field_id for leaf in now if leaf.required}
     wanted |= required
@@ -138,6 +143,7 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
         for i, leaf in by_id.items()
         if i in file.stats or i in required
     }
+    made = [(v, _Seen()) for v in virtual if v.source.field.field_id in by_id]
     partitions = [
         _Partition(
             c,
@@ -155,6 +161,8 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
             values = {i: leaf.of(table) for i, leaf in by_id.items()}
             for i, one in seen.items():
                 one.add(values[i])
+            for v, one in made:
+                one.add(v.of(values[v.source.field.field_id]))
             for partition in partitions:
                 partition.add(values[partition.leaf.field.field_id], first)
             if sorted_by is not None:
@@ -174,6 +182,9 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
             name = by_id[i].name
             text = f"Column {name!r} is required but null in {one.nulls:,} rows: readers may fail."
             out.say(place, "null-in-required", text, field=f"{name} ({i})", found=one.nulls, expected=0)
+    for v, one in made:
+        leaf = replace(by_id[v.source.field.field_id], field=v.column.field, name=v.column.field.name)
+        _check_column(place, leaf, file.stats[v.column.field.field_id], one, out)
     for partition in partitions:
         _check_partition(place, partition, out)
     if sorted_by is not None and sorted_by.wrong is not None:

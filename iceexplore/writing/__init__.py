@@ -33,12 +33,14 @@ from iceexplore.writing._partition_path import partition_path
 from iceexplore.writing._set_values import is_array, set_values
 from iceexplore.writing._sort import default_order, sorted_rows
 from iceexplore.writing._type_strings import checked_type, type_of
+from iceexplore.writing._virtual_columns import VirtualColumn, virtual_columns
 
 __all__ = [
     "DataFile",
     "RowsLike",
     "SchemaLike",
     "StatColumn",
+    "VirtualColumn",
     "arrow_frame",
     "bounds_as",
     "bounds_of",
@@ -65,6 +67,7 @@ __all__ = [
     "truncate_lower",
     "truncate_upper",
     "type_of",
+    "virtual_columns",
     "write_column_file",
     "write_data_files",
 ]

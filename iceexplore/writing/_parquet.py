@@ -35,6 +35,7 @@ from iceexplore.writing._column_metrics import StatColumn, bounds_of, stat_colum
 from iceexplore.writing._partition_path import partition_path
 from iceexplore.writing._required_fields import file_rows, pairs_of
 from iceexplore.writing._sink import FileSink
+from iceexplore.writing._virtual_columns import metrics_of_values, virtual_columns
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_column_file", "write_data_files"]
 
@@ -103,11 +104,16 @@ def write_data_files(
         The partition columns of the files' spec.
     """
     wanted = stat_columns(state.metadata, state.schema)
+    virtual = virtual_columns(state.metadata, state.schema)
+    every = [*wanted, *(v.column for v in virtual)]
     codec = _codec(state)
     batches = []
     for file in files:
         data, info = _parquet(file_rows(file.table, state.schema), codec, _with_nan(file.table, wanted, state.schema))
         stats = _stats(file.table, wanted, info, state.schema)
+        for v in virtual:
+            values = v.of(column_values(file.table, v.source))
+            stats[v.column.field.field_id] = metrics_of_values(v.column, values)
         folder = _folder(state, file)
         location = sink.new_location("data", ".parquet", folder=folder)
         sink.write(location, data, kind="data-file")
@@ -122,7 +128,7 @@ def write_data_files(
             "split_offsets": _split_offsets(info),
             "sequence_number": file.sequence_number,
         }
-        batches.append(EntryBatch.of_rows([row], stats=stats_arrays(wanted, [stats]), partition=file.partition))
+        batches.append(EntryBatch.of_rows([row], stats=stats_arrays(every, [stats]), partition=file.partition))
     return concat_batches(batches)
 
 

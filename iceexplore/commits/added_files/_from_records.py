@@ -14,7 +14,7 @@ from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, EntryBatch
 from iceexplore.planning import partition_columns, tuples_of, typed_values
 from iceexplore.storage import canonical
-from iceexplore.writing import StatColumn, stat_columns, stats_arrays
+from iceexplore.writing import StatColumn, stat_columns, stats_arrays, virtual_columns
 
 __all__ = ["RECORD_KEYS", "files_of_records", "refuse_half_characters", "refuse_twice"]
 
@@ -40,8 +40,8 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
     records
         ``location``, ``record_count``, ``file_size_in_bytes``; ``partition`` by partition field (see `tuples_of`) in a
         partitioned table; optional ``file_format`` (else by the suffix), ``sort_order_id``, ``split_offsets`` and, by
-        column name, ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``, ``nan_value_counts``,
-        ``column_sizes``.
+        name of a column or virtual column, ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``,
+        ``nan_value_counts``, ``column_sizes``.
     check_duplicates
         Check whether a location is already live in the table; reads every data manifest.
 
@@ -162,7 +162,8 @@ def _format(record: Mapping[str, Any], where: str = "") -> str:
 
 
 def _stats(state: TableState, records: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
-    columns = {".".join(c.path): c for c in stat_columns(state.metadata, state.schema)}
+    columns = {v.column.field.name: v.column for v in virtual_columns(state.metadata, state.schema)}
+    columns |= {".".join(c.path): c for c in stat_columns(state.metadata, state.schema)}
     rows: list[dict[int, dict[str, Any]]] = [{} for _ in records]
     bounds: dict[tuple[str, str], list[tuple[int, Any]]] = {}
     for i, record in enumerate(records):

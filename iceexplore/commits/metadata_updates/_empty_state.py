@@ -12,6 +12,7 @@ from iceexplore.commits.added_files._from_records import refuse_half_characters
 from iceexplore.commits.metadata_updates._new_table import new_table_document
 from iceexplore.commits.metadata_updates._schema import evolve_schema, first_schema
 from iceexplore.commits.metadata_updates._spec_and_sort_order import evolve_spec, set_sort_order
+from iceexplore.commits.metadata_updates._virtual_columns import evolve_virtual_columns
 from iceexplore.errors import OptionError, items_of, mapping_of, texts_of, version_of
 from iceexplore.graph import TableState, open_state
 from iceexplore.storage import TemporaryFolder, temporary_room
@@ -30,6 +31,7 @@ def empty_state(
     format_version: int = 4,
     location: str = "/warehouse/db/events",
     properties: Mapping[str, str] | None = None,
+    virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     expressions: bool = True,
 ) -> TableState:
     """Return the state of a new table without a snapshot; its metadata is in a temporary folder removed with the state.
@@ -43,6 +45,8 @@ def empty_state(
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
         The table's location as the metadata records it.
+    virtual_columns
+        Functions of columns that get statistics of their own (V4): ``"lower(name)"`` (`evolve_virtual_columns`).
     expressions
         False writes the partition specs of version 4 in the form of v3 (``v4-java``).
 
@@ -58,6 +62,7 @@ def empty_state(
         format_version=format_version,
         location=location,
         properties=properties,
+        virtual_columns=virtual_columns,
         timestamp_ms=_CREATED_MS,
         expressions=expressions,
     )
@@ -87,13 +92,14 @@ def new_table(
     properties: Mapping[str, str] | None = None,
     table_uuid: str | None = None,
     timestamp_ms: int | None = None,
+    virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     expressions: bool = True,
 ) -> dict[str, Any]:
     """Return the document of a new, empty table, with its schema, spec and sort order in the notation for users.
 
     Parameters
     ----------
-    schema, partition_by
+    schema, partition_by, virtual_columns
         As for `empty_state`.
     sort_by
         Sort fields (`set_sort_order`): ``"ts desc nulls last"``, ``"bucket(16, id)"``.
@@ -132,4 +138,6 @@ def new_table(
         expressions=expressions,
         **bare,
     )
+    if virtual_columns:
+        document = evolve_virtual_columns(document, add=virtual_columns)
     return set_sort_order(document, fields=order) if order else document

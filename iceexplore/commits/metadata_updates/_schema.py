@@ -96,7 +96,7 @@ def evolve_schema(
     RuleError
         ``schema-names``, ``reserved-columns``, ``schema-conflict``, ``schema-struct``, ``schema-map-key``,
         ``type-promotion``, ``required-columns``, ``default-values``, ``types-of-version``, ``identifier-fields``,
-        ``partition-source``, ``partition-names``, ``sort-source``.
+        ``partition-source``, ``partition-names``, ``sort-source``, ``virtual-columns``.
     OptionError
         A string is not a type, or an argument has the wrong type.
     FormatError

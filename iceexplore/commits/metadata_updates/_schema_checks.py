@@ -16,6 +16,7 @@ from iceexplore.metadata import (
     Type,
     check_names,
     check_sources,
+    check_virtual_columns,
     default_from_json,
     default_to_json,
     is_promotion,
@@ -79,7 +80,7 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
     ------
     RuleError
         ``schema-names``, ``reserved-columns``, ``types-of-version``, ``default-values``, ``identifier-fields``,
-        ``partition-source``, ``partition-names``, ``sort-source``.
+        ``partition-source``, ``partition-names``, ``sort-source``, ``virtual-columns``.
     """
     seen: dict[str, str] = {}
     for name, field in schema.walk():
@@ -97,6 +98,7 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
     spec = metadata.spec()
     if spec is not None:
         check_sources(schema, spec)
+    check_virtual_columns(schema, metadata)
     for spec in metadata.partition_specs:
         check_names(schema, spec)
     for order in metadata.sort_orders:

@@ -13,7 +13,7 @@ from iceexplore.commits.metadata_updates._document import Json, entries, format_
 from iceexplore.errors import FormatError, RuleError
 from iceexplore.metadata import parse_schema, parse_transform
 
-__all__ = ["upgrade", "uses_expressions", "with_expressions", "with_lists"]
+__all__ = ["last_field_id", "upgrade", "uses_expressions", "with_expressions", "with_lists"]
 
 _FIRST_PARTITION_FIELD_ID = 1000
 _UNSORTED = {"order-id": 0, "fields": []}
@@ -134,7 +134,7 @@ def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[J
     already reference an expression, stay unchanged.
     """
     known = entries(document, "expressions")
-    last = _last_id(document, known)
+    last = last_field_id(document, known)
     out: list[Json] = []
     for field in _with_field_ids(fields):
         if "expr-id" in field or parse_transform(str(field.get("transform"))).is_identity:
@@ -167,7 +167,7 @@ def _check_field(field: Json) -> None:
             )
 
 
-def _last_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
+def last_field_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
     """Return the highest id of a column or an expression; both share one id space."""
     ids = [whole_number(document, "last-column-id", 0), *(whole_number(e, "expr-id", 0) for e in expressions)]
     for schema in entries(document, "schemas"):

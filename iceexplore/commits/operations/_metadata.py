@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from iceexplore.commits.metadata_updates import _document, _expire, _refs, _schema, _spec_and_sort_order
+from iceexplore.commits.metadata_updates import (
+    _document,
+    _expire,
+    _refs,
+    _schema,
+    _spec_and_sort_order,
+    _virtual_columns,
+)
 from iceexplore.commits.metadata_updates._expired import Expired
 from iceexplore.commits.transaction._committer import DocumentChange
 from iceexplore.errors import OptionError, texts_of, whole_numbers_of
@@ -18,6 +25,7 @@ __all__ = [
     "Expiration",
     "evolve_schema",
     "evolve_spec",
+    "evolve_virtual_columns",
     "fast_forward",
     "remove_ref",
     "rollback",
@@ -94,6 +102,11 @@ def evolve_schema(**changes: Any) -> DocumentChange:
 def evolve_spec(**changes: Any) -> DocumentChange:
     """Evolve the partition spec, with the arguments of `iceexplore.commits.evolve_spec`."""
     return lambda d, _: _spec_and_sort_order.evolve_spec(d, **changes)
+
+
+def evolve_virtual_columns(**changes: Any) -> DocumentChange:
+    """Evolve the virtual columns, with the arguments of `iceexplore.commits.evolve_virtual_columns`."""
+    return lambda d, _: _virtual_columns.evolve_virtual_columns(d, **changes)
 
 
 def set_sort_order(*fields: str) -> DocumentChange:

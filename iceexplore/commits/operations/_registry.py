@@ -267,6 +267,17 @@ _METADATA_OPERATIONS = (
         pins=_SPEC_PINS,
     ),
     CommitOperation(
+        "evolve_virtual_columns", "Change virtual columns",
+        "Sets which functions of columns get statistics of their own in future files.", "metadata",
+        **_both(*_options(
+            Parameter("add", "texts", "Functions of a column: lower(name), bucket(16, id).", ()),
+            Parameter("remove", "texts", "Virtual columns to remove.", ()),
+        )),
+        update=metadata.evolve_virtual_columns,
+        since=4,
+        pins=(*_SCHEMA_PINS, "expressions"),
+    ),
+    CommitOperation(
         "set_sort_order", "Change the sort order", "Sets the order in which future files are sorted.", "metadata",
         **_both(Parameter("fields", "texts", "Columns or transforms of them: ts desc; none for unsorted.", many=True)),
         update=metadata.set_sort_order,

@@ -27,7 +27,7 @@ from iceexplore.graph.redaction._words import (
     WORDS,
     is_setting,
 )
-from iceexplore.metadata import TRANSFORM_PATTERN
+from iceexplore.metadata import SQL_FUNCTIONS, TRANSFORM_PATTERN
 from iceexplore.storage import JsonValue
 
 __all__ = ["DocumentRedactor", "to_json"]
@@ -205,7 +205,8 @@ def _uuid(self: DocumentRedactor, value: str) -> str:
 
 
 def _transform(self: DocumentRedactor, value: str) -> str:
-    return value if TRANSFORM_PATTERN.fullmatch(value) else self.redaction.token(value)
+    known = value in SQL_FUNCTIONS or TRANSFORM_PATTERN.fullmatch(value)
+    return value if known else self.redaction.token(value)
 
 
 def _secret(self: DocumentRedactor, value: JsonValue) -> Walk:
@@ -434,6 +435,8 @@ _EXPRESSION: dict[str, Step] = {
     "expr": _of(
         {
             "transform": _transforms,
+            "function": _transforms,
+            "name": _name,
             "source-id": _number,
             "source-ids": _numbers,
             "partition-field-id": _number,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from iceexplore.errors import OptionError, RuleError
+from iceexplore.metadata.transforms._functions import SQL_FUNCTIONS
 from iceexplore.metadata.transforms._identity import IdentityTransform
-from iceexplore.metadata.transforms._registry import TRANSFORMS, transform_class
+from iceexplore.metadata.transforms._registry import TRANSFORMS, parse_transform, transform_class
 from iceexplore.metadata.transforms._transform import Transform, WidthTransform
 from iceexplore.metadata.types._types import Schema
 
-__all__ = ["parse_term", "resolve_term"]
+__all__ = ["parse_term", "resolve_function", "resolve_term"]
 
 _PART = r"(?:`((?:[^`]|``)*)`|([^.`]+))"
 _QUOTED = re.compile(rf"{_PART}(?:\.{_PART})*")
@@ -74,6 +75,37 @@ def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -
     if len(set(columns)) < len(columns):
         raise RuleError(rule, f"{text!r} names a column twice")
     return str(transform), tuple(names[name] for name in columns), "_".join(columns)
+
+
+def resolve_function(text: str, schema: Schema, *, rule: str) -> tuple[str, int, str]:
+    """Return a function of one column as expressions name it, the column's id, and a name for the results.
+
+    The function is a partition transform (``"bucket(16, id)"``) or one of `SQL_FUNCTIONS` (``"lower(name)"``).
+
+    Raises
+    ------
+    OptionError
+        The text cannot be parsed, or is a column.
+    RuleError
+        There is no such column; the error has the rule ``rule``.
+    """
+    call = _CALL.fullmatch(text)
+    if call is not None and call[2] is None and call[1].lower() in SQL_FUNCTIONS:
+        name = call[1].lower()
+        arguments = _split(call[3])
+        if name == "coalesce" or len(arguments) != 1 or not arguments[0] or _CALL.fullmatch(arguments[0]):
+            raise OptionError(f"{text!r}: a virtual column is a function of one column, as lower(name)")
+        _, sources, column = resolve_term(arguments[0], schema, rule=rule)
+        return name, sources[0], f"{name}_{column}"
+    transform, sources, column = resolve_term(text, schema, rule=rule)
+    parsed = parse_transform(transform)
+    if parsed.is_identity or parsed.is_void or len(sources) != 1:
+        functions = ", ".join(name for name in SQL_FUNCTIONS if name != "coalesce")
+        raise OptionError(
+            f"{text!r} is no virtual column: give a function of one column, as lower(name) or bucket(16, id); valid: "
+            f"partition transforms, {functions}"
+        )
+    return transform, sources[0], parsed.default_name(column)
 
 
 def _split(text: str) -> list[str]:

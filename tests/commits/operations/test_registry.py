@@ -55,6 +55,7 @@ def maker(operation: CommitOperation, kind: TableKind) -> dict[str, inspect.Para
     """What the function of an operation takes; what it hands on as **how is of the function that it calls."""
     handed_on = {"append": commits.new_files, "overwrite": commits.new_files, "row_delta": commits.new_files,
                  "evolve_schema": commits.evolve_schema, "evolve_spec": commits.evolve_spec,
+                 "evolve_virtual_columns": commits.evolve_virtual_columns,
                  "branch": commits.set_ref, "tag": commits.set_ref, "compact": commits.compact}  # fmt: skip
     own = labs.ROW_OPERATIONS.get(operation.name) if kind == "lab" else None
     found = signature(own or operation.change or operation.update)
@@ -119,6 +120,7 @@ SINCE: dict[str, Callable[[ix.Simulation], Any]] = {
     "row_delta.equality": lambda s: s.row_delta(equality={"id": [1]}),
     "row_delta.equality_partition": lambda s: s.row_delta(equality={"id": [1]}, equality_partition={"id": 1}),
     "update_columns": lambda s: s.update_columns("x"),
+    "evolve_virtual_columns": lambda s: s.evolve_virtual_columns(add=["truncate(10, id)"]),
     "evolve_schema.initial_default": lambda s: s.evolve_schema(add={"a": "int"}, initial_default={"a": 1}),
     "evolve_schema.write_default": lambda s: s.evolve_schema(add={"a": "int"}, write_default={"a": 1}),
 }
@@ -138,7 +140,7 @@ def test_since_is_true(name: str, version: int) -> None:
     s = (DRAFT if version == 4 and operation in IN_DRAFT else TABLES[version]).copy()
     s.append(1, rows=10)
     if version < since:
-        with pytest.raises(RuleError, match=r"deletes-need-v2|default-values|column-updates"):
+        with pytest.raises(RuleError, match=r"deletes-need-v2|default-values|column-updates|virtual-columns"):
             SINCE[name](s)
     else:
         SINCE[name](s)

@@ -1,0 +1,123 @@
+"""Virtual columns of a document: expressions that no partition spec uses, with statistics of their own (V4 proposal).
+
+V4 proposal, "Why and how do we address having a global field ID space in V4?".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from iceexplore.commits.added_files._from_records import refuse_half_characters
+from iceexplore.commits.metadata_updates._document import Json, entries, with_values
+from iceexplore.commits.metadata_updates._schema import without_history
+from iceexplore.commits.metadata_updates._upgrade import last_field_id, uses_expressions
+from iceexplore.errors import OptionError, RuleError, items_of, texts_of
+from iceexplore.metadata import (
+    Expression,
+    TableMetadata,
+    check_virtual_source,
+    resolve_function,
+    virtual_expressions,
+)
+
+__all__ = ["evolve_virtual_columns"]
+
+_RULE = "virtual-columns"
+_TERMS = "['lower(name)', 'bucket(16, id)']"
+
+
+def evolve_virtual_columns(
+    document: Mapping[str, Any], *, add: Iterable[str | tuple[str, str]] = (), remove: Iterable[str] = ()
+) -> Json:
+    """Return a document with other virtual columns: functions of a column whose values get statistics of their own.
+
+    New data files have bounds and counts of them, manifests aggregated ones, and a filter on exactly this function
+    prunes by them. Nothing is stored in data files. Files that are there already get them when they are rewritten. Ids
+    are from the columns' id space and never given again.
+
+    Parameters
+    ----------
+    add
+        ``"lower(name)"``, ``"char_length(name)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``; or a pair of such a term
+        and a name. By default names are those of partition fields, and ``lower_name`` for functions of SQL.
+    remove
+        Virtual columns, by name or by such a term; applied before additions.
+
+    Raises
+    ------
+    RuleError
+        ``virtual-columns``: the table has no expressions, the function does not accept the column, or a name or
+        function is there already.
+    OptionError
+        A term is not a function of a column, or an argument has the wrong type.
+    """
+    wanted = [_pair(item) for item in items_of("add", add, _TERMS)]
+    gone = texts_of("remove", remove, "['lower_name']")
+    if not wanted and not gone:
+        return dict(document)
+    if not uses_expressions(document):
+        raise RuleError(
+            _RULE,
+            "the table has no expressions: virtual columns need format version 4 with the manifests of the proposal "
+            "(dialect 'v4-proposal')",
+        )
+    metadata = without_history(document)
+    held = {e.expr_id: e for e in virtual_expressions(metadata)}
+    known = entries(document, "expressions")
+    for text in gone:
+        expr_id = _named(metadata, held, text)
+        del held[expr_id]
+        known = [e for e in known if e.get("expr-id") != expr_id]
+    names = {name for name, _ in metadata.schema().walk()}
+    names |= {f.name for s in metadata.partition_specs for f in s.fields}
+    of_fields = [e for e in metadata.expressions if e.partition_field_id is not None]
+    names |= {e.name for e in (*of_fields, *held.values()) if e.name}
+    of_specs = {(f.transform, f.source_ids) for s in metadata.partition_specs for f in s.fields}
+    same = of_specs | {(e.transform, e.source_ids) for e in held.values()}
+    last = last_field_id(document, entries(document, "expressions"))
+    for text, name in wanted:
+        function, source_id, default = _function(metadata, text)
+        if (function, (source_id,)) in same:
+            raise RuleError(_RULE, f"{text!r} is there already: as a virtual column, or as a partition field")
+        name = default if name is None else name
+        if not name or name in names:
+            raise RuleError(_RULE, f"{text!r} needs a name of its own: {name!r} is {'empty' if not name else 'taken'}")
+        last += 1
+        same.add((function, (source_id,)))
+        names.add(name)
+        known.append({"expr-id": last, "expr": {"source-id": source_id, "transform": function}, "name": name})
+    return with_values(document, expressions=known, last_column_id=last)
+
+
+def _pair(item: object) -> tuple[str, str | None]:
+    """Return the term of a virtual column to add, and its name (None for the default name)."""
+    if isinstance(item, str):
+        refuse_half_characters(item, "virtual column")
+        return item, None
+    if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(part, str) for part in item):
+        for part in item:
+            refuse_half_characters(part, "virtual column")
+        return item[0], item[1]
+    raise OptionError(f"{item!r} is not a virtual column: give a string such as 'lower(name)', or a pair with a name")
+
+
+def _named(metadata: TableMetadata, held: Mapping[int, Expression], text: str) -> int:
+    """Return the id of the virtual column with this name, or of this function."""
+    by_name = {e.name or f"expression_{i}": i for i, e in held.items()}
+    if text in by_name:
+        return by_name[text]
+    try:
+        function, source_id, _ = resolve_function(text, metadata.schema(), rule=_RULE)
+    except (OptionError, RuleError):
+        function, source_id = "", -1
+    for expr_id, e in held.items():
+        if (e.transform, e.source_ids) == (function, (source_id,)):
+            return expr_id
+    raise RuleError(_RULE, f"there is no virtual column {text!r}; they are: {', '.join(by_name) or 'none'}")
+
+
+def _function(metadata: TableMetadata, text: str) -> tuple[str, int, str]:
+    function, source_id, default = resolve_function(text, metadata.schema(), rule=_RULE)
+    check_virtual_source(metadata.schema(), function, source_id, repr(text))
+    return function, source_id, default
