@@ -69,6 +69,13 @@ Only `t.check()` reports these, as they concern data files, or forms that are re
 |---|---|---|---|
 {of_doctor}
 
+Of the rules that the draft shares with the proposal, these have a sentence in it, or in the spec on which it builds;
+`t.rules()` of a draft quotes them:
+
+| rule | in the draft |
+|---|---|
+{quoted}
+
 The same history, written in each form (`benchmarks/draft.py`: 8 appends of 20 files, each followed by deletion vectors
 for 10 files; "near" flushes the root at 40 files). Where all files are in the root, the draft is a little smaller: it
 has no entries of vectors, and no derived columns. Where they are in leaves, a changed vector takes its data file's entry
@@ -129,6 +136,7 @@ def page() -> str:
     lines += ["| rule | what must hold | in the document | test |", "|---|---|---|---|"]
     lines += [_rule_row(rule, tests) for rule in rules]
     own = [r for r in checked if r.draft_only]
+    quoted = [r for r in rules if r.draft and r.draft_quote]
     measured = _MEASURED.read_text(encoding="utf-8").partition("\n\n|")[2]
     lines += [
         "",
@@ -137,6 +145,7 @@ def page() -> str:
             shared=sum(r.draft for r in rules),
             rules="\n".join(_rule_row(r, tests) for r in own),
             of_doctor="\n".join(_rule_row(r, tests) for r in RULES.values() if r.scope == "doctor"),
+            quoted="\n".join(f"| `{r.id}` | {_cell(f'“{r.draft_quote}” ({r.draft_source})')} |" for r in quoted),
             measured="|" + measured.rstrip(),
         ).rstrip(),
     ]
@@ -144,7 +153,8 @@ def page() -> str:
     for point in OPEN_POINTS.values():
         lines += [f"### {point.title}", "", f'<a id="{point.id}"></a>', ""]
         lines += [f"> {quote}\n" for quote in point.says]
-        lines.append(f"Written: {point.written}" + (f" Also read: {point.read}" if point.read else ""))
+        lines.append(point.answer)
+        lines += [f"The draft: “{quote}” ({source})." for quote, source in point.draft]
         if point.rules:
             lines.append("Rules: " + ", ".join(f"`{rule}`" for rule in point.rules) + ".")
         lines.append("")

@@ -8,7 +8,7 @@ lists the rules that an existing snapshot violates. Both compute the same masks 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from iceexplore.errors._exceptions import OptionError
@@ -46,6 +46,9 @@ class Rule:
         Whether the V4 draft also has the rule.
     draft_only
         Whether only the V4 draft has it.
+    draft_quote, draft_source
+        For a rule that the V4 draft shares: the draft's own sentence, or that of the spec on which it builds, and where
+        it is; empty where no public text of the draft has one.
     """
 
     id: str
@@ -57,6 +60,8 @@ class Rule:
     quote: str = ""
     draft: bool = False
     draft_only: bool = False
+    draft_quote: str = ""
+    draft_source: str = ""
 
     @property
     def name(self) -> str:
@@ -68,6 +73,10 @@ class Rule:
     def is_checked(self) -> bool:
         """True if `check_rules` checks the rule in a snapshot."""
         return self.scope not in ("commit", "metadata", "doctor")
+
+    def as_in_draft(self) -> Rule:
+        """Return the rule with the V4 draft's sentence and source; unchanged if none is known."""
+        return replace(self, quote=self.draft_quote, source=self.draft_source) if self.draft_quote else self
 
     def is_followed(self, *, by_draft: bool) -> bool:
         """Return whether trees must follow the rule: those of the V4 draft, or all others."""
@@ -81,21 +90,25 @@ def _rules(*rules: Rule) -> dict[str, Rule]:
 _PROPOSAL = "V4 proposal"
 _DRAFT = "V4 draft"
 _SPEC = "Iceberg spec"
+_TRACKED = f"{_DRAFT}, Tracked Files (apache/iceberg#16025)"
+_DELETES = f"{_SPEC}, Delete Formats"
+_ROOT_HOLDS = "v4 root manifest (snapshot root): Data files, data manifests, delete manifests"
+_LEAF_HOLDS = "v4 data manifest: Data files and their colocated deletion vectors"
 
 #: Every rule, sorted by id.
 RULES: dict[str, Rule] = _rules(
     # Manifests: checked in every snapshot
-    Rule("one-root", "A snapshot has exactly one root manifest.", f"{_PROPOSAL}, Root Manifests", "snapshot", problems=("file-corrupt",), quote="Every snapshot has exactly one Root Manifest in the metadata tree", draft=True),
-    Rule("two-levels", "Only the root lists manifests; leaves list files.", f"{_PROPOSAL}, Why limit tree depth to 2?", "manifest", problems=("file-corrupt",), quote="They can't link to other data or delete manifest files. This enforces a hierarchy with at most two levels.", draft=True),
-    Rule("leaf-data-content", "A leaf data manifest lists only DATA entries.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt"), quote="We still maintain separate manifests for data files and DVs at the leaf level", draft=True),
-    Rule("leaf-delete-content", "A leaf delete manifest lists only DVs and equality deletes.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt"), quote="We still maintain separate manifests for data files and DVs at the leaf level", draft=True),
+    Rule("one-root", "A snapshot has exactly one root manifest.", f"{_PROPOSAL}, Root Manifests", "snapshot", problems=("file-corrupt",), quote="Every snapshot has exactly one Root Manifest in the metadata tree", draft=True, draft_quote="In v4, a single root manifest per snapshot can directly reference data files", draft_source=f"{_DRAFT}, Manifests (apache/iceberg#16025)"),
+    Rule("two-levels", "Only the root lists manifests; leaves list files.", f"{_PROPOSAL}, Why limit tree depth to 2?", "manifest", problems=("file-corrupt",), quote="They can't link to other data or delete manifest files. This enforces a hierarchy with at most two levels.", draft=True, draft_quote=f"{_ROOT_HOLDS}; {_LEAF_HOLDS}", draft_source=_TRACKED),
+    Rule("leaf-data-content", "A leaf data manifest lists only DATA entries.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt"), quote="We still maintain separate manifests for data files and DVs at the leaf level", draft=True, draft_quote=_LEAF_HOLDS, draft_source=_TRACKED),
+    Rule("leaf-delete-content", "A leaf delete manifest lists only DVs and equality deletes.", f"{_PROPOSAL}, Single Manifest Structure", "manifest", problems=("entry-invalid", "file-corrupt"), quote="We still maintain separate manifests for data files and DVs at the leaf level", draft=True, draft_quote="A separate set of manifests is used for delete files and DVs, but the same manifest schema is used for both data and delete manifests.", draft_source=_DELETES),
     Rule("dv-struct", "DVs and manifest DVs have a deletion_vector struct, other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",), quote="Must be defined if content type is 1 or 5. Must be null for all other types.", draft=True),
     Rule("referenced-file", "DVs and manifest DVs have a referenced_file and a delete manifest may have one; other entries have none.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("entry-invalid",), only="root manifest", quote="Location of data file that a DV references if content_type is 1 or 5. Location of affiliated data manifest if content_type is 4 or null if delete manifest is unaffiliated."),
-    Rule("no-inline-data-dv", "The DV of a data file is a Puffin blob, never inline.", f"{_PROPOSAL}, Why not have inline data DVs?", "entry", problems=("entry-invalid",), quote="It points to a data DV blob in a Puffin files (As in V3, no in-lined delete vectors)", draft=True),
-    Rule("one-manifest-dv", "A leaf has at most one live manifest DV (two with delta encoding, of different status).", f"{_PROPOSAL}, Commit Procedure", "manifest", problems=("manifest-dv-invalid",), only="root manifest", quote="There can be at most 1 leaf manifest DV for a given leaf manifest.", draft=True),
-    Rule("one-dv", "A data file has at most one live DV.", f"{_SPEC}, Deletion Vectors", "snapshot", draft=True),
-    Rule("orphan-dv", "A DV references a live data file, a manifest DV a live manifest.", f"{_PROPOSAL}, Removing Data Files", "snapshot", problems=("manifest-dv-invalid",), only="root manifest", quote="Removing a data file contained in a leaf manifest requires removing any corresponding DV to prevent orphans.", draft=True),
-    Rule("dv-in-range", "The positions of a DV lie within the file that it references.", f"{_SPEC}, Deletion Vectors", "snapshot", problems=("manifest-dv-invalid",), draft=True),
+    Rule("no-inline-data-dv", "The DV of a data file is a Puffin blob, never inline.", f"{_PROPOSAL}, Why not have inline data DVs?", "entry", problems=("entry-invalid",), quote="It points to a data DV blob in a Puffin files (As in V3, no in-lined delete vectors)", draft=True, draft_quote="Deletion vectors are tracked individually by file location, offset, and length within the containing file.", draft_source=_DELETES),
+    Rule("one-manifest-dv", "A leaf has at most one live manifest DV (two with delta encoding, of different status).", f"{_PROPOSAL}, Commit Procedure", "manifest", problems=("manifest-dv-invalid",), only="root manifest", quote="There can be at most 1 leaf manifest DV for a given leaf manifest.", draft=True, draft_quote="stored inline on the root manifest entry that references the leaf manifest", draft_source=f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)"),
+    Rule("one-dv", "A data file has at most one live DV.", f"{_SPEC}, Deletion Vectors", "snapshot", draft=True, quote="At most one deletion vector is allowed per data file in a snapshot."),
+    Rule("orphan-dv", "A DV references a live data file, a manifest DV a live manifest.", f"{_PROPOSAL}, Removing Data Files", "snapshot", problems=("manifest-dv-invalid",), only="root manifest", quote="Removing a data file contained in a leaf manifest requires removing any corresponding DV to prevent orphans.", draft=True, draft_quote="When removing a data file, writers must also remove any deletion vector that applies to that data file from delete manifests.", draft_source=_DELETES),
+    Rule("dv-in-range", "The positions of a DV lie within the file that it references.", f"{_SPEC}, Deletion Vectors", "snapshot", problems=("manifest-dv-invalid",), draft=True, quote="A set bit at position P indicates that the row at position P is deleted.", draft_quote="A set bit at position P indicates that the entry at position P in the referenced leaf manifest is not live.", draft_source=f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)"),
     Rule("added-is-change", "Entries that change the table's data are ADDED (or DELETED), all others EXISTING.", f"{_PROPOSAL}, Root Manifests", "change", only="root manifest", quote="Any changes to underlying data are marked as ADDED and anything which does not change the actual data of the table is marked as EXISTING."),
     Rule("deleted-entries", "Entries that the snapshot removed from the root are listed as DELETED.", f"{_PROPOSAL}, version_info", "change", only="root manifest", quote="Deleted entries are required when the snapshot has a non-null parent-id."),
     Rule("leaf-change-by-dv", "A manifest DV records a net change to a leaf; the leaf is never removed and added again.", f"{_PROPOSAL}, Commit Procedure", "change", only="root manifest", quote="Whenever a change is made to leaf manifests, it should be marked by newly added Manifest Delete Vectors."),
@@ -105,20 +118,20 @@ RULES: dict[str, Rule] = _rules(
     Rule("manifest-sequence", "A manifest's sequence_number equals its file_sequence_number.", f"{_PROPOSAL}, version_info", "manifest", only="root manifest", quote="Must be equal to file_sequence_number if type is 3 or 4.", draft=True),
     Rule("content-fields", "sort_order_id, equality_ids and first_row_id are set only for the content types that have them.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("equality-ids-invalid",), quote="Can only be set if content_type is 0."),
     Rule("known-status", "The status of an entry is EXISTING, ADDED or DELETED (0 to 2); the V4 draft adds REPLACED and MODIFIED (3 and 4).", f"{_PROPOSAL}, version_info", "entry", problems=("file-corrupt",), quote="int with meaning: 0: EXISTING 1: ADDED 2: DELETE", draft=True),
-    Rule("split-offsets", "The split offsets of a file are in ascending order.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("split-offsets-invalid",), quote="Must be sorted ascending", draft=True),
+    Rule("split-offsets", "The split offsets of a file are in ascending order.", f"{_PROPOSAL}, V4 content entry structure", "entry", problems=("split-offsets-invalid",), quote="Must be sorted ascending", draft=True, draft_quote="Split offsets for the data file. Must be sorted ascending.", draft_source=_TRACKED),
     Rule("manifest-keys", "The key-value metadata of a manifest have format-version, and content: data, delete or root, as the manifest is.", f"{_PROPOSAL}, V4 Manifest Key Value Metadata", "manifest", problems=("header-incomplete",), only="root manifest", quote="Content being tracked by manifest. Must be data, delete, or root"),
     Rule("affinity", "A delete manifest affiliated with a leaf lists only deletes for that leaf's files.", f"{_PROPOSAL}, Optional Affinity", "snapshot", problems=("entry-invalid",), only="root manifest", quote="a delete manifest can be affiliated to exactly one data manifest."),
-    Rule("stats-cover", "The statistics of a manifest's entry cover those of its entries.", f"{_PROPOSAL}, Goals: Aggregate Metrics", "manifest", problems=("summary-untrue",), only="root manifest", quote="A manifest file entry gets aggregated stats of its data file contents.", draft=True),
+    Rule("stats-cover", "The statistics of a manifest's entry cover those of its entries.", f"{_PROPOSAL}, Goals: Aggregate Metrics", "manifest", problems=("summary-untrue",), only="root manifest", quote="A manifest file entry gets aggregated stats of its data file contents.", draft=True, draft_quote="Lower bounds must be less than or equal to all non-null and non-NaN values and upper bounds must be greater than or equal to all non-null and non-NaN values.", draft_source=f"{_SPEC}, Field-level Metrics and Statistics"),
     Rule("summaries-cover", "The partition summaries of a manifest list cover the tuples of its manifests' live entries.", f"{_SPEC}, Manifest Lists", "manifest", problems=("summary-untrue",), only="manifest list"),
     Rule("geo-bounds", "The bounds of geometries and geographies are the corners of a box: both or none, with x and y, no coordinate of the lower one above that of the upper one (except x of geographies, which may cross the antimeridian), and those of geographies within the ranges of longitudes and latitudes.", f"{_SPEC}, Bounds for Geometry and Geography", "manifest", only="root manifest", quote="If either the X or Y dimension is missing then the bounding box itself is not produced.", draft=True),
     Rule("partition-rebuilds", "The partition tuple of every file can be derived from its statistics.", f"{_PROPOSAL}, How do we remove partition tuple", "manifest", only="root manifest", quote="readers can still derive the partition tuple from the partition spec and the columnar stats which contain the actual values."),
-    Rule("sequence-order", "No sequence number is above the snapshot's, and no data sequence number is above the file sequence number.", f"{_SPEC}, Sequence Numbers", "entry", problems=("sequence-number",), draft=True),
-    Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Row Lineage", "snapshot", draft=True),
-    Rule("duplicate-file", "A table lists a file only once.", f"{_SPEC}, Manifests", "snapshot", problems=("file-twice",), draft=True),
+    Rule("sequence-order", "No sequence number is above the snapshot's, and no data sequence number is above the file sequence number.", f"{_SPEC}, Sequence Numbers", "entry", problems=("sequence-number",), draft=True, quote="All manifests, data files, and delete files created for a snapshot inherit the snapshot's sequence number."),
+    Rule("row-ids", "Row id ranges of live data files do not overlap and lie below next-row-id.", f"{_SPEC}, Table Metadata Fields", "snapshot", draft=True, quote="The `next-row-id` must always be higher than any assigned row ID in the table."),
+    Rule("duplicate-file", "A table lists a file only once.", f"{_SPEC}, Scan Planning", "snapshot", problems=("file-twice",), draft=True, quote="all file paths marked with \"ADDED\" or \"EXISTING\" may appear at most once across all manifest files in the snapshot"),
     # Manifests of the V4 draft only
-    Rule("draft-content-types", "A manifest of the V4 draft lists data files, and its root also data and delete manifests; deletes have entries only in delete manifests from before V4.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "manifest", only="root manifest", quote="v4 root manifest (snapshot root): Data files, data manifests, delete manifests; v4 data manifest: Data files and their colocated deletion vectors", draft_only=True),
-    Rule("replaced-and-modified", "The file of a REPLACED entry, or of an entry at a replaced position, is listed by another entry, as MODIFIED in the snapshot that replaced it.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "snapshot", only="root manifest", quote="the writer records a MODIFIED entry for the live version and marks the prior version as replaced, either with a REPLACED entry or in a manifest deletion vector.", draft_only=True),
-    Rule("positions-of-manifests", "Only entries of manifests have deleted_positions and replaced_positions.", f"{_DRAFT}, Tracked Files (apache/iceberg#16025)", "manifest", only="root manifest", quote="`tracking.deleted_positions` and `tracking.replaced_positions` may only be set if the tracked file is a manifest.", draft_only=True),
+    Rule("draft-content-types", "A manifest of the V4 draft lists data files, and its root also data and delete manifests; deletes have entries only in delete manifests from before V4.", _TRACKED, "manifest", only="root manifest", quote=f"{_ROOT_HOLDS}; {_LEAF_HOLDS}", draft_only=True),
+    Rule("replaced-and-modified", "The file of a REPLACED entry, or of an entry at a replaced position, is listed by another entry, as MODIFIED in the snapshot that replaced it.", _TRACKED, "snapshot", only="root manifest", quote="the writer records a MODIFIED entry for the live version and marks the prior version as replaced, either with a REPLACED entry or in a manifest deletion vector.", draft_only=True),
+    Rule("positions-of-manifests", "Only entries of manifests have deleted_positions and replaced_positions.", _TRACKED, "manifest", only="root manifest", quote="`tracking.deleted_positions` and `tracking.replaced_positions` may only be set if the tracked file is a manifest.", draft_only=True),
     Rule("positions-disjoint", "No position is both deleted and replaced by a snapshot, and its manifest DV has them all.", f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)", "manifest", only="root manifest", quote="`deleted_positions` and `replaced_positions` are disjoint.", draft_only=True),
     Rule("column-file-columns", "A column file has columns of the table, and no column of another column file of its data file.", f"{_DRAFT}, Tracked Files, column_file (apache/iceberg#16025)", "manifest", only="root manifest", quote="Live field IDs stored in this column file.", draft_only=True),
     Rule("column-files-of-data", "Only entries of data files have column files, and latest_column_file_snapshot_id (160) is set on those that have some.", f"{_DRAFT}, Tracking (apache/iceberg#16285)", "manifest", only="root manifest", quote="Snapshot ID where the latest column file was added; null if there are no column files", draft_only=True),

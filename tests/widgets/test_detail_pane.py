@@ -17,7 +17,7 @@ import pytest
 import iceexplore as ix
 from iceexplore import Table
 from iceexplore._samples import sample_path
-from iceexplore.errors import problem
+from iceexplore.errors import OPEN_POINTS, problem
 from iceexplore.graph import build_tree, human_bytes
 from iceexplore.widgets import Explorer
 from iceexplore.widgets.changes._tables import CHANGES
@@ -78,7 +78,7 @@ def test_the_fields_say_what_they_mean(trips: ix.Table, four: ix.Table) -> None:
             explained = [name for name in names if name in detail["help"]]
             unknown = {"iceberg-version", "app-id", "app-name", "spark.app.id", "iceexplore-version"}
             assert set(names) - set(explained) <= unknown, node.kind
-            for text, section, link in detail["help"].values():
+            for text, section, link, *_ in detail["help"].values():
                 assert text
                 assert (section == "") == (link == "")
                 assert link.startswith(f"{SPEC}#") or not link or (table is four and link == PROPOSAL)
@@ -141,10 +141,54 @@ def test_fields_of_the_proposal_lead_to_the_proposal(four: ix.Table) -> None:
     assert four.snapshot is not None
     tree = build_tree(four.state, depth="snapshots")
     found = [detail_of(node, four.state)["help"] for node in tree.children(f"root:{four.snapshot.snapshot_id}")]
-    sections = {tuple(help_["record_count"][1:]) for help_ in found if "record_count" in help_}
+    sections = {tuple(help_["record_count"][1:3]) for help_ in found if "record_count" in help_}
     assert sections == {("V4 proposal, V4 content entry structure", PROPOSAL)}
     draft = meaning("data-file", "record_count", 4)
     assert draft and draft.link == f"{SPEC}#version-4-metadata-structure-and-representation"
+
+
+def test_fields_lead_to_what_the_proposal_leaves_open() -> None:
+    """In a tree with every kind of entry, each point that names fields is found at one of these, and no other."""
+    leaves: dict[str, Any] = {"flush_data_files": 2, "flush_delete_files": 1, "affinity": "all", "inline_dv_bytes": 0}
+    s = ix.empty({"id": "long", "k": "string"}, partition_by=["k", "bucket(4, id)"], format_version=2, seed=1)
+    s.append(pd.DataFrame({"id": range(6), "k": ["a", "b"] * 3}))
+    paths = s.inspect.data_files()["file_path"].tolist()
+    s.row_delta(deletes={paths[0]: [0]})  # a position delete file
+    s.upgrade(4, **leaves)
+    s.append(pd.DataFrame({"id": range(6), "k": ["c"] * 6}))
+    paths = s.inspect.data_files()["file_path"].tolist()
+    s.row_delta(deletes={paths[-1]: [0], paths[-2]: [0]})
+    s.delete_files(paths[-3])
+    s.set_layout(inline_dv_bytes=4096)
+    s.delete_files(paths[1])
+    found: dict[str, set[str]] = {}
+    tree = build_tree(s.state, depth="snapshots")
+    assert s.snapshot is not None
+    root = tree.node(f"root:{s.snapshot.snapshot_id}")
+    nodes = [root, *tree.children(root.id)]
+    for node in [*nodes, *(child for node in nodes for child in tree.children(node.id))]:
+        detail = detail_of(node, s.state)
+        for name, (_, _, _, *points) in detail["help"].items():
+            for point in points[0] if points else ():
+                found.setdefault(point, set()).add(f"{node.kind}.{name}")
+                title, says, answer = detail["open"][point]
+                assert (title, tuple(says)) == (OPEN_POINTS[point].title, OPEN_POINTS[point].says)
+                assert answer.startswith("Written: ") and OPEN_POINTS[point].read in answer
+        json.dumps(detail, allow_nan=False)
+    assert set(found) == {p.id for p in OPEN_POINTS.values() if p.fields}
+    assert found["record-count"] == {"data-manifest.record_count", "delete-manifest.record_count"}
+    assert found["referenced-by-5"] == {"manifest-dv.referenced_file"}
+    assert found["thresholds"] == {"root-manifest.entries", "root-manifest.length"}
+    assert {"data-manifest.k", "data-file.id_bucket_4"} <= found["several-columns"]
+
+
+def test_only_trees_of_the_proposal_have_open_points(trips: ix.Table) -> None:
+    draft = ix.empty({"id": "long"}, dialect="v4-draft", seed=1)
+    draft.append(2, rows=1)
+    for table in (trips, draft.table):
+        for node in one_of_each_kind(table):
+            detail = detail_of(node, table.state)
+            assert "open" not in detail and all(len(help_) == 3 for help_ in detail["help"].values())
 
 
 @pytest.mark.parametrize("which", ["trips", "four"])

@@ -279,3 +279,17 @@ def test_secrets_in_disguise_are_left_out_too(tmp_path: Path) -> None:
     assert redactor.text(" ".join(encoded)) == "REDACTED REDACTED REDACTED REDACTED"
     for plain in (b"a plain text of it".hex(), "s3://b/city=Bad%20Ems/x.parquet", "00000-11-13be5b35-cdb0-d1bf.avro"):
         assert redactor.text(plain) == plain
+
+
+def test_what_the_proposal_leaves_open_is_no_secret(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long"}, format_version=4, seed=1)
+    s.append(2, rows=10)
+    widget = Explorer(s.table)
+    assert s.snapshot is not None
+    widget.select(f"root:{s.snapshot.snapshot_id}")
+    assert widget.settle(60)
+    made = widget.save_html(tmp_path / "all.html", redact=True)
+    root = data_of(made.path)["details"][f"root:{s.snapshot.snapshot_id}"]
+    assert root["help"]["entries"][3] == ["thresholds"]
+    title, says, answer = root["open"]["thresholds"]
+    assert title == "When the root is flushed." and says[0].startswith("Ideally the time") and "4,000" in answer

@@ -21,15 +21,19 @@ __all__ = ["check_rules", "checked_rules"]
 
 
 def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[Rule, ...]:
-    """Return the rules that `check_rules` checks in a snapshot, sorted by id; reads only its root."""
+    """Return the rules that `check_rules` checks in a snapshot, sorted by id; reads only its root.
+
+    For a tree of the V4 draft they quote the draft where its sentence is known.
+    """
     root = state.root(snapshot)
     if root is None:
         return ()
     kind = "root manifest" if root.dialect.has_root_manifest else "manifest list"
+    by_draft = root.dialect.is_draft
     return tuple(
-        r
+        r.as_in_draft() if by_draft else r
         for r in RULES.values()
-        if r.is_checked and r.only in (None, kind) and r.is_followed(by_draft=root.dialect.is_draft)
+        if r.is_checked and r.only in (None, kind) and r.is_followed(by_draft=by_draft)
     )
 
 

@@ -11,7 +11,7 @@ from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, TreeNode, format_ms, human_bytes, json_safe
 from iceexplore.render import style
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
-from iceexplore.widgets.detail._field_docs import ENTRY_KINDS, meaning, spec_name
+from iceexplore.widgets.detail._field_docs import ENTRY_KINDS, meaning, open_points, spec_name
 from iceexplore.widgets.detail._node_tables import FILES, Tab, load_table, tables_of, tabs_of
 from iceexplore.widgets.detail._recorded import Recorded, recorded_of
 
@@ -85,10 +85,11 @@ def detail_of(
     -------
     dict
         ``id``, ``kind``, ``kind_title``, ``title``, ``path``, ``facts`` and ``more`` ([name, text] each), ``help`` (by
-        name: meaning, section of the spec, its URL), ``problems`` and ``tables``: its tabs (key, title, of). If a text
-        contains visible signs for control characters, a fact has the text to copy as a third item, and the path as
-        ``copy``. ``counted`` says whether recorded numbers were counted; where they differ, the fact has both, and the
-        problem is among the ``problems``, of which those of another node have its selection as ``go``.
+        name: meaning, section of the spec, its URL, ids in ``open``: what the V4 proposal leaves open about the field,
+        each as a title, quotations, and what is written here), ``problems`` and ``tables``: its tabs (key, title, of).
+        If a text contains visible signs for control characters, a fact has the text to copy as a third item, and the
+        path as ``copy``. ``counted`` says whether recorded numbers were counted; where they differ, the fact has both,
+        and the problem is among the ``problems``, of which those of another node have its selection as ``go``.
     """
     version = 3 if state is None else state.metadata.format_version
     compared = Recorded() if state is None else recorded_of(state, node)
@@ -110,12 +111,17 @@ def detail_of(
         }
         for p, elsewhere in [*((p, "") for p in node.problems), *compared.problems][:_MAX_PROBLEMS]
     ]
-    help_ = {}
-    proposal = version >= 4 and node.kind in ENTRY_KINDS and _is_proposal(state)
+    help_: dict[str, list[Any]] = {}
+    opened: dict[str, list[Any]] = {}
+    proposal = version >= 4 and node.kind in (*ENTRY_KINDS, "root-manifest") and _is_proposal(state)
     for fact in facts:
         found = meaning(node.kind, fact.name, version, partition=fact.partition, proposal=proposal)
-        if found is not None:
-            help_[signs(fact.name)] = [found.text, found.section, found.link]
+        if found is None:
+            continue
+        help_[signs(fact.name)] = [found.text, found.section, found.link]
+        if proposal and (points := open_points(node.kind, fact.name, partition=fact.partition)):
+            help_[signs(fact.name)].append([p.id for p in points])
+            opened |= {p.id: [p.title, list(p.says), p.answer] for p in points}
     path = str(json_safe((node.location or "")[:2000]))
     return {
         "id": node.id,
@@ -127,6 +133,7 @@ def detail_of(
         "facts": [_shown(f) for f in first],
         "more": [_shown(f) for f in rest],
         "help": help_,
+        **({"open": opened} if opened else {}),
         **({"counted": compared.text} if compared.text else {}),
         "problems": problems,
         "tables": [{"key": t.key, "title": t.title, "of": t.of} for t in tabs_of(node, beside, against)],

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from iceexplore.errors import OPEN_POINTS, OpenPoint
 from iceexplore.inspect import COLUMN_DOCS
 
-__all__ = ["ENTRY_KINDS", "Meaning", "PROPOSAL", "SECTIONS", "SPEC", "meaning", "spec_name"]
+__all__ = ["ENTRY_KINDS", "Meaning", "PROPOSAL", "SECTIONS", "SPEC", "meaning", "open_points", "spec_name"]
 
 SPEC = "https://iceberg.apache.org/spec/"
 #: The document of the V4 proposal; it has no links to its sections.
@@ -273,3 +274,12 @@ def meaning(
     if kind == "deletion-vector" and name.startswith("content_"):
         section = "vector"
     return Meaning(text, SECTIONS.get(section, ""))
+
+
+def open_points(kind: str, name: str, *, partition: bool = False) -> list[OpenPoint]:
+    """Return what the V4 proposal leaves open or contradicts about a field of a kind of node in its trees."""
+    kinds = {kind}
+    if kind in ENTRY_KINDS:
+        kinds |= {"any", "manifest" if kind in _MANIFESTS else "file"}
+    wanted = {f"{k}.{'partition' if partition else name}" for k in kinds}
+    return [point for point in OPEN_POINTS.values() if wanted.intersection(point.fields)]

@@ -96,8 +96,9 @@ class PageRedactor:
         free = detail.get("kind") == "snapshot"
         for part in ("facts", "more"):
             out[part] = [self._fact(fact, free=free) for fact in detail.get(part, [])]
-        # The help texts and links are this library's own and stay.
-        return {**self._dict(out), "help": {self._name(k): v for k, v in detail.get("help", {}).items()}}
+        # The help texts, quotations and links are this library's own and stay.
+        own = {"open": out.pop("open")} if "open" in out else {}
+        return {**self._dict(out), **own, "help": {self._name(k): v for k, v in detail.get("help", {}).items()}}
 
     def page(self, page: dict[str, Any]) -> dict[str, Any]:
         """Return a redacted page: ``columns`` with ``name`` and ``rows`` of text, or a JSON ``text``."""

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** @import { Detail, Fact, Model } from "./types.d.ts" */
+/** @import { Detail, Fact, Model, OpenPoint } from "./types.d.ts" */
 
 import { copyButton, markTab, tabRow } from "./controls.js";
 import { changeSelection, el, fill, focusedIn, icon, lineIcon, linkButton, plural } from "./dom.js";
@@ -47,9 +47,10 @@ function copyIconButton(text, title) {
  * Return a field: its name is a button that explains it, a long value is folded, and ids and locations can be copied.
  *
  * @param {Fact} fact
- * @param {[meaning: string, section?: string, link?: string]} [help]
+ * @param {[meaning: string, section?: string, link?: string, open?: string[]]} [help]
+ * @param {Record<string, OpenPoint>} [open]
  */
-function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) {
+function fieldItem([name, text, exact = text], [meaning, section, link, points = []] = [""], open = {}) {
   const isLong = text.length > UNFOLDED;
   const folded = isLong ? el("details.fold", el("summary", text.slice(0, FOLDED) + "…"), text) : text;
   const value = el("dd", folded, isCopied(name, text) && copyIconButton(exact, `Copy ${name}`));
@@ -59,7 +60,11 @@ function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) 
   if (!meaning) return el("div", { class: size }, el("dt", name), value);
 
   const anchor = section && el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section);
-  const explanation = el("div.help", { onkeydown: leave }, el("dd", meaning, anchor && [". Spec: ", anchor]));
+  const explanation = el(
+    "div.help",
+    { onkeydown: leave },
+    el("dd", meaning, anchor && [". Spec: ", anchor], points.map((key) => openPoint(open[key]))),
+  );
   const button = el(
     "button.why",
     { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: toggle },
@@ -92,6 +97,21 @@ function fieldItem([name, text, exact = text], [meaning, section, link] = [""]) 
     button.focus();
   }
   return item;
+}
+
+/**
+ * Return what the V4 proposal leaves open about a field, folded.
+ *
+ * @param {OpenPoint} point
+ */
+function openPoint([title, says, answer]) {
+  const quotations = says.map((quotation) => el("blockquote", quotation));
+  const summary = el("summary", `Open in the proposal: ${title}`);
+  const details = el("details.point", { ontoggle: show }, summary, quotations, el("div", answer));
+  function show() {
+    details.scrollIntoView({ block: "nearest" });
+  }
+  return details;
 }
 
 /**
@@ -135,13 +155,24 @@ export function detailView(model) {
   }
 
   function drawHead() {
-    const { kind, kind_title, title, path, copy = path, problems = [], facts = [], more = [], help = {}, counted } =
-      model.detail;
+    const {
+      kind,
+      kind_title,
+      title,
+      path,
+      copy = path,
+      problems = [],
+      facts = [],
+      more = [],
+      help = {},
+      open,
+      counted,
+    } = model.detail;
     // Done before the content changes: afterwards, the browser would have to compute the layout once more.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
     const list = (/** @type {Fact[]} */ some) =>
-      el("dl.facts", some.map((fact) => fieldItem(fact, meanings.get(fact[0]))));
+      el("dl.facts", some.map((fact) => fieldItem(fact, meanings.get(fact[0]), open)));
     fill(
       head,
       el("div.title", icon(model.styles, kind, 20), el("div.name", el("span.kind", kind_title), el("h3", title))),

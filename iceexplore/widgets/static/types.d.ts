@@ -372,10 +372,14 @@ export interface Detail {
   counted?: string;
   facts?: Fact[];
   more?: Fact[];
-  /** By field: its meaning, and the section of the specification with its address. */
-  help?: Record<string, [meaning: string, section?: string, link?: string]>;
+  /** By field: its meaning, the section of the specification with its address, and keys of `open`. */
+  help?: Record<string, [meaning: string, section?: string, link?: string, open?: string[]]>;
+  /** What the V4 proposal leaves open: a title, quotations, and what is written here. */
+  open?: Record<string, OpenPoint>;
   tables?: { of: string; key: string; title: string }[];
 }
+
+export type OpenPoint = [title: string, says: string[], answer: string];
 
 // Grids ----------------------------------------------------------------------------------------------------------------
 

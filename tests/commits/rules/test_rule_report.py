@@ -6,7 +6,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.commits import check_rules, checked_rules, rule_report
-from iceexplore.errors import OptionError
+from iceexplore.errors import RULES, OptionError
 from tests.commits.rules.test_check_rules import edited, is_named, make_lab, with_root
 
 
@@ -44,3 +44,19 @@ def test_below_v4_fewer_rules_apply() -> None:
     s.append(files=1, rows=1)
     found = {r.id for r in s.rules().rules}
     assert "duplicate-file" in found and "one-root" in found and "affinity" not in found
+
+
+def test_a_tree_of_the_draft_quotes_the_draft() -> None:
+    s = ix.empty({"id": "long"}, dialect="v4-draft", seed=1)
+    s.append(files=2, rows=10)
+    shown = {r["rule"]: (r["quote"], r["source"]) for r in s.rules().arrow.to_pylist()}
+    for rule in RULES.values():
+        if rule.id in shown and rule.draft_quote:
+            assert shown[rule.id] == (rule.draft_quote, rule.draft_source) and rule.draft
+            assert rule.quote != rule.draft_quote
+    assert shown["split-offsets"][1] == "V4 draft, Tracked Files (apache/iceberg#16025)"
+    assert shown["stats-cover"][0].startswith("Lower bounds must be less than or equal to")
+    assert shown["manifest-sequence"][1].startswith("V4 proposal")  # no sentence of the draft is known
+    plain = ix.empty({"id": "long"}, seed=1)
+    plain.append(files=1, rows=1)
+    assert {r.source for r in plain.rules().rules if r.id == "split-offsets"} == {RULES["split-offsets"].source}
