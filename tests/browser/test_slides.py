@@ -59,7 +59,7 @@ def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
     caption = f"snapshot {snapshot.snapshot_id} · delete · 2026-11-21 06:07:51.920 UTC"
     with bare_page(browser, widget, width=1400, height=1000, theme=theme) as bare:
 
-        def check(name: str, *legend: str) -> None:
+        def check(name: str, *legend: str, caption: str = caption) -> None:
             png = saved(bare, name, "PNG")
             assert png.startswith(b"\x89PNG")
             assert struct.unpack(">II", png[16:24]) == (1920, 1080)
@@ -90,6 +90,18 @@ def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
         bare.push()
         open_tab(bare, "deletes")
         check("Deleted positions", "deleted")
+        # Of the table's own snapshot, whichever is selected.
+        widget.select(str(widget.snapshots[0]["id"]))
+        bare.push()
+        open_tab(bare, "problems")
+        bare.page.get_by_role("tab", name="Files and manifests").click()
+        health = ix.sample("trips").health()
+        for figure in health.measured:
+            bar = figure.bars[0]
+            check(figure.title, *(value[1] for value in bar.values if value), caption=f"S{health.scope[1:]}")
+            texts = "".join(words(saved(bare, figure.title, "SVG")))
+            assert figure.verdict in texts
+            assert bar.label in texts, "in two lines if it is long"
         assert bare.errors == []
 
 

@@ -121,9 +121,9 @@ class PageRedactor:
             [was != now for was, now in zip(*both, strict=True)] for both in zip(page["rows"], out["rows"], strict=True)
         ]
         for number, texts in page.get("texts", {}).items():
-            cells = zip(texts, out["rows"], changed, strict=True)
+            of_rows = zip(texts, out["rows"], changed, strict=True)
             out["texts"] = out["texts"] | {
-                number: [row[int(number)] if hidden[int(number)] else text for text, row, hidden in cells]
+                number: [row[int(number)] if hidden[int(number)] else text for text, row, hidden in of_rows]
             }
         if "bars" in page:
             hidden_columns = {str(i) for row in changed for i, hidden in enumerate(row) if hidden}

@@ -7,10 +7,12 @@
 
 /** @import { Model, ProblemGroup, ProblemItem, Severity } from "./types.d.ts" */
 
+import { barSlides, plainText } from "./bars.js";
 import { blocks } from "./blocks.js";
 import { panelTabs } from "./controls.js";
 import { changeDoctorDraft, checkForm, findingsView, goToNode, repairView, severitySign } from "./doctor.js";
 import { button, el, fill, formatCount, keepFocus, randomId, setEnabled } from "./dom.js";
+import { canvasColours } from "./painting.js";
 
 /**
  * The severities, most severe first, with their labels.
@@ -132,7 +134,17 @@ function metView(model) {
  */
 function figuresView(model) {
   const element = el("section.figures", { ariaLabel: "Files and manifests", tabindex: -1 });
-  model.follow("health", () => fill(element, blocks(model, model.health.blocks)));
+  const probe = el("div");
+  const colours = canvasColours(model, probe);
+  model.follow("health", () => {
+    const list = model.health.blocks ?? [];
+    const measured = list.find(([kind]) => kind === "advice")?.[1] ?? [];
+    const drawn = blocks(model, list).map((block, i) => {
+      if (list[i][0] !== "table") return block;
+      return [block, barSlides(model, list[i], list[i - 1][1], plainText(measured), colours)];
+    });
+    fill(element, probe, drawn);
+  });
   return element;
 }
 

@@ -229,12 +229,21 @@ export function fileName({ title }, what) {
  * @param {() => SlidePicture | Promise<SlidePicture> | false | "" | undefined} options.picture
  * @param {() => LegendItem[]} options.legend
  * @param {() => void} [options.done] Is called after a click.
+ * @param {string} [options.caption] If the picture is not of the selected snapshot.
  */
-export function slideButtons(model, name, { colours, picture, legend, done }) {
+export function slideButtons(model, name, { colours, picture, legend, done, caption }) {
   async function page() {
     const drawn = await picture();
     if (!drawn) throw new Error("nothing to draw");
-    return slide(model, drawn, name, legend(), colours, contextOf(el("canvas")));
+    const { title, styles } = model;
+    return slide(
+      { title, caption: caption ?? model.caption, styles },
+      drawn,
+      name,
+      legend(),
+      colours,
+      contextOf(el("canvas")),
+    );
   }
   /** @type {(blob: Blob, ending: string) => void} */
   const save = (blob, ending) => saveFile(blob, `${fileName(model, name)}.${ending}`);
