@@ -6,6 +6,7 @@ from iceexplore.doctor._unopened import unopened
 from iceexplore.doctor._untellable import UNTELLABLE
 from iceexplore.doctor._views import examine_view
 from iceexplore.doctor.checks._files import verify_here
+from iceexplore.doctor.figures._delete_groups import DELETE_GROUPS, files_of_group
 from iceexplore.doctor.figures._figure import FigureBar, HealthFigure, HealthGain, Shown
 from iceexplore.doctor.figures._health import MetadataSize, TableHealth, metadata_size
 from iceexplore.doctor.maintenance._expire import ExpirePlan
@@ -29,6 +30,7 @@ from iceexplore.doctor.report._text import WORDS, finding_lines, report_headline
 
 __all__ = [
     "CatalogReport",
+    "DELETE_GROUPS",
     "EFFECTS",
     "EngineCall",
     "ExpirePlan",
@@ -64,6 +66,7 @@ __all__ = [
     "examine",
     "examine_in_steps",
     "examine_view",
+    "files_of_group",
     "finding_lines",
     "metadata_size",
     "plan_heading",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iceexplore.inspect._by_leaf import DIRECT, ROOT, ByLeaf, LeafPlace
 from iceexplore.inspect._docs import COLUMN_DOCS
-from iceexplore.inspect._essentials import partition_texts
+from iceexplore.inspect._essentials import partition_texts, tuple_texts
 from iceexplore.inspect._inspect import DEFINITIONS, Inspect
 from iceexplore.inspect._leaf_rows import LeafRows
 from iceexplore.inspect._metadata_table import Definition, FrameTable, MetadataTable
@@ -32,4 +32,5 @@ __all__ = [
     "open_udf",
     "partition_rows_schema",
     "partition_texts",
+    "tuple_texts",
 ]

@@ -11,7 +11,7 @@ from iceexplore.inspect._partition import partition_union
 from iceexplore.manifests import ContentType, Status, whole
 from iceexplore.metadata import TableMetadata, human_value, parse_transform
 
-__all__ = ["essentials", "partition_texts"]
+__all__ = ["essentials", "partition_texts", "tuple_texts"]
 
 #: The columns of each table; those in the middle are the first that pandas leaves out of a narrow terminal. A table
 #: that is not listed has all its plain columns.
@@ -162,6 +162,11 @@ def _changes(table: pa.Table) -> AnyArray:
     rows = zip(build.to_pylist(table["operation"]), build.to_pylist(table["summary"]), strict=True)
     texts = [" · ".join(snapshot_change(operation, dict(summary or ())).words()) for operation, summary in rows]
     return pa.array(texts, pa.string())
+
+
+def tuple_texts(tuples: pa.StructArray | None, specs: AnyArray, metadata: TableMetadata) -> AnyArray:
+    """Return partition tuples of entries as text, as `partition_texts` does those of the metadata tables."""
+    return partition_texts(partition_union(metadata).of_tuples(tuples, len(specs)), specs, metadata)
 
 
 def partition_texts(values: AnyArray, specs: AnyArray | AnyChunkedArray | None, metadata: TableMetadata) -> AnyArray:

@@ -25,8 +25,10 @@ class PartitionUnion:
 
     def struct(self, leaf: Manifest) -> pa.StructArray:
         """Return a manifest's partition tuples as this struct; null where its spec lacks a field."""
-        count = len(leaf)
-        own = leaf.partition()
+        return self.of_tuples(leaf.partition(), len(leaf))
+
+    def of_tuples(self, own: pa.StructArray | None, count: int) -> pa.StructArray:
+        """Return partition tuples of entries, whose fields are named by their ids, as this struct."""
         children = {} if own is None else dict(zip((f.name for f in own.type), own.flatten(), strict=True))
         arrays = []
         for field_id, field in zip(self.ids, self.type, strict=True):

@@ -36,6 +36,25 @@ def test_from_a_bar_to_its_files_and_back(browser: Any, theme: Theme) -> None:
         assert page.get_by_role("tab", name="Files", exact=True).last.get_attribute("aria-selected") == "true"
         page.get_by_role("tab", name="Health").click()
         bare.idle()
+        figures.get_by_role("button", name="10 to 30 % of rows deleted").click()
+        bare.idle()
+        page.get_by_label("Show", exact=True).wait_for()
+        assert page.get_by_label("Show", exact=True).input_value() == "10 to 30 % of rows deleted"
+        assert widget.table_health is not None
+        groups = {bar.label: bar.values for bar in widget.table_health["deletes"].bars}
+        many = groups["10 to 30 % of rows deleted"][0]
+        assert page.locator(".ice-file-map strong").inner_text().startswith(f"{many[1] if many else 0} files in ")
+        assert bare.violations() == []
+        page.get_by_label("Show", exact=True).select_option("all files")
+        bare.idle()
+        assert page.locator(".ice-file-map strong").inner_text() == "22 files in 11 partitions"
+        page.get_by_role("tab", name="Health").click()
+        bare.idle()
+        figures.get_by_role("button", name="show", exact=True).first.click()
+        bare.idle()
+        assert (widget.pages["detail"]["table"], widget.pages["detail"]["total"]) == ("partitions", 1)
+        page.get_by_role("tab", name="Health").click()
+        bare.idle()
         figures.get_by_role("button", name="Show them").nth(2).focus()
         bare.press("Enter")
         assert (widget.pages["detail"]["table"], widget.pages["detail"]["total"]) == ("manifests", 4)

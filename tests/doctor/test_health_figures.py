@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iceexplore as ix
-from iceexplore.doctor import HealthFigure, TableHealth
+from iceexplore.doctor import HealthFigure, Shown, TableHealth
 from iceexplore.errors import OptionError
 from tests.doctor.test_health import MIB, simulated, spread, with_equality, with_positions
 
@@ -91,7 +91,8 @@ def test_deletes_are_those_of_a_plan(tmp_path: Path) -> None:
     kinds = t.inspect.files.arrow().to_pylist()
     assert sum(matches(r, figure.show.where) for r in kinds) == 10  # type: ignore[union-attr]
     vectors = next(b for b in figure.bars if b.label == "with a deletion vector")
-    assert sum(matches(r, vectors.show.where) for r in kinds) == 9  # type: ignore[union-attr]
+    assert vectors.show == Shown("map", of="with a deletion vector", instead=vectors.show.instead)  # type: ignore[union-attr]
+    assert sum(matches(r, vectors.show.instead.where) for r in kinds) == 9  # type: ignore[union-attr]
 
 
 def test_shares_of_deleted_rows(tmp_path: Path) -> None:
@@ -174,6 +175,18 @@ def test_partitions_are_sorted_by_bytes(tmp_path: Path) -> None:
     assert len(figure.bars) == 10
     assert figure.notes == ("2 smaller partitions not drawn.",)
     assert "add a partition field" in t.health().gain_note("partitions")
+    rows = t.inspect.partitions.arrow().to_pylist()
+    assert figure.show is not None
+    shown = [row["partition"]["k"] for row in rows if matches(row, figure.show.where)]
+    assert shown == ["big"], "the ones that are ten times the median"
+
+
+def test_partitions_that_are_not_skewed_are_all_shown(tmp_path: Path) -> None:
+    t = simulated(tmp_path, [{"mib": 10 + n, "k": k} for n, k in enumerate("abcdefghijk")])
+    figure = t.health()["partitions"]
+    assert not figure.attention
+    assert figure.show is not None
+    assert (figure.show.where, figure.show.largest) == ((), "total_data_file_size_in_bytes")
 
 
 def test_clustering_is_compared_with_the_sort_order(tmp_path: Path) -> None:

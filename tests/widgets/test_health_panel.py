@@ -17,6 +17,7 @@ from iceexplore.widgets.detail._table_views import shown_columns
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.problems import _health_panel
 from iceexplore.widgets.problems._health_blocks import health_blocks
+from tests.doctor.test_health import with_positions
 from tests.helpers.hostile import HOSTILE
 
 
@@ -74,12 +75,6 @@ def test_bars_lead_to_the_rows_they_count() -> None:
     page = widget.pages["detail"]
     assert (widget.tab, page["table"], page["total"], page["whole"]) == ("tree", "files", 11, 22)
     assert len(widget.query["detail"]["filters"]) == 3
-    click(widget, links["with a deletion vector"])
-    assert widget.pages["detail"]["total"] == 9
-    widget.select("table")
-    assert widget.settle(60)
-    click(widget, links["with position delete files"])
-    assert (widget.pages["detail"]["total"], widget.selected.kind) == (1, "snapshot")
     click(widget, links["up to 10 % of rows deleted"])
     assert (widget.tab, widget.file_color) == ("files", "deletes")
     click(widget, links["trip_id"])
@@ -95,6 +90,81 @@ def test_bars_lead_to_the_rows_they_count() -> None:
     page = widget.pages["detail"]
     at = page["columns"].index(next(c for c in page["columns"] if c["name"] == "total_data_file_size_in_bytes"))
     assert (page["table"], page["sort"]) == ("partitions", [at, "desc"])
+    widget.close()
+
+
+def brute_force(label: str, task: Any, records: dict[str, int]) -> bool:
+    """Return whether a task of a plan is in a group, by the group's name and the rows of delete files."""
+    gone = sum(records[path] for path in task["position_deletes"])
+    if isinstance(task["deletion_vector"], str):
+        gone = task["deleted_rows"]
+    share = gone / task["rows"]
+    groups: dict[str, bool] = {
+        "with a deletion vector": isinstance(task["deletion_vector"], str),
+        "with position delete files": bool(len(task["position_deletes"])),
+        "with equality delete files": bool(len(task["equality_deletes"])),
+        "with 2 to 4 deletes": 2 <= task["deletes"] < 5,
+        "with 5 deletes or more": task["deletes"] >= 5,
+        "up to 10 % of rows deleted": task["deletes"] > 0 and share <= 0.1,
+        "10 to 30 % of rows deleted": 0.1 < share < 0.3,
+        "30 % of rows deleted or more": share >= 0.3,
+    }
+    return groups[label]
+
+
+@pytest.mark.parametrize("name", ["trips", "delta", "positions"])
+def test_bars_of_deletes_lead_to_exactly_their_files(tmp_path: Path, name: str) -> None:
+    t = with_positions(tmp_path, 5, 7) if name == "positions" else ix.sample(name)
+    widget = Explorer(t, tab="problems")
+    links = {part[1]: part for part in parts(ask(widget, "look"), "set")}
+    tasks = t.plan().tasks.to_dict("records")
+    records = {row["file_path"]: row["record_count"] for row in t.inspect.files.arrow().to_pylist()}
+    bars = t.health()["deletes"].bars
+    assert len(bars) >= 3
+    for bar in bars:
+        click(widget, links[bar.label])
+        found = widget.file_map
+        assert (widget.tab, found["filter"], found["of"]) == ("files", bar.label, widget.selection["snapshot"])
+        places = [
+            f"{manifest}:{row}" if manifest >= 0 else str(row)
+            for manifest, row in zip(found["manifest"], found["row"], strict=True)
+        ]
+        paths = {t.tree().node(f"file:{found['of']}:{place}").location for place in places}
+        assert paths == {task["file_path"] for task in tasks if brute_force(bar.label, task, records)}
+        assert {label for label, _, cells in found["groups"] if not cells} == set(), "no empty partitions"
+    widget.file_filter = ""
+    assert widget.settle(60)
+    assert len(widget.file_map["kinds"]) > len(places), "all files again"
+    widget.file_filter = "with luck"
+    assert widget.settle(60)
+    assert "choose one of with deletes" in widget.error["text"]
+    widget.close()
+
+
+@pytest.mark.parametrize("name", ["trips", "delta", "alike"])
+def test_bars_of_partitions_lead_to_exactly_their_rows(tmp_path: Path, name: str) -> None:
+    if name == "alike":
+        t: Any = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, partition_by="k").simulate()
+        values = ["a", "A", None, 'say "x"', "< 5"]
+        t.append(
+            [
+                {"location": f"{n}.parquet", "record_count": 1, "file_size_in_bytes": 9 + n, "partition": {"k": value}}
+                for n, value in enumerate(values)
+            ]
+        )
+    else:
+        t = ix.sample(name)
+    widget = Explorer(t, tab="problems")
+    links = [part for part in parts(ask(widget, "look"), "set") if part[1] == " show"]
+    bars = t.health()["partitions"].bars
+    assert len(links) == len(bars) > 1
+    for bar, link in zip(bars, links, strict=True):
+        click(widget, link)
+        page = widget.pages["detail"]
+        assert (page["table"], page["total"]) == ("partitions", 1), bar.label
+        row = dict(zip((column["name"] for column in page["columns"]), page["rows"][0], strict=False))
+        numbers = (row["total_data_file_size_in_bytes"], row["file_count"])
+        assert [float(str(n).replace(",", "")) for n in numbers] == [v[0] for v in bar.values if v]
     widget.close()
 
 

@@ -26,21 +26,25 @@ class Shown:
     Attributes
     ----------
     table
-        ``files``, ``manifests`` or ``partitions`` of the snapshot; ``map``, the files as cells, shaded by deletes; or
-        ``ranges``, the files by their ranges of the column ``of``.
+        ``files``, ``manifests`` or ``partitions`` of the snapshot; ``map``, the data files of the group ``of`` as
+        cells, shaded by deletes; or ``ranges``, the files by their ranges of the column ``of``.
     where
         Conditions, all of which hold: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not null``) and
         a value.
     largest
         The column by which the rows are sorted, the largest value first.
     of
-        A column of the table, or the row of a manifest in the snapshot's manifest list or root.
+        A column of the table, a group of data files by their deletes, or the row of a manifest in the snapshot's
+        manifest list or root.
+    instead
+        What comes closest in a saved page, which has metadata tables only, and whose values may be redacted.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]
     where: tuple[tuple[str, str, str], ...] = ()
     largest: str | None = None
     of: str | int | None = None
+    instead: Shown | None = None
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
+from iceexplore.doctor.figures._delete_groups import DELETE_GROUPS, DeleteGroups
 from iceexplore.doctor.figures._figure import FigureBar, HealthFigure, Shown
 from iceexplore.doctor.health._files import FEW_PARTITIONS, SKEW
 from iceexplore.doctor.maintenance._size_based import Mask, summed
 from iceexplore.graph import TableState, amount, human_bytes
-from iceexplore.manifests import ContentType, whole
+from iceexplore.inspect import tuple_texts
+from iceexplore.manifests import ContentType, EntryBatch, whole
 from iceexplore.planning import (
     FileTasks,
     SplitOptions,
-    Stretches,
     counted,
-    deleted_rows,
     partition_codes,
     partition_texts,
     small_limit,
@@ -27,12 +31,20 @@ __all__ = ["deletes_figure", "partitions_figure", "sizes_figure"]
 
 #: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: fewer small files of a partition are left alone.
 _MIN_INPUT_FILES = 5
-#: Java: ``BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD_DEFAULT``.
-_DELETE_RATIO = 0.3
 #: The most bins of the histogram; beyond, each covers two powers of two.
 _MOST_BINS = 16
 _SHOWN_PARTITIONS = 10
 _DATA = ("content", "=", "0")
+_BYTES = "total_data_file_size_in_bytes"
+_SORTED = Shown("partitions", largest=_BYTES)
+#: The deletes of a kind in the table of files.
+_DELETES = {
+    "with a deletion vector": Shown("files", (("content", "=", "1"), ("content_offset", "not null", ""))),
+    "with position delete files": Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),
+    "with equality delete files": Shown("files", (("content", "=", "2"),)),
+}
+#: The groups of data files that a rewrite would help.
+_TO_LOOK_AT = (DELETE_GROUPS[5], DELETE_GROUPS[8])
 
 
 def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
@@ -106,34 +118,14 @@ def _bound(size: int) -> str:
 def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     """Return how many data files have deletes of each kind, and what share of their rows is deleted."""
     title = "Deletes of data files"
-    matched = tasks.matched
-    rows = counted(tasks.files, "record_count")
-    gone, touched = deleted_rows(tasks)
+    found = DeleteGroups.of(tasks)
+    rows, gone, touched = found.rows, found.gone, found.touched
     if not touched.any():
         verdict = f"No deletes apply to the {amount(len(rows), 'data file')}." if len(rows) else "No data files."
         return HealthFigure(key="deletes", title=title, verdict=verdict)
-    positions, equality = Stretches.of(matched.positions).size, Stretches.of(matched.equality).size
-    vector: Mask = np.asarray(matched.vector.is_valid()).astype(np.bool_)
-    count = positions + equality + vector
-    share = gone / np.maximum(rows, 1)
-    on_map = Shown("map")  # no metadata table has the number of deletes of a data file
-    kinds: dict[str, tuple[Mask, Shown | None]] = {
-        "with a deletion vector": (vector, Shown("files", (("content", "=", "1"), ("content_offset", "not null", "")))),
-        "with position delete files": (
-            positions > 0,
-            Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),
-        ),
-        "with equality delete files": (equality > 0, Shown("files", (("content", "=", "2"),))),
-        f"with 2 to {_MIN_INPUT_FILES - 1} deletes": ((count > 1) & (count < _MIN_INPUT_FILES), on_map),
-        f"with {_MIN_INPUT_FILES} deletes or more": (count >= _MIN_INPUT_FILES, on_map),
-        "up to 10 % of rows deleted": (touched & (share <= 0.1), on_map),
-        "10 to 30 % of rows deleted": (touched & (share > 0.1) & (share < _DELETE_RATIO), on_map),
-        "30 % of rows deleted or more": (touched & (share >= _DELETE_RATIO), on_map),
-    }
-    if tasks.files.entries["deletion_vector"].null_count < len(rows):  # the V4 draft: the vector is on the data file
-        own = bool(whole(matched.deletes.entries["deletion_vector"]).null_count < len(matched.deletes))
-        kinds["with a deletion vector"] = (vector, on_map if own else None)
-    groups = {name: (mask, show) for name, (mask, show) in kinds.items() if mask.any()}
+    matched, masks = tasks.matched, found.masks
+    groups = {name: mask for name, mask in masks.items() if mask.any() and name != DELETE_GROUPS[0]}
+    on_entries = _on_entries(tasks)
     bars = tuple(
         FigureBar(
             name,
@@ -142,18 +134,20 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
                 (float(rows[mask].sum()), f"{int(rows[mask].sum()):,}"),
                 (float(gone[mask].sum()), f"{_rounded(gone[mask].sum()):,}"),
             ),
-            show=show,
+            # No metadata table has the number of deletes of a data file, but some have the deletes of a kind.
+            show=Shown("map", of=name, instead=None if on_entries else _DELETES.get(name)),
         )
-        for name, (mask, show) in groups.items()
+        for name, mask in groups.items()
     )
     total, lost = int(rows.sum()), _rounded(gone.sum())
-    shared = bool((pc.is_null(matched.referenced)).true_count and positions.any())
+    shared = bool((pc.is_null(matched.referenced)).true_count and masks["with position delete files"].any())
     notes = []
     if shared:
         notes.append("Rows that a delete file of several data files deletes are divided evenly among these.")
-    if equality.any():
+    unknown = bool(masks["with equality delete files"].any())
+    if unknown:
         notes.append("Rows that equality deletes remove are not counted: metadata does not have their number.")
-    removed = "an unknown number of rows" if equality.any() and not lost else f"{lost:,} of {total:,} rows"
+    removed = "an unknown number of rows" if unknown and not lost else f"{lost:,} of {total:,} rows"
     ratio = lost / max(1, total)
     part = f" ({ratio:.0%})" if ratio >= 0.01 else " (less than 1%)" if lost else ""
     many = int(touched.sum())
@@ -164,19 +158,19 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     )
     table = {
         "data_files": list(groups),
-        "files": [int(mask.sum()) for mask, _ in groups.values()],
-        "rows": [int(rows[mask].sum()) for mask, _ in groups.values()],
-        "deleted_rows": [float(gone[mask].sum()) for mask, _ in groups.values()],
+        "files": [int(mask.sum()) for mask in groups.values()],
+        "rows": [int(rows[mask].sum()) for mask in groups.values()],
+        "deleted_rows": [float(gone[mask].sum()) for mask in groups.values()],
     }
     return HealthFigure(
         key="deletes",
         title=title,
         verdict=verdict,
-        attention=bool((touched & ((share >= _DELETE_RATIO) | (count >= _MIN_INPUT_FILES))).any()),
+        attention=any(masks[name].any() for name in _TO_LOOK_AT),
         columns=("number", "rows", "deleted rows"),
         bars=bars,
         rows=build.table(table),
-        show=Shown("files", (("content", "!=", "0"),)) if not _on_entries(tasks) else on_map,
+        show=Shown("map", of=DELETE_GROUPS[0]) if on_entries else Shown("files", (("content", "!=", "0"),)),
         notes=tuple(notes),
     )
 
@@ -205,25 +199,25 @@ def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     first = np.full(count, -1, np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     order = np.argsort(-sizes, kind="stable")
-    names = partition_texts(state, tasks.take(build.array(first[order])).files)
+    examples = tasks.take(build.array(first[order])).files
+    specs = whole(examples.entries["partition_spec_id"])
     table = build.table(
         {
-            "partition": names,
-            "spec_id": whole(tasks.files.entries["partition_spec_id"]).take(build.array(first[order])),
+            "partition": partition_texts(state, examples),
+            "spec_id": specs,
             "files": files[order],
             "rows": rows[order],
             "bytes": sizes[order],
         }
     )
     shown = build.to_pylist(table.slice(0, _SHOWN_PARTITIONS))
-    show = Shown("partitions", largest="total_data_file_size_in_bytes")
     bars = tuple(
         FigureBar(
             str(one["partition"]),
             ((float(one["bytes"]), human_bytes(one["bytes"])), (float(one["files"]), f"{one['files']:,}")),
-            show=show,
+            show=Shown("partitions", where, instead=_SORTED),
         )
-        for one in shown
+        for one, where in zip(shown, _conditions(state, examples, table), strict=True)
     )
     middle = float(np.median(sizes))
     largest = int(sizes.max())
@@ -238,6 +232,8 @@ def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         )
     options = SplitOptions.of(state.metadata.properties)
     skewed = count >= FEW_PARTITIONS and largest > SKEW * middle and largest >= options.size
+    least = max(int(SKEW * middle) + 1, options.size)
+    show = replace(_SORTED, where=((_BYTES, ">=", str(least)),)) if skewed else _SORTED
     left = count - len(shown)
     notes = (f"{amount(left, 'smaller partition')} not drawn.",) if left else ()
     return HealthFigure(
@@ -251,6 +247,23 @@ def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         show=show,
         notes=notes,
     )
+
+
+def _conditions(state: TableState, files: EntryBatch, table: pa.Table) -> Iterator[tuple[tuple[str, str, str], ...]]:
+    """Yield the conditions that only the row of one of the largest partitions meets, in the table of partitions.
+
+    Parameters
+    ----------
+    files, table
+        A file of each partition, and the rows of the figure, in the same order.
+    """
+    texts = tuple_texts(files.partition, whole(files.entries["partition_spec_id"]), state.metadata)
+    lower = pc.utf8_lower(texts)  # tables compare texts without case
+    for row in range(min(len(texts), _SHOWN_PARTITIONS)):
+        text = texts[row].as_py()
+        here = ("partition", "null", "") if text is None else ("partition", "=", f'"{text}"')
+        alike = lower.null_count if text is None else pc.sum(pc.equal(lower, lower[row])).as_py()
+        yield (here,) if alike == 1 else (here, (_BYTES, "=", str(table["bytes"][row].as_py())))
 
 
 def _times(factor: float) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,7 +32,7 @@ FILE_KINDS = ("data-file", "position-delete", "equality-delete", "deletion-vecto
 _DATA, _POSITIONS, _EQUALITY, _VECTOR = range(4)
 #: Column of position delete files with the data file's path (spec, "Reserved Field IDs": ``file_path``).
 _FILE_PATH_ID = 2147483546
-_ORDERED = ("kind", "change", "partition", "rows", "size", "deleted", "age", "manifest", "row")
+_ORDERED = ("kind", "change", "partition", "rows", "size", "deleted", "age", "manifest", "row", "ordinal")
 _COLUMNS = (
     "ordinal",
     "content_type",
@@ -71,6 +72,8 @@ class LiveFiles:
     manifest, row
         The row of its manifest in the snapshot's root (-1 for a file in the root itself), and its row in that manifest
         or root. Of removed files, in the root of the parent snapshot.
+    ordinal
+        The ordinal of its entry as written, which a data file may share with its deletion vector.
     shared_deletes
         The number of live delete files that may apply to several data files, which ``deleted`` does not count.
     unread
@@ -86,6 +89,7 @@ class LiveFiles:
     age: Ints
     manifest: Ints
     row: Ints
+    ordinal: Ints
     shared_deletes: int
     unread: int
     _tuples: _Tuples = field(repr=False)
@@ -98,6 +102,21 @@ class LiveFiles:
     def partitions(self) -> int:
         """The number of partitions."""
         return len(self._tuples.first)
+
+    def only(self, manifest: Ints, ordinal: Ints) -> LiveFiles:
+        """Return some of the live data files, by their entries, and no other files.
+
+        Parameters
+        ----------
+        manifest, ordinal
+            As of the columns of these names.
+        """
+        per = 1 + max(int(self.ordinal.max(initial=0)), int(ordinal.max(initial=0)))
+        kept = (self.kind == _DATA) & (self.change != REMOVED)
+        kept &= np.isin(self.manifest * per + self.ordinal, manifest * per + ordinal)
+        used, partition = np.unique(self.partition[kept], return_inverse=True)
+        columns = {name: getattr(self, name)[kept] for name in _ORDERED} | {"partition": partition.astype(np.int64)}
+        return replace(self, **columns, _tuples=self._tuples.only(used))
 
     def labels(self, partitions: Iterable[int]) -> list[str]:
         """Return partitions as text: ``day=2026-01-01, city=Oslo``; empty for files of an unpartitioned spec."""
@@ -145,6 +164,7 @@ def live_files(state: TableState) -> LiveFiles:
         "age": _ages(state, _ints(entries, "snapshot_id")),
         "manifest": np.repeat([part.row for part in parts], [part.entries.num_rows for part in parts]),
         "row": np.concatenate([part.rows for part in parts]),
+        "ordinal": _ints(entries, "ordinal"),
     }
     ordered = {name: column[order].astype(np.int64, copy=False) for name, column in columns.items()}
     return LiveFiles(**ordered, shared_deletes=shared, unread=unread, _tuples=tuples)
@@ -436,6 +456,12 @@ class _Tuples:
         table = build.table(keys)
         by = [(name, "ascending") for name in keys]
         return np.asarray(pc.sort_indices(table, sort_keys=by)).astype(np.int64)
+
+    def only(self, partitions: Ints) -> _Tuples:
+        """Return some of the partitions."""
+        made = copy(self)
+        made.first = self.first[partitions]
+        return made
 
     @cached_property
     def _fields(self) -> Mapping[int, tuple[tuple[str, str, Type, str], ...]]:

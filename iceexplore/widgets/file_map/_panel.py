@@ -10,6 +10,7 @@ import numpy.typing as npt
 import traitlets
 from traitlets import Bunch
 
+from iceexplore.errors import OptionError
 from iceexplore.graph import (
     FILE_KINDS,
     CellColor,
@@ -45,22 +46,26 @@ class FileMapPanel(Panel):
         ``groups``: label, numbers as text, and number of cells; ``names`` (the kinds of files); and of all cells, in
         order: ``kinds``, ``changes`` (0, 1 added, 2 removed) and ``shades`` (by colour) as strings of digits, and
         ``files``, ``size``, ``rows``, ``deleted`` (per mille, -1 unknown), ``age``, ``manifest`` and ``row`` as lists:
-        see `iceexplore.graph.FileCells`.
+        see `iceexplore.graph.FileCells`; ``filter``, the filter of files, and ``filters``, those that there are.
     file_color
         The measure that shades the cells: ``size``, ``age`` or ``deletes``.
+    file_filter
+        Which files are shown: a name in `iceexplore.doctor.DELETE_GROUPS`, or all (empty).
     """
 
     file_map = SyncedTrait(traitlets.Dict())
     file_color = SyncedTrait(traitlets.Enum(_COLORS, "size"))
+    file_filter = SyncedTrait(traitlets.Unicode())
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
-        self._asked: str | None = None  # the snapshot that is shown, or being read
+        self._asked: tuple[str, str] | None = None  # the snapshot and the filter that are shown, or being read
 
     def begin(self) -> None:
         """Read the files once they are visible."""
         if self.host.tab is not None:
             self.host.observe(self._on_tab, "tab")
+        self.host.observe(self._on_tab, "file_filter")
         self._show()
 
     @shown
@@ -74,24 +79,35 @@ class FileMapPanel(Panel):
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
         """Forget what was not read, so that it can be requested again."""
-        self._asked = self.file_map.get("of")
+        self._asked = self._shown
 
     def on_failed(self) -> None:
         """Forget what could not be read."""
-        self._asked = self.file_map.get("of")
+        self._asked = self._shown
+
+    @property
+    def _shown(self) -> tuple[str, str] | None:
+        return (self.file_map["of"], self.file_map["filter"]) if self.file_map else None
 
     def no_kernel_html(self) -> str:
         """Return the partitions as HTML."""
         return file_map_html(self.file_map)
 
     def _show(self) -> None:
-        snapshot = self.host.selection["snapshot"]
-        if self.host.tab not in (None, "files") or not snapshot or snapshot == self._asked:
+        snapshot, chosen = self.host.selection["snapshot"], self.file_filter
+        if self.host.tab not in (None, "files") or not snapshot or (snapshot, chosen) == self._asked:
             return
-        self._asked = snapshot
+        self._asked = (snapshot, chosen)
 
         def read() -> dict[str, Any]:
-            return sent_cells(file_cells(live_files(self.host.state_at(snapshot))), snapshot)
+            from iceexplore.doctor import DELETE_GROUPS, files_of_group
+
+            if chosen and chosen not in DELETE_GROUPS:
+                raise OptionError(f"file_filter={chosen[:60]!r}: choose one of {', '.join(DELETE_GROUPS)}")
+            state = self.host.state_at(snapshot)
+            found = live_files(state)
+            cells = file_cells(found.only(*files_of_group(state, chosen)) if chosen else found)
+            return {**sent_cells(cells, snapshot), "filter": chosen, "filters": list(DELETE_GROUPS)}
 
         def show(found: dict[str, Any]) -> None:
             parent = self.host.snapshot_of(snapshot).parent_snapshot_id

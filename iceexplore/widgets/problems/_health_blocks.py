@@ -143,8 +143,13 @@ def _link(state: TableState, shown: Shown | None, links: Links) -> dict[str, Any
     if shown is None or snapshot is None or links == "none":
         return None
     at = {"snapshot": snapshot, "against": ""}
+    # A grid shows its conditions, in which a value may not change how the page reads.
+    is_plain = all(text_of(value) == value for _, _, value in shown.where)
+    if shown.instead is not None and (links == "tables" or not is_plain):
+        shown = shown.instead
     if shown.table == _MAP:
-        return {"selection": at, "file_color": "deletes", "tab": "files"} if links == "all" else None
+        colored = {"selection": at, "file_color": "deletes", "file_filter": shown.of, "tab": "files"}
+        return colored if links == "all" else None
     if shown.table == _RANGES:
         of = str(shown.of)
         made = {"scan_filter": f"{name_sql(of)} is not null", "scan_view": "ranges"}

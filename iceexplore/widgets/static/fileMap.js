@@ -100,11 +100,18 @@ export function fileMapView(model) {
     () => model.save("file_color", /** @type {FileColor} */ (color.value)),
     COLORS,
   );
+  const filter = selectBox("Show", () => model.save("file_filter", filter.value), []);
   const title = el("strong");
   const about = el("span.cell-words", { role: "status" });
   const legend = el("div.cell-legend");
-  const bar = el("div.cell-bar", title, el("label.check", "Shade by ", color), about);
-  const nothing = el("div.empty", { hidden: true }, "No files are known in this snapshot.");
+  const bar = el(
+    "div.cell-bar",
+    title,
+    el("label.check", "Shade by ", color),
+    el("label.check", "Show ", filter),
+    about,
+  );
+  const nothing = el("div.empty", { hidden: true });
   const scroller = el("div.cell-scroll", nothing, map);
   const view = el("div.file-map", bar, scroller, legend);
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -140,6 +147,10 @@ export function fileMapView(model) {
     const isOther = cells?.of !== model.file_map.of;
     cells = model.file_map;
     color.value = model.file_color;
+    const { filters = [], filter: chosen } = cells;
+    fill(filter, ["all files", ...filters].map((name, i) => el("option", { value: i ? name : "" }, name)));
+    filter.value = model.file_filter;
+    fill(nothing, chosen ? `No data files ${chosen} in this snapshot.` : "No files are known in this snapshot.");
     fill(title, cells.of ? cells.title : model.selection.snapshot ? "Reading …" : "No snapshot yet");
     const kinds = (cells.names ?? []).filter((_, kind) => cells.kinds.includes(String(kind)));
     const sign = (/** @type {string} */ look, /** @type {string} */ text, kind = "") =>
@@ -152,6 +163,7 @@ export function fileMapView(model) {
       (cells.legend?.[model.file_color] ?? []).map((text) => el("span", text)),
     );
     legendItems = [
+      [chosen ? `data files ${chosen}` : ""],
       ...kinds.map((kind) => /** @type {LegendItem} */ ([kind.replaceAll("-", " "), kind])),
       [cells.changes?.includes(ADDED) ? "added" : "", "mark:added"],
       [cells.changes?.includes(REMOVED) ? "removed" : "", "mark:removed"],

@@ -139,6 +139,7 @@ export interface Traits {
   collapsed: boolean | null;
   // file_map/
   file_map: FileCells;
+  file_filter: string;
   file_color: FileColor;
   // problems/
   problems: Problems;
@@ -567,6 +568,9 @@ export type FileColor = "size" | "age" | "deletes";
 /** Empty before the tab is shown. Of strings, each character is of one cell. */
 export interface FileCells {
   of: string;
+  /** A group of data files by their deletes; empty for all files. */
+  filter: string;
+  filters: string[];
   parent: string;
   title: string;
   legend: Record<FileColor, string[]>;

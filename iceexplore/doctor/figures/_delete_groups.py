@@ -1,0 +1,87 @@
+"""Groups of data files by the deletes that apply to them: the bars of a figure, and filters of the file map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from iceexplore.arrow import compute as pc
+from iceexplore.doctor.maintenance._size_based import Mask
+from iceexplore.graph import TableState
+from iceexplore.planning import FileTasks, Stretches, counted, deleted_rows, plan_scan
+
+__all__ = ["DELETE_GROUPS", "DELETE_RATIO", "DeleteGroups", "MANY_DELETES", "files_of_group"]
+
+#: Java: ``BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD_DEFAULT``.
+DELETE_RATIO = 0.3
+#: Deletes of a file from which on a rewrite gains something, as of Java's least number of files.
+MANY_DELETES = 5
+
+_ANY = "with deletes"
+_VECTOR, _POSITIONS = "with a deletion vector", "with position delete files"
+_EQUALITY = "with equality delete files"
+_FEW, _MANY = f"with 2 to {MANY_DELETES - 1} deletes", f"with {MANY_DELETES} deletes or more"
+_SLIGHTLY, _PARTLY = "up to 10 % of rows deleted", f"10 to {DELETE_RATIO:.0%} of rows deleted".replace("%", " %")
+_MOSTLY = f"{DELETE_RATIO:.0%} of rows deleted or more".replace("%", " %")
+#: The names of the groups. A file may be in several.
+DELETE_GROUPS = (_ANY, _VECTOR, _POSITIONS, _EQUALITY, _FEW, _MANY, _SLIGHTLY, _PARTLY, _MOSTLY)
+
+
+@dataclass(frozen=True)
+class DeleteGroups:
+    """The groups of a plan's data files.
+
+    Attributes
+    ----------
+    rows, gone, touched
+        Per data file its rows, those that vectors and position deletes remove, and whether any delete applies.
+    """
+
+    tasks: FileTasks
+    rows: npt.NDArray[np.int64]
+    gone: npt.NDArray[np.float64]
+    touched: Mask
+
+    @classmethod
+    def of(cls, tasks: FileTasks) -> DeleteGroups:
+        """Count the deletes of data files."""
+        return cls(tasks, counted(tasks.files, "record_count"), *deleted_rows(tasks))
+
+    @cached_property
+    def masks(self) -> dict[str, Mask]:
+        """The data files of each group, by its name."""
+        matched, share = self.tasks.matched, self.gone / np.maximum(self.rows, 1)
+        positions, equality = Stretches.of(matched.positions).size, Stretches.of(matched.equality).size
+        vector: Mask = np.asarray(pc.is_valid(matched.vector)).astype(np.bool_)
+        count = positions + equality + vector
+        return {
+            _ANY: self.touched,
+            _VECTOR: vector,
+            _POSITIONS: positions > 0,
+            _EQUALITY: equality > 0,
+            _FEW: (count > 1) & (count < MANY_DELETES),
+            _MANY: count >= MANY_DELETES,
+            _SLIGHTLY: self.touched & (share <= 0.1),
+            _PARTLY: self.touched & (share > 0.1) & (share < DELETE_RATIO),
+            _MOSTLY: self.touched & (share >= DELETE_RATIO),
+        }
+
+
+def files_of_group(state: TableState, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the data files of a group: the row of each one's manifest in the root, and its entry's ordinal there.
+
+    Plans a full scan. The first is -1 for files in the root itself.
+
+    Parameters
+    ----------
+    name
+        One of `DELETE_GROUPS`.
+    """
+    tasks = plan_scan(state).files
+    mask = DeleteGroups.of(tasks).masks[name]
+    manifest = np.asarray(pc.fill_null(tasks.root_row, -1)).astype(np.int64)
+    ordinal = np.asarray(tasks.files.entries["ordinal"]).astype(np.int64)
+    return manifest[mask], ordinal[mask]
