@@ -369,6 +369,43 @@ def test_the_omnibox_by_keys(browser: Any) -> None:
         assert widget.selection["against"] == ""
 
 
+def test_the_omnibox_goes_to_the_first_result_once_it_comes(browser: Any) -> None:
+    """Enter right after typing; then the found node has the focus and the tree's only tab stop."""
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    manifests = [i for i in widget.nodes if i.startswith("manifest:")]
+    with bare_page(browser, widget, width=1200) as bare:
+        page = bare.page
+
+        def find(text: str) -> str:
+            page.keyboard.press("Control+k")
+            page.keyboard.type(text)
+            page.keyboard.press("Enter")  # before the field has sent anything
+            page.wait_for_timeout(600)
+            bare.idle()
+            stops = page.locator("[role=treeitem][tabindex='0']").evaluate_all("(all) => all.map((e) => e.dataset.id)")
+            assert stops == [page.evaluate("document.activeElement.dataset.id")]
+            return str(stops[0])
+
+        page.locator("[role=treeitem][tabindex='0']").focus()
+        file = find("00000-11-13be98db")
+        assert file == widget.selection["node"] and file.startswith("file:"), "in a manifest that was folded"
+        bare.press("ArrowLeft")
+        assert page.evaluate("document.activeElement.dataset.id") in manifests
+        assert widget.selection["node"] == file
+        assert find("m1.avro") == widget.selection["node"] in manifests, "and not the result of the text before"
+        page.keyboard.press("Control+k")
+        page.keyboard.type("no such thing")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(600)
+        bare.idle()
+        assert "Nothing found" in page.locator(".ice-omni-note").inner_text()
+        page.keyboard.press("Backspace")
+        page.wait_for_timeout(400)
+        assert widget.selection["node"] in manifests, "another text is not taken without Enter"
+        assert bare.violations() == []
+
+
 def test_the_omnibox_by_mouse_and_in_a_filter(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget, width=700, theme="dark") as bare:

@@ -40,6 +40,10 @@ export function omnibox(model, root) {
   let question = 0;
   /** The result that is chosen by keys, or -1. */
   let at = -1;
+  /** Whether the text has changed since it was sent. */
+  let isChanged = false;
+  /** Whether Enter was pressed before there was a result: the first one is taken once it comes. */
+  let isEager = false;
   /** @type {HTMLElement | null} */
   let before = null;
 
@@ -53,13 +57,14 @@ export function omnibox(model, root) {
   function ask() {
     wait();
     isOpen = true;
+    isChanged = isEager = false;
     at = -1;
     question = model.request("omni", { text: input.value });
     draw();
   }
   function shut() {
     wait();
-    isOpen = false;
+    isOpen = isEager = false;
     draw();
   }
   function draw() {
@@ -89,6 +94,12 @@ export function omnibox(model, root) {
     document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
     const text = isOpen ? model.omni_found.note ?? "" : "";
     if (note.textContent !== text) note.textContent = text;
+    if (isEager && found.length) choose(found[0][2]);
+  }
+  function takeFirst() {
+    if (isChanged || !isOpen) ask();
+    isEager = true;
+    draw();
   }
   /** @param {OmniAction} does */
   function choose({ set = {}, select, press = [] }) {
@@ -119,14 +130,16 @@ export function omnibox(model, root) {
     keydown(event) {
       event.stopPropagation();
       const count = results().length;
+      const isEnter = event.key === "Enter";
+      isEager &&= isEnter;
       if (event.key === "ArrowDown" || event.key === "ArrowUp") {
         if (!isOpen) return ask();
         const by = event.key === "ArrowDown" ? 1 : -1;
         at = at < 0 && by < 0 ? count - 1 : (at + by + count) % count || 0;
         draw();
-      } else if (event.key === "Enter") {
-        const chosen = results()[at < 0 && input.value ? 0 : at];
-        if (chosen) choose(chosen[2]);
+      } else if (isEnter) {
+        if (at >= 0) choose(results()[at][2]);
+        else if (input.value.trim()) takeFirst();
       } else if (event.key === "Escape") {
         if (isOpen) shut();
         else leave();
@@ -135,7 +148,11 @@ export function omnibox(model, root) {
       }
       consumeEvent(event);
     },
-    input: () => wait(ask, TYPING_DELAY),
+    input() {
+      isChanged = true;
+      at = -1;
+      wait(ask, TYPING_DELAY);
+    },
     focus: () => !isOpen && ask(),
     blur: shut,
   });

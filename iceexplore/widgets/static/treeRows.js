@@ -85,6 +85,8 @@ export function treeRows(model, { styles, label, on }) {
   let places = new Map();
   /** The id of the row that has the tab stop. */
   let focus = "";
+  /** The id of a row that was selected elsewhere, as in the omnibox, and may still have to be read. */
+  let awaited = "";
   let typed = "";
   const wait = timer(model);
 
@@ -94,14 +96,19 @@ export function treeRows(model, { styles, label, on }) {
    * @param {Partial<typeof state>} [next]
    */
   function show(next = {}) {
+    if (next.selected !== undefined && next.selected !== state.selected) awaited = next.selected ?? "";
     Object.assign(state, next);
     if (next.rows) places = new Map(next.rows.map(({ id }, i) => [id, i]));
-    // The tab stop is at the row reached by keys, else at the selected row.
-    if (!focusedIn(sheet) || !places.has(focus)) {
+    const before = focus;
+    const isFocused = focusedIn(sheet);
+    // The tab stop is at the row reached by keys since the last selection, else at the selected row.
+    if (!isFocused || !places.has(focus) || places.has(awaited)) {
       const candidates = [state.selected, focus, state.rows[0]?.id];
       focus = candidates.find((id) => typeof id === "string" && places.has(id)) ?? "";
+      if (focus === awaited) awaited = "";
     }
     draw();
+    if (isFocused && focus !== before) on.focus(focus);
     if (next.rows) sheet.style.height = `${next.rows.length * ROW_HEIGHT}px`;
   }
 
@@ -195,6 +202,7 @@ export function treeRows(model, { styles, label, on }) {
   function moveTo(id = focus) {
     if (!places.has(id)) return;
     focus = id;
+    awaited = "";
     reveal(id);
     draw();
     drawn.get(id)?.element.focus({ preventScroll: true });
