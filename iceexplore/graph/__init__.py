@@ -23,7 +23,7 @@ from iceexplore.graph.file_map._live_files import FILE_KINDS, DeletedRows, LiveF
 from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
 from iceexplore.graph.redaction._nameless import nameless
 from iceexplore.graph.redaction._redactor import Redaction, redactions
-from iceexplore.graph.tree._applies import applies_edges
+from iceexplore.graph.tree._applies import MOST_TARGETS, applies_edges
 from iceexplore.graph.tree._labels import amount
 from iceexplore.graph.tree._nodes import TreeNode, json_safe
 from iceexplore.graph.tree._ranges import partition_ranges
@@ -41,6 +41,7 @@ __all__ = [
     "FileMap",
     "FoldedRows",
     "LiveFiles",
+    "MOST_TARGETS",
     "ProposalDiagram",
     "REDACTIONS",
     "Records",

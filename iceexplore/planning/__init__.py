@@ -39,7 +39,7 @@ from iceexplore.planning.range_map._live_files import LiveFiles
 from iceexplore.planning.range_map._range_map import VERDICTS, RangeBy, RangeMap, cells_of, exact_cells
 from iceexplore.planning.report._examples import Examples, examples_of
 from iceexplore.planning.report._node_explanation import DeleteOf, NodeEvidence, Term, node_evidence
-from iceexplore.planning.report._nodes import Group, PlanNodes
+from iceexplore.planning.report._nodes import Group, PlannedDelete, PlanNodes
 from iceexplore.planning.report._reasons import skip_reasons
 from iceexplore.planning.report._skipped import skipped_table
 from iceexplore.planning.report._tree import PlanTree
@@ -72,6 +72,7 @@ __all__ = [
     "PartitionColumn",
     "PlanNodes",
     "PlanTree",
+    "PlannedDelete",
     "PlannedScan",
     "ROW_GROUP_SCHEMA",
     "RangeBy",

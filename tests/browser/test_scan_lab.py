@@ -192,9 +192,7 @@ def test_by_keys_alone(shown: BarePage) -> None:
     press("Escape")
     assert shown.widget.scan_filter == FILTER
     press("PageDown")
-    assert (
-        shown.violations() == []
-    )  # takes so long that the moved edge may be planned meanwhile: Home counts all the same
+    assert shown.violations() == []  # takes so long that the moved edge may be planned meanwhile; Home counts all the same
     press("Home", "Enter")
     assert shown.widget.scan_plan["files"] == 12 - len(shown.widget.plan.skipped.query("kind == 'data file'"))
     assert shown.widget.scan_filter.startswith("started_at >= TIMESTAMP '2024-03-02")
@@ -312,7 +310,7 @@ def test_files_light_up_while_the_filter_is_dragged(shown: BarePage) -> None:
     assert shown.widget.selection["node"].startswith("file:")
     assert "skipped" in lab(page).locator(".ice-scan-pane").inner_text()
     with page.expect_download() as saved:
-        page.get_by_role("button", name="PNG: Ranges").click()
+        page.get_by_role("button", name="PNG: Ranges", exact=True).click()
     assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
     assert shown.end() == {"observers": 0, "listeners": 0, "model": 0}
 

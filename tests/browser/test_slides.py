@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import iceexplore as ix
-from iceexplore.widgets import Explorer
+from iceexplore.widgets import Explorer, ScanLab
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.hostile_table import hostile_table
 
@@ -103,6 +103,24 @@ def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
             assert figure.verdict in texts
             assert bar.label in texts, "in two lines if it is long"
         assert bare.errors == []
+
+
+def test_the_tree_of_a_plan_is_drawn_as_the_tables(browser: Any) -> None:
+    """With headings of columns, and arrows from deletes to the files that they apply to."""
+    widget = ScanLab(ix.sample("trips"), scan_filter="km > 5", scan_view="tree")
+    with bare_page(browser, widget, width=1400, height=1000) as bare:
+        bare.page.get_by_role("button", name="Plan", exact=True).click()
+        bare.idle()
+        bare.page.get_by_role("button", name="Fit the tree").click()
+        svg = saved(bare, "Tree", "SVG")
+        texts = words(svg)
+        assert {"Manifest list", "Manifests", "Files", "arrow: applies to", "Deletion vector"} <= set(texts)
+        arrows = sum(len(node.get("applies", ())) for node in widget.scan_nodes.values())
+        assert arrows == 10
+        colour = bare.page.evaluate("window.ice.state.styles['deletion-vector'].light")
+        paths = [e for e in ET.fromstring(svg).iter(f"{_SVG}path") if e.get("stroke") == colour]
+        assert max((path.get("d") or "").count("C") for path in paths) == arrows, "all arrows are one path"
+        assert bare.violations() == []
 
 
 def test_a_picture_is_copied(browser: Any) -> None:

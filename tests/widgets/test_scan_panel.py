@@ -21,6 +21,7 @@ from iceexplore.widgets.rows._stories import find_files
 from iceexplore.widgets.scan_lab._panel import PlanTables, ScanPanel
 from iceexplore.widgets.scan_lab._texts import python_of
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
+from tests.doctor.test_health import with_equality
 
 FILTER = "started_at >= '2024-05-01' and rider = 'guest'"
 SCHEMA = ix.empty({"c": "string"}).schema
@@ -75,7 +76,8 @@ def record(name: str, size: int = 1000, **bounds: tuple[Any, Any]) -> dict[str, 
 
 
 def files(lab: ScanLab, *, skipped: bool) -> list[str]:
-    return [i for i, n in lab.scan_nodes.items() if i.startswith("file:") and ("pruned" in n["marks"]) is skipped]
+    nodes = lab.scan_nodes.items()
+    return [i for i, n in nodes if n["kind"] == "data-file" and ("pruned" in n["marks"]) is skipped]
 
 
 def test_the_plan_is_that_of_the_table(lab: ScanLab, table: ix.Table) -> None:
@@ -133,12 +135,79 @@ def test_the_tree_has_what_is_read_and_what_is_skipped(lab: ScanLab, table: ix.T
     read = {tree.node(i).location for i in files(lab, skipped=False)}
     assert read == set(plan.tasks["file_path"])
     skipped = plan.skipped
-    manifest = next(i for i, n in lab.scan_nodes.items() if i.startswith("manifest:") and "pruned" in n["marks"])
+    manifest = next(i for i, n in lab.scan_nodes.items() if n["kind"] == "data-manifest" and "pruned" in n["marks"])
     assert tree.node(manifest).location == skipped[skipped["kind"] == "manifest"]["name"].item()
     assert lab.scan_nodes[manifest]["reason"].startswith("partition: started_at_day is 2024-03-01")
     gone = {tree.node(i).location for i in files(lab, skipped=True)}
     assert gone == set(skipped[skipped["kind"] == "data file"]["name"])
     assert lab.scan_roots == [f"root:{table.snapshot.snapshot_id}"]  # type: ignore[union-attr]
+
+
+def deletes_and_files(table: ix.Table, filter_: str) -> set[tuple[str, str]]:
+    """Return the pairs of deletes and the files that they apply to, of a plan's own tasks."""
+    pairs: set[tuple[str, str]] = set()
+    for task in table.plan(filter_).tasks.to_dict("records"):
+        vector = [task["deletion_vector"]] if isinstance(task["deletion_vector"], str) else []
+        for delete in (*vector, *task["position_deletes"], *task["equality_deletes"]):
+            pairs.add((delete, task["file_path"]))
+    return pairs
+
+
+def of_sample(_: Path) -> ix.Table:
+    return ix.sample("trips")
+
+
+def of_delta(_: Path) -> ix.Table:
+    return ix.sample("delta")
+
+
+def of_v4(_: Path) -> ix.Table:
+    t = ix.sample("trips").simulate(format_version=4)
+    t.row_delta(deletes={t.plan().tasks["file_path"][0]: [1, 2]})
+    return t
+
+
+def of_equality(folder: Path) -> ix.Table:
+    made: ix.Table = with_equality(folder, 2)
+    return made
+
+
+@pytest.mark.parametrize("make", [of_sample, of_delta, of_v4, of_equality])
+def test_arrows_lead_from_deletes_to_their_files(tmp_path: Path, make: Callable[[Path], ix.Table]) -> None:
+    t = make(tmp_path)
+    made = settled(ScanLab(t, scan_filter="true"))
+    made.scan_expanded = list(made.scan_nodes)
+    settled(made)
+    tree = t.tree()
+    arrows = {
+        (tree.node(i).location, tree.node(target).location)
+        for i, node in made.scan_nodes.items()
+        for target in node.get("applies", ())
+    }
+    assert arrows and arrows == deletes_and_files(t, "true")
+    for i, node in made.scan_nodes.items():
+        if node.get("applies"):
+            assert tree.node(i).kind == node["kind"], "the node is the table's own"
+            assert any(i in (other["children"] or ()) for other in made.scan_nodes.values())
+    some = next(i for i, node in made.scan_nodes.items() if node.get("applies"))
+    made.select(some)
+    settled(made)
+    assert "its arrows lead to" in words(made.scan_why["blocks"])
+    made.close()
+
+
+def test_delete_manifests_that_are_skipped_have_a_reason(table: ix.Table) -> None:
+    made = settled(ScanLab(table, scan_filter="started_at < '2024-03-02'"))
+    skipped = {i: n for i, n in made.scan_nodes.items() if n["kind"] == "delete-manifest" and "pruned" in n["marks"]}
+    plan = table.plan("started_at < '2024-03-02'")
+    listed = table.inspect.manifests.arrow().to_pylist()
+    read = set(plan.reads["location"])
+    shown = {table.tree().node(i).location for i in skipped}
+    assert {m["path"] for m in listed if m["content"] == 1 and m["path"] not in read} <= shown
+    assert not any(node.get("applies") for node in made.scan_nodes.values()), "no delete applies to these files"
+    assert plan.tasks["deletes"].sum() == 0
+    assert skipped and all(node["reason"] for node in skipped.values())
+    made.close()
 
 
 def test_state_is_plain_json(lab: ScanLab) -> None:

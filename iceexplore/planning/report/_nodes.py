@@ -5,7 +5,7 @@ For views that expand nodes. `iceexplore.planning.PlanTree` draws the whole plan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -13,24 +13,50 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
-from iceexplore.manifests import Manifest, whole
+from iceexplore.graph import human_bytes, live_manifests
+from iceexplore.manifests import ContentType, Manifest, whole
+from iceexplore.planning.delete_index._delete_files import concerned
 from iceexplore.planning.evaluators._explain import explain_files
 from iceexplore.planning.report._skipped import skipped_manifests
 from iceexplore.planning.report._tables import task_records
+from iceexplore.planning.report._tree_deletes import skipped_deletes
 from iceexplore.planning.report._tree_folds import evidence
-from iceexplore.planning.report._tree_labels import basename, file_lines, held, leaf_lines, root_lines
+from iceexplore.planning.report._tree_labels import amount, basename, file_lines, held, leaf_lines, root_lines
 from iceexplore.planning.scan._files import LeafScan, leaves_of, parts_of, pruned_of
 from iceexplore.render import Mark, SceneNode
 
 if TYPE_CHECKING:
     from iceexplore.planning.scan._result import PlannedScan
 
-__all__ = ["Group", "PlanNodes"]
+__all__ = ["Group", "PlanNodes", "PlannedDelete"]
+
+#: The most deletes of one file that are looked at.
+_MOST_OF_A_FILE = 200
 
 #: Data files in a root or in a manifest, and manifests; each read or skipped.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
+
+
+@dataclass(frozen=True)
+class PlannedDelete:
+    """A delete that applies to some of the shown data files.
+
+    Attributes
+    ----------
+    node
+        Its node.
+    row
+        The root row of the manifest that lists it; None for the root itself.
+    targets
+        The node ids of those files.
+    """
+
+    node: SceneNode
+    row: int | None
+    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -122,6 +148,104 @@ class PlanNodes:
         if leaf is None:
             return []
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
+
+    def first_task(self, node_id: str) -> int:
+        """Return the number of the task of a node's first data file that is read; those of the others follow it."""
+        return self._starts.get(self._row(node_id), 0)
+
+    def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
+        """Return the deletes that apply to shown data files, and how many more there are.
+
+        Reads the manifests of the deletes, which are in the cache.
+
+        Parameters
+        ----------
+        shown
+            The node ids of data files, by the numbers of their tasks.
+        most
+            The maximum number of deletes.
+        """
+        if self._scan is None:
+            return [], 0
+        matched = self.plan.files.matched
+        targets: dict[int, list[str]] = {}
+        kinds: dict[int, str] = {}
+        for task, node in shown.items():
+            vector = matched.vector[task].as_py()
+            if vector is not None:
+                kinds[vector] = "deletion-vector"
+                targets.setdefault(vector, []).append(node)
+            for kind, lists in (("position-delete", matched.positions), ("equality-delete", matched.equality)):
+                for delete in build.to_pylist(lists[task].values.slice(0, _MOST_OF_A_FILE)):
+                    kinds[delete] = kind
+                    targets.setdefault(delete, []).append(node)
+        picked = sorted(targets)[:most]
+        entries = matched.deletes.take(build.array(picked)).entries if picked else matched.deletes.entries.slice(0, 0)
+        columns = ["location", "deletion_vector", "record_count", "file_size_in_bytes"]
+        places = self._delete_places(entries)
+        out = []
+        for delete, entry in zip(picked, entries.select(columns).to_pylist(), strict=True):
+            place = places.get(_blob(entry))
+            if place is None:
+                continue
+            row, at = place
+            rows, size = entry["record_count"], (entry["deletion_vector"] or {}).get("size_in_bytes")
+            removed = "by equal values" if kinds[delete] == "equality-delete" else f"{amount(rows or 0, 'row')} deleted"
+            label = f"{removed} · {human_bytes(size or entry['file_size_in_bytes'] or 0)}"
+            name = entry["location"]
+            snapshot = self._scan.snapshot.snapshot_id
+            node_id = ":".join(["file", str(snapshot), *([] if row is None else [str(row)]), str(at)])
+            made = SceneNode(node_id, kinds[delete], label, (basename(name),), level=2, tooltip=name)
+            out.append(PlannedDelete(made, row, tuple(targets[delete])))
+        return out, len(targets) - len(picked)
+
+    def _delete_places(self, entries: pa.Table) -> dict[tuple[str, int | None], tuple[int | None, int]]:
+        """Return where deletes are listed: the root row of the manifest, and the row in it."""
+        if not len(entries) or self._scan is None:
+            return {}
+        state, root = self.plan.state, self._scan.root
+        rows = list(self.plan.delete_rows)
+        if root.dialect.deletion_vectors_on_entries:
+            rows = sorted({*rows, *(leaf.root_row for leaf in self.plan.leaves if leaf.root_row is not None)})
+        wanted = whole(entries["location"])
+        found: dict[tuple[str, int | None], tuple[int | None, int]] = {}
+        leaves = zip(rows, state.reader.leaves(root, rows) if rows else (), strict=True)
+        for row, manifest in ((None, root), *leaves):
+            is_delete = pc.is_in(manifest.entries["content_type"], value_set=_DELETES)
+            named = pc.is_in(manifest.entries["location"], value_set=wanted)
+            at = np.flatnonzero(np.asarray(pc.fill_null(whole(pc.and_(is_delete, named)), False)))
+            some = manifest.entries.select(["location", "deletion_vector"]).take(build.array(at))
+            for place, entry in zip(at.tolist(), some.to_pylist(), strict=True):
+                found.setdefault(_blob(entry), (row, place))
+        return found
+
+    def delete_manifest(self, row: int, count: int) -> SceneNode:
+        """Return the node of a manifest with so many deletes of shown files."""
+        assert self._scan is not None
+        place = str(self._scan.root.entries["location"][row].as_py())
+        lines = (f"{amount(count, 'delete')} of the files shown",)
+        return SceneNode(self.manifest_id(row), "delete-manifest", basename(place), lines, level=1, tooltip=place)
+
+    @cached_property
+    def skipped_deletes(self) -> list[SceneNode]:
+        """The delete manifests that are not read, with the reason."""
+        if self._scan is None:
+            return []
+        root, plan = self._scan.root, self.plan
+        every = live_manifests(root, {int(ContentType.DELETE_MANIFEST)})
+        read = concerned(plan.state, root, list(plan.delete_rows), plan.files.files)
+        out = []
+        for reason, rows in skipped_deletes(plan, every, set(read)).items():
+            for row in rows:
+                place = str(root.entries["location"][row].as_py())
+                marks: frozenset[Mark] = frozenset({"pruned"})
+                name = basename(place)
+                out.append(
+                    SceneNode(
+                        self.manifest_id(row), "delete-manifest", name, (reason,), None, marks, level=1, tooltip=place
+                    )
+                )
+        return out
 
     def manifest(self, row: int | None) -> Manifest | None:
         """Return the manifest in a row of the root, or the root's own files for None; read if not cached."""
@@ -247,6 +371,14 @@ class PlanNodes:
             sizes = {"name": entry["location"], "rows": entry["record_count"], "bytes": entry["file_size_in_bytes"]}
             out.append(_cut(node_id, "data-file", {**record, **sizes, "files": 1}, "file"))
         return out
+
+
+_DELETES = pa.array([int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_DELETE)], pa.int32())
+
+
+def _blob(entry: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Return what identifies a delete: the location and, of a blob in a Puffin file, its offset."""
+    return entry["location"], (entry["deletion_vector"] or {}).get("offset")
 
 
 def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNode:

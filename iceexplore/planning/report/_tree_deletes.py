@@ -21,7 +21,7 @@ from iceexplore.render import Mark, SceneEdge, SceneNode
 if TYPE_CHECKING:
     from iceexplore.planning.scan._result import PlannedScan
 
-__all__ = ["draw_deletes"]
+__all__ = ["draw_deletes", "skipped_deletes"]
 
 _KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality": "equality-delete"}
 #: More edges would clutter the picture; each delete shows to how many files it applies.
@@ -74,7 +74,7 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
         label = amount(idle, "other delete" if applied else "delete")
         marks: frozenset[Mark] = _SKIPPED | _FOLDED if idle > 1 else _SKIPPED
         nodes.append(SceneNode("deletes:idle", "more", label, lines, None, marks, parent, level))
-    for number, (reason, rows) in enumerate(_skipped(plan, manifests, set(read)).items()):
+    for number, (reason, rows) in enumerate(skipped_deletes(plan, manifests, set(read)).items()):
         place = root.entries["location"][rows[0]].as_py()
         label = basename(place) if len(rows) == 1 else f"{len(rows):,} delete manifests skipped"
         marks = _SKIPPED | _FOLDED if len(rows) > 1 else _SKIPPED
@@ -98,7 +98,7 @@ def _idle(plan: PlannedScan) -> int:
     return len(found) - int(applied_of(found, plan.files.matched).sum())
 
 
-def _skipped(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
+def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
     """Group the delete manifests that are not read by reason."""
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]

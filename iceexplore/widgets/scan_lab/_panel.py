@@ -36,6 +36,9 @@ _RECENT = 8
 _LONGEST = 100_000
 #: Placeholders for answers.
 _PLAN: dict[str, Any] = {"blocks": [["evidence", ["No plan yet: type a filter."]]]}
+_DELETE: dict[str, Any] = {
+    "blocks": [["evidence", ["It is read because it applies to the files that its arrows lead to; Deletes lists all."]]]
+}
 _SELECT: dict[str, Any] = {"blocks": [["evidence", ["Select a manifest or a file to see why it is read or skipped."]]]}
 
 
@@ -244,10 +247,13 @@ class ScanPanel(Panel):
         def read() -> dict[str, Any]:
             from iceexplore.planning import node_evidence
 
+            known = self.scan_nodes.get(node) or {}
+            if known.get("applies"):
+                return _DELETE
             evidence = node_evidence(found.nodes, node)
             if evidence is None:
                 return _SELECT
-            label = (self.scan_nodes.get(node) or {}).get("label")
+            label = known.get("label")
             name = label or short(build_tree(found.plan.state, depth="snapshots").node(node).label)
             return {"read": evidence.read, "blocks": evidence_sent(evidence, name)}
 

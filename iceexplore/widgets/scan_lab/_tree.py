@@ -6,21 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from iceexplore.graph import MOST_TARGETS
 from iceexplore.render import SceneNode
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
 from iceexplore.widgets.tree._forest import short
 
 if TYPE_CHECKING:
-    from iceexplore.planning import PlanNodes
+    from iceexplore.planning import PlannedDelete, PlanNodes
 
 __all__ = ["ScanGrowth", "first_unfolded", "grow_scan"]
 
 #: The number of nodes of each group shown at first, and of those added by each "more".
-_SHOWN = {"read": 25, "manifests": 25, "skipped-manifests": 10, "skipped": 10}
+_SHOWN = {"read": 25, "manifests": 25, "skipped-manifests": 10, "skipped": 10, "deletes": 40, "skipped-deletes": 10}
 _STEP = 100
 _WORDS = {
     "read": "more read", "manifests": "more manifests read", "skipped-manifests": "more manifests skipped",
-    "skipped": "more skipped",
+    "skipped": "more skipped", "deletes": "more deletes apply", "skipped-deletes": "more delete manifests skipped",
 }  # fmt: skip
 #: Maximum number of manifests that are unfolded at first, and of the files that they may have together.
 _UNFOLDED = 4
@@ -38,7 +39,7 @@ class ScanGrowth:
 
 
 def first_unfolded(nodes: PlanNodes) -> list[str]:
-    """Return the nodes unfolded in a new plan: the root, and the first manifests with files that are read."""
+    """Return the nodes unfolded in a new plan: the root, the first manifests with files that are read, and deletes."""
     root = nodes.root
     if root is None:
         return []
@@ -48,7 +49,7 @@ def first_unfolded(nodes: PlanNodes) -> list[str]:
         files += sum(groups.values())
         if "read" in groups and files <= _FILES:
             out.append(node.id)
-    return out
+    return [*out, *(nodes.manifest_id(row) for row in nodes.plan.delete_rows[:_UNFOLDED])]
 
 
 def grow_scan(nodes: PlanNodes, expanded: Iterable[str], limits: dict[str, int]) -> ScanGrowth:
@@ -65,6 +66,7 @@ def grow_scan(nodes: PlanNodes, expanded: Iterable[str], limits: dict[str, int])
         else:
             opened.append(node_id)
     sent: dict[str, dict[str, Any]] = {}
+    files: dict[int, str] = {}
     queue = [root]
     while queue:
         node = queue.pop()
@@ -78,11 +80,14 @@ def grow_scan(nodes: PlanNodes, expanded: Iterable[str], limits: dict[str, int])
                 found = nodes.nodes(node.id, group.name, 0, shown)
                 queue += found
                 children += [n.id for n in found]
+                if group.name == "read":
+                    files |= dict(enumerate((n.id for n in found), nodes.first_task(node.id)))
                 if group.count > shown:
                     children.append(f"more:{at}")
-                    marks = ["pruned"] if group.name.startswith("skipped") else []
-                    sent[f"more:{at}"] = _more(f"+{group.count - shown:,} {_WORDS[group.name]}", marks)
+                    sent[f"more:{at}"] = _more(group.name, group.count - shown)
         sent[node.id] = _sent(node, children, leaf=not groups)
+    if sent[root.id]["children"] is not None:
+        _add_deletes(nodes, files, sent, opened, limits)
     return ScanGrowth(sent, [root.id], [i for i in opened if i in sent], limits)
 
 
@@ -101,6 +106,45 @@ def _sent(node: SceneNode, children: list[str] | None, *, leaf: bool) -> dict[st
     }
 
 
-def _more(label: str, marks: list[str]) -> dict[str, Any]:
-    words: dict[str, Any] = {"kind": "more", "label": label, "note": "", "reason": "", "marks": marks}
-    return {**words, "tooltip": None, "leaf": True, "children": None}
+def _add_deletes(
+    nodes: PlanNodes, files: dict[int, str], sent: dict[str, dict[str, Any]], opened: list[str], limits: dict[str, int]
+) -> None:
+    """Add the deletes of the shown files, which arrows connect with them, and the delete manifests that are skipped."""
+    assert nodes.root is not None
+    root = nodes.root.id
+
+    def limit(group: str) -> int:
+        return limits.get(f"{group}:{root}", _SHOWN[group])
+
+    def add(parent: str, *children: str) -> None:
+        sent[parent]["children"] = [*(sent[parent]["children"] or ()), *children]
+
+    found, rest = nodes.deletes(files, limit("deletes"))
+    by_row: dict[int | None, list[PlannedDelete]] = {}
+    for delete in found:
+        by_row.setdefault(delete.row, []).append(delete)
+    for row, some in by_row.items():
+        parent = root if row is None else nodes.manifest_id(row)
+        if parent not in sent and row is not None:
+            sent[parent] = _sent(nodes.delete_manifest(row, len(some)), None, leaf=False)
+            add(root, parent)
+        if parent == root or parent in opened:
+            add(parent, *(delete.node.id for delete in some))
+            for delete in some:
+                applies = {"applies": list(delete.targets)} if len(delete.targets) <= MOST_TARGETS else {}
+                sent[delete.node.id] = {**_sent(delete.node, None, leaf=True), **applies}
+    skipped = nodes.skipped_deletes
+    shown = limit("skipped-deletes")
+    for node in skipped[:shown]:
+        sent[node.id] = _sent(node, None, leaf=True)
+        add(root, node.id)
+    for group, more in (("deletes", rest), ("skipped-deletes", len(skipped) - shown)):
+        if more > 0:
+            sent[f"more:{group}:{root}"] = _more(group, more)
+            add(root, f"more:{group}:{root}")
+
+
+def _more(group: str, count: int) -> dict[str, Any]:
+    marks = ["pruned"] if group.startswith("skipped") else []
+    words: dict[str, Any] = {"kind": "more", "label": f"+{count:,} {_WORDS[group]}", "note": "", "reason": ""}
+    return {**words, "marks": marks, "tooltip": None, "leaf": True, "children": None}
