@@ -25,7 +25,7 @@ PAGE = """<!doctype html><html lang="en"><head><title>widget</title><style>%s</s
 MODEL = """async ([source, state]) => {
   const heard = new Map();
   const changed = new Set();
-  const tell = (name) => [...(heard.get(name) ?? [])].forEach((run) => run());
+  const tell = (name) => [...(heard.get(name) ?? [])].forEach((run) => run(window.ice.model, {}));
   // A notebook delivers bytes as a DataView.
   const view = ({ bytes }) => new DataView(Uint8Array.from(atob(bytes), (digit) => digit.charCodeAt(0)).buffer);
   const model = {

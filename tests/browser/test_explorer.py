@@ -238,3 +238,91 @@ def test_names_stay_names(notebook: Any, tmp_path: Path, hostile: Path, large: P
             idle(notebook)
     assert notebook.page.locator(".ice-widget img, .ice-widget script").count() == 0
     assert notebook.page.title() != "owned"
+
+
+def views_of(notebook: Any) -> tuple[Any, Any]:
+    """Open a second view of the widget beside the notebook, and return both."""
+    page = notebook.page
+    page.evaluate(
+        """() => {
+            const { content } = window.jupyterapp.shell.currentWidget;
+            content.activeCellIndex = 1;
+            window.jupyterapp.commands.execute("application:set-mode", { mode: "multiple-document" });
+            window.jupyterapp.commands.execute("notebook:create-output-view");
+        }"""
+    )
+    page.wait_for_function("document.querySelectorAll('.ice-widget').length === 2")
+    idle(notebook)
+    views = page.locator(".ice-widget")
+    return views.nth(0), views.nth(1)
+
+
+def test_two_views_and_a_kernel_that_restarts(notebook: Any, tmp_path: Path) -> None:
+    """What the views share is in traits; what is open in one is its own. Without a kernel nothing hangs."""
+    page = notebook.page
+    page.set_viewport_size({"width": 700, "height": 1800})  # each view is narrow: details are a drawer
+    show(notebook, tmp_path, "ix.sample('trips').explore(height=700)", as_list=False)
+    one, other = views_of(notebook)
+
+    def both(script: str) -> list[Any]:
+        return [view.evaluate(script) for view in (one, other)]
+
+    height = "(e) => Math.round(e.getBoundingClientRect().height)"
+    tab = "(e) => e.querySelector('.ice-part[aria-selected=true]').dataset.part"
+
+    # height, what is collapsed, the size of texts and the tab are shared, whichever view changes them
+    assert both(height) == [700, 700]
+    edge = one.get_by_role("separator").last
+    edge.focus()
+    page.keyboard.press("ArrowDown")
+    idle(notebook)
+    assert both(height) == [740, 740]
+    other.get_by_role("button", name="Collapse the timeline").click()
+    idle(notebook)
+    assert [view.locator(".ice-axis").is_visible() for view in (one, other)] == [False, False]
+    one.get_by_role("button", name="Larger text").click()
+    idle(notebook)
+    assert len(set(both("(e) => getComputedStyle(e).zoom + getComputedStyle(e).fontSize"))) == 1
+    other.locator(".ice-part[data-part=problems]").click()
+    idle(notebook)
+    assert both(tab) == ["problems", "problems"]
+    one.locator(".ice-part[data-part=tree]").click()
+    idle(notebook)
+    assert both(tab) == ["tree", "tree"]
+
+    # the drawer, the results of the omnibox, and the list of keys are each view's own
+    assert [view.locator(".ice-detail").is_visible() for view in (one, other)] == [False, False]
+    one.locator(".ice-handle").click()
+    idle(notebook)
+    assert [view.locator(".ice-detail").is_visible() for view in (one, other)] == [True, False]
+    one.locator(".ice-handle").click()
+    other.locator(".ice-omni-input").click()
+    page.keyboard.type("m1.avro")
+    other.locator(".ice-omni-item").first.wait_for()
+    assert one.locator(".ice-omni-item").count() == 0
+    page.keyboard.press("Enter")
+    idle(notebook)
+    chosen = both("(e) => e.querySelector('.ice-map [role=treeitem][aria-selected=true]').dataset.id")
+    assert chosen[0] == chosen[1] and chosen[0].startswith("manifest:"), "the selection is shared again"
+    assert [view.locator(".ice-detail").is_visible() for view in (one, other)] == [False, True]
+
+    # the kernel restarts: both say so, keep what was read, and nothing waits
+    page.evaluate("() => window.jupyterapp.shell.widgets('main').next().value.sessionContext.session.kernel.restart()")
+    page.wait_for_timeout(1500)
+    one.locator(".ice-omni-input").click()
+    page.keyboard.type("deletes")
+    for view in (one, other):
+        view.locator(".ice-part[data-part=deletes]").click()
+        view.locator(".ice-error", has_text="The kernel has ended or was restarted.").wait_for(timeout=15_000)
+    assert both("(e) => e.ariaBusy") == ["false", "false"]
+    assert [view.get_by_text("Not loaded: the kernel has ended.").is_visible() for view in (one, other)] == [True, True]
+    for view in (one, other):
+        view.locator(".ice-part[data-part=tree]").click()
+        assert view.locator(".ice-map").is_visible()
+    one.get_by_role("button", name="Expand the timeline").click()
+    assert [view.locator(".ice-axis").is_visible() for view in (one, other)] == [True, True], (
+        "the browser does it alone"
+    )
+    assert both("(e) => e.querySelector('.ice-map [role=treeitem][aria-selected=true]').dataset.id") == chosen
+    assert both("(e) => e.ariaBusy") == ["false", "false"]
+    notebook.errors.clear()  # JupyterLab says that its connection is gone

@@ -65,7 +65,9 @@ export function createModel(model, { set, toPython, isShort = () => false, roomR
       cleanups.push(() => model.off(event, run));
     },
     onChange(names, run) {
-      for (const name of [names].flat()) methods.on("change:" + name, run);
+      // A notebook passes the model and the value, which are no arguments of `run`.
+      const changed = () => run();
+      for (const name of [names].flat()) methods.on("change:" + name, changed);
     },
     follow(names, run) {
       run();
