@@ -59,6 +59,42 @@ def test_walk_through(page: Any, tmp_path: Path) -> None:
     assert page.locator(".ice-error:visible").count() == 0
 
 
+def test_tabs_work_or_say_why_they_do_not(page: Any, tmp_path: Path) -> None:
+    widget = Explorer(ix.sample("trips"), scan_filter="km > 5", tab="scan")
+    assert widget.settle(60) and widget.scan_plan
+    headline = widget.scan_plan["headline"]
+    made = widget.save_html(tmp_path / "trips.html", redact=False)
+    small = widget.save_html(tmp_path / "small.html", redact=["values"])
+    widget.close()
+    page.goto(made.path.as_uri())
+    page.get_by_role("tab", name="Files", exact=True).first.click()
+    title = page.locator(".ice-file-map strong")
+    assert title.inner_text() == "22 files in 11 partitions"
+    assert page.get_by_label("Show", exact=True).is_hidden(), "which takes Python"
+    page.get_by_label("Shade by").select_option("age")
+    assert "Shade: age" in page.locator(".ice-cell-legend").inner_text()
+    assert violations(page) == []
+    page.get_by_role("slider", name="Snapshot").focus()
+    page.keyboard.press("Home")
+    first = ix.sample("trips").snapshots[0]
+    many = ix.sample("trips").at(snapshot=first.snapshot_id).inspect.files.arrow().num_rows
+    page.locator(".ice-file-map strong", has_text=f"{many} file").wait_for()
+    page.get_by_role("slider", name="File").focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".ice-kind").inner_text().startswith("Data file")
+    page.get_by_role("tab", name="Scan").click()
+    plan = page.get_by_role("region", name="Plan")
+    assert plan.get_by_role("heading").inner_text() == headline
+    assert plan.locator("[role=treeitem]").count() > 12
+    assert "takes Python: t.plan(filter)" in plan.inner_text()
+    assert violations(page) == []
+    page.get_by_role("tab", name="Rows", exact=True).click()
+    assert page.get_by_text("to read them takes Python").is_visible()
+    page.goto(small.path.as_uri())
+    page.get_by_role("tab", name="Scan").click()
+    assert page.get_by_text("No plan was shown when this page was saved, or it is redacted").is_visible()
+
+
 def test_a_row_that_is_opened_keeps_its_table(page: Any, tmp_path: Path) -> None:
     table = ix.empty({"id": "long"}, format_version=2)
     table.append(3, rows=10)

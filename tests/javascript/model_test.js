@@ -118,6 +118,7 @@ function page() {
       },
       "file:1:0:0": { columns: { columns: [{ name: "column" }], rows: [["id"]], total: 1 } },
     },
+    files: {},
   };
 }
 

@@ -20,6 +20,9 @@ from iceexplore.widgets.problems._health_blocks import health_blocks
 from tests.doctor.test_health import with_positions
 from tests.helpers.hostile import HOSTILE
 
+#: The tabs of any saved page.
+PARTS = [["tree", "Tree"], ["files", "Files"], ["rows", "Rows"], ["scan", "Scan"]]
+
 
 def ask(widget: Any, do: str, **more: str) -> list[Any]:
     widget.health_asked = {"n": widget.health_asked.get("n", 0) + 1, "do": do, **more}
@@ -272,7 +275,7 @@ def saved(page: Path) -> dict[str, Any]:
 def test_a_saved_page_has_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = Explorer(ix.sample("trips"))
     traits = saved(widget.save_html(tmp_path / "a.html", redact=False).path)
-    assert traits["parts"] == [["tree", "Tree"], ["problems", "Health"]]
+    assert traits["parts"] == [*PARTS, ["problems", "Health"]]
     blocks = traits["health"]["blocks"]
     assert "health_asked" not in traits, "which would need Python"
     assert {part[2]["tab"] for part in parts(blocks, "set")} == {"tree"}, "the page has no other tab to go to"
@@ -289,7 +292,7 @@ def test_a_saved_page_has_the_figures(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "-m0.avro" not in shown
     monkeypatch.setattr(_health_panel, "_CHEAP_BYTES", 10)
     other = Explorer(ix.sample("trips"))
-    assert saved(other.save_html(tmp_path / "c.html").path)["parts"] == [["tree", "Tree"]], "not read for the page"
+    assert saved(other.save_html(tmp_path / "c.html").path)["parts"] == PARTS, "not read for the page"
     ask(other, "read")
     assert saved(other.save_html(tmp_path / "c.html", overwrite=True).path)["health"]["blocks"]
     for one in (widget, other):

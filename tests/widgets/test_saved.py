@@ -72,6 +72,30 @@ def test_a_page_holds_tree_tables_and_timeline(tmp_path: Path) -> None:
     assert sorted(row[place] for row in files["rows"]) == sorted(frame["file_path"])
 
 
+def test_files_and_the_plan_are_in_a_page(tmp_path: Path) -> None:
+    """Cells of each snapshot as the widget has them, and the plan that is shown; values in neither if redacted."""
+    widget = Explorer(ix.sample("trips"), scan_filter="started_at < '2024-03-02'")
+    assert widget.settle(60)
+    assert "scan_plan" in data_of(widget.save_html(tmp_path / "none.html").path)["traits"]
+    widget.tab = "scan"
+    assert widget.settle(60) and widget.scan_plan
+    widget.tab = "files"
+    assert widget.settle(60)
+    data = data_of(widget.save_html(tmp_path / "a.html", redact=False).path)
+    assert data["traits"]["parts"][:4] == [["tree", "Tree"], ["files", "Files"], ["rows", "Rows"], ["scan", "Scan"]]
+    assert set(data["files"]) == set(data["trees"])
+    shown = {k: v for k, v in widget.file_map.items() if k not in ("filter", "filters")}
+    assert data["files"][widget.file_map["of"]] == shown
+    assert data["traits"]["scan_plan"]["headline"] == widget.scan_plan["headline"]
+    assert set(data["traits"]["scan_nodes"]) == set(widget.scan_nodes)
+    redacted = data_of(widget.save_html(tmp_path / "b.html", redact=["values"]).path)
+    assert "2024-03" not in json.dumps(redacted["files"])
+    assert {group[0] for cells in redacted["files"].values() for group in cells["groups"]} == {"REDACTED"}
+    assert redacted["traits"]["scan_plan"] == {}
+    assert "2024-03-02" not in json.dumps(redacted["traits"]["scan_nodes"])
+    widget.close()
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     widget = Explorer(ix.sample("trips"))
     place = tmp_path / "trips.html"

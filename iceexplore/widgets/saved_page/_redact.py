@@ -23,7 +23,7 @@ from iceexplore.storage import JsonValue
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.detail._node_tables import JSON
 
-__all__ = ["PageRedactor"]
+__all__ = ["BLANK", "PageRedactor"]
 
 BLANK = "REDACTED"
 #: Kinds of parts (`iceexplore.widgets.core._blocks`) with the redaction that removes them.

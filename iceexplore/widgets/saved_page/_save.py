@@ -11,22 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
+import pyarrow as pa
 
+from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.graph import REDACTIONS, json_safe, nameless, redactions
+from iceexplore.graph import REDACTIONS, file_cells, json_safe, live_files, live_manifests, nameless, redactions
 from iceexplore.storage import place_to_write, whole_file
 from iceexplore.widgets.changes._tables import CHANGES
 from iceexplore.widgets.core._keys import keys_sent
 from iceexplore.widgets.core._panel import Panel, PanelHost
 from iceexplore.widgets.detail._panel import DetailPanel
+from iceexplore.widgets.file_map._panel import sent_cells
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._findings import redacted_sent
 from iceexplore.widgets.problems._health_panel import HealthPanel
-from iceexplore.widgets.saved_page._content import SavedPage, collect
+from iceexplore.widgets.saved_page._content import Collected, SavedPage, collect
 from iceexplore.widgets.saved_page._html import plain_html, saved_html
-from iceexplore.widgets.saved_page._redact import PageRedactor
+from iceexplore.widgets.saved_page._redact import BLANK, PageRedactor
 from iceexplore.widgets.timeline._panel import TimelinePanel
 from iceexplore.widgets.tree._panel import TreePanel
 
@@ -37,6 +41,10 @@ _ROWS = 1_000
 #: The doctor's report and the figures may take a quarter of the page's bytes.
 _REPORT_SHARE = 4
 _MANY_FILES = "Left out: this commit changed too many files to count them while the page was saved."
+#: The files of a snapshot are cells in the page if it has at most so many manifests, of so many bytes in all.
+_CHEAP_MANIFESTS, _CHEAP_BYTES = 200, 8 << 20
+#: The traits of the plan that is shown.
+_PLAN = ("scan_filter", "scan_plan", "scan_nodes", "scan_roots", "scan_expanded", "scan_reasons")
 _NO_REPORT = "Left out to limit the size of this page: the figures of Health."
 #: Traits of the places of a page that have keys.
 _PLACES = frozenset({"detail", "nodes", "pages", "parts", "snapshots"})
@@ -121,6 +129,7 @@ class SavedPagePanel(Panel):
         )
         self._columns.clear()
         left_out = (*made.left_out(), *(() if fits else (_NO_REPORT,)))
+        files = self._files(made, kinds)
         tree = made.trees[next(iter(made.trees))]
         traits = redactor.traits(_traits(self.host.widget))
         if kinds & {"names", "values"}:  # free text
@@ -128,7 +137,12 @@ class SavedPagePanel(Panel):
         traits["detail"] = made.details.get(selection["node"], {})
         traits["selection"] = selection
         traits["comparison"] = redactor.traits(self.host.widget.comparison)  # the only one that the page has
-        traits["parts"] = [["tree", "Tree"]]  # the other parts need Python too, except for the findings of a check
+        # The tab Rows says that it needs Python, as Scan does without a plan.
+        traits["parts"] = [["tree", "Tree"], ["files", "Files"], ["rows", "Rows"], ["scan", "Scan"]]
+        if not kinds & {"names", "values", "paths"}:
+            plan = {name: getattr(self.host.widget, name) for name in _PLAN}
+            if plan["scan_plan"] and made.take("plan", plan):
+                traits |= redactor.traits(plan)
         if (report or health) and fits:
             found = sum(report.get("counts", {}).values())
             traits["parts"].append(["problems", f"Health ({found:,})" if found else "Health"])
@@ -138,6 +152,7 @@ class SavedPagePanel(Panel):
             "trees": made.trees,
             "details": made.details,
             "tables": made.tables,
+            "files": files,
         }
         now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         redacted = ", ".join(k for k in REDACTIONS if k in kinds)
@@ -146,6 +161,28 @@ class SavedPagePanel(Panel):
         with whole_file(place, overwrite=overwrite) as out:
             out.write(text)
         return SavedPage(place, len(text), tuple(sorted(kinds)), left_out)
+
+    def _files(self, made: Collected, kinds: frozenset[str]) -> dict[str, Any]:
+        """Return the files of the page's snapshots as cells, as far as they are cheap to read, and fit."""
+        out: dict[str, Any] = {}
+        for snapshot in filter(None, made.trees):
+            state = self.host.state_at(snapshot)
+            root = state.root()
+            rows = [] if root is None else live_manifests(root)
+            if root is None or len(rows) > _CHEAP_MANIFESTS:
+                continue
+            sizes = pc.sum(root.entries["file_size_in_bytes"].take(build.array(rows, pa.int64())), min_count=0).as_py()
+            if (sizes or 0) > _CHEAP_BYTES:
+                continue
+            parent = self.host.snapshot_of(snapshot).parent_snapshot_id
+            cells = sent_cells(file_cells(live_files(state)), snapshot)
+            cells["parent"] = "" if parent is None else str(parent)
+            if "values" in kinds:
+                cells["groups"] = [[BLANK, *numbers] for _, *numbers in cells["groups"]]
+            cells = made.redactor.traits(cells)
+            if made.take("files", cells):
+                out[snapshot] = cells
+        return out
 
     def _saved_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
         """Return a table or text of a node for the page."""

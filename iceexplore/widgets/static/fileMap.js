@@ -101,6 +101,7 @@ export function fileMapView(model) {
     COLORS,
   );
   const filter = selectBox("Show", () => model.save("file_filter", filter.value), []);
+  const filterLabel = el("label.check", "Show ", filter);
   const title = el("strong");
   const about = el("span.cell-words", { role: "status" });
   const legend = el("div.cell-legend");
@@ -108,7 +109,7 @@ export function fileMapView(model) {
     "div.cell-bar",
     title,
     el("label.check", "Shade by ", color),
-    el("label.check", "Show ", filter),
+    filterLabel,
     about,
   );
   const nothing = el("div.empty", { hidden: true });
@@ -147,10 +148,11 @@ export function fileMapView(model) {
     const isOther = cells?.of !== model.file_map.of;
     cells = model.file_map;
     color.value = model.file_color;
-    const { filters = [], filter: chosen } = cells;
+    const { filters = [], filter: chosen, none = "No files are known in this snapshot." } = cells;
+    filterLabel.hidden = filters.length === 0;
     fill(filter, ["all files", ...filters].map((name, i) => el("option", { value: i ? name : "" }, name)));
     filter.value = model.file_filter;
-    fill(nothing, chosen ? `No data files ${chosen} in this snapshot.` : "No files are known in this snapshot.");
+    fill(nothing, chosen ? `No data files ${chosen} in this snapshot.` : none);
     fill(title, cells.of ? cells.title : model.selection.snapshot ? "Reading …" : "No snapshot yet");
     const kinds = (cells.names ?? []).filter((_, kind) => cells.kinds.includes(String(kind)));
     const sign = (/** @type {string} */ look, /** @type {string} */ text, kind = "") =>

@@ -4,13 +4,32 @@
  * @module
  */
 
-/** @import { AnyModel, Query, SavedPage, Selection, TablePage, View } from "./types.d.ts" */
+/** @import { AnyModel, FileCells, Model, Query, SavedPage, Selection, TablePage, View } from "./types.d.ts" */
 
-import { sameJson } from "./dom.js";
+import { blocks } from "./blocks.js";
+import { el, sameJson } from "./dom.js";
 import { explorerView } from "./explorer.js";
+import { fileMapView } from "./fileMap.js";
 import { problemsView } from "./problems.js";
 import { answerMessage, answerQuery } from "./savedTables.js";
 import { shell } from "./shell.js";
+import { treeView } from "./treeView.js";
+
+const NO_ROWS =
+  "Rows are in data files, which this page does not include; to read them takes Python: t.scan(where), or t.explore().";
+const NO_PLAN =
+  "No plan was shown when this page was saved, or it is redacted; to plan a scan takes Python: t.plan(filter).";
+/** The files of a snapshot that the page does not include. */
+const NO_FILES = /** @type {FileCells} */ ({
+  of: "none",
+  title: "",
+  none: "This page does not include the files of this snapshot.",
+  groups: /** @type {FileCells["groups"]} */ ([]),
+  names: /** @type {string[]} */ ([]),
+  kinds: "",
+  changes: "",
+  shades: { size: "", age: "", deletes: "" },
+});
 
 /**
  * Return a model with the parts of anywidget's that the views use. Setting a trait calls its listeners; then the request
@@ -109,6 +128,7 @@ export function savedModel(saved) {
         return;
       }
     }
+    set("file_map", saved.files[now.snapshot] ?? NO_FILES);
     const id = now.node;
     // The selected node is visible: the path to it is unfolded.
     if (id !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(id)])]);
@@ -183,12 +203,40 @@ export function savedModel(saved) {
   };
 }
 
+/**
+ * Return the tab Scan of a page: the plan that was shown when the page was saved, with its tree.
+ *
+ * @param {Model} model
+ */
+function savedScan(model) {
+  const { of, filter, headline, blocks: texts } = model.scan_plan;
+  if (of === undefined) return el("div.empty", NO_PLAN);
+  const { reasons = [] } = model.scan_reasons;
+  return el(
+    "section.scan.saved-scan",
+    { ariaLabel: "Plan" },
+    el(
+      "div.scan-answer",
+      el("div.scan-summary", el("h3", headline), el("code", filter)),
+      blocks(model, texts),
+      el("ul.reasons", { ariaLabel: "Reasons" }, reasons.map(([words]) => el("li", words))),
+      el("p.note", "To plan another filter takes Python: t.plan(filter)."),
+    ),
+    treeView(model, { prefix: "scan_", label: "Files read and skipped" }),
+  );
+}
+
+function savedRows() {
+  return el("div.empty", NO_ROWS);
+}
+
 /** Show the explorer in a saved page: the script of the page calls this. */
 export function savedPage() {
   const data = /** @type {HTMLElement} */ (document.getElementById("ice-data"));
   const host = /** @type {HTMLElement} */ (document.getElementById("ice-host"));
   // Nothing loads scripts in a page: the views of the tabs that it has are in this one.
   /** @type {View} */
-  const view = (model, root) => explorerView(model, root, { problems: problemsView });
+  const view = (model, root) =>
+    explorerView(model, root, { problems: problemsView, files: fileMapView, scan: savedScan, rows: savedRows });
   shell({ model: savedModel(JSON.parse(data.textContent ?? "")), el: host }, view);
 }

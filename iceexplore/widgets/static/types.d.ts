@@ -571,6 +571,8 @@ export interface FileCells {
   /** A group of data files by their deletes; empty for all files. */
   filter: string;
   filters: string[];
+  /** Shown where there are no files. */
+  none?: string;
   parent: string;
   title: string;
   legend: Record<FileColor, string[]>;
@@ -877,6 +879,8 @@ export interface SavedPage {
   details: Record<string, Detail>;
   /** By node and table. */
   tables: Record<string, Record<string, SavedTable>>;
+  /** By snapshot: its files as cells. */
+  files: Record<string, FileCells>;
 }
 
 // Elements -------------------------------------------------------------------------------------------------------------
