@@ -11,6 +11,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.planning import Advice
+from iceexplore.planning.advice._advise import _scene
 from iceexplore.planning.advice._suggestion import Suggestion
 from tests.helpers import advice_table as lab
 from tests.helpers.hostile import HOSTILE
@@ -297,3 +298,14 @@ def assert_harmless(shown: dict[str, str]) -> None:
 def _regions() -> pa.Table:
     regions = pa.array(list("abcd") * (lab.ROWS // 4))
     return pa.table({"x": lab.column("shuffled")[1], "r": regions})
+
+
+def test_only_what_is_counted_is_copied() -> None:
+    """Of a million files, locations alone are 100 MB, which advice would copy twice."""
+    table = ix.sample("trips")
+    plan = table.plan("km > 5")
+    scene = _scene(plan)
+    entries = scene.batch.entries
+    assert entries.num_rows == len(table.plan().files)
+    kept = {name for name in entries.column_names if entries[name].null_count < entries.num_rows}
+    assert kept == {"ordinal", "partition_spec_id", "record_count", "file_size_in_bytes"}
