@@ -28,8 +28,8 @@ _INTRODUCTION = """\
 <!-- Written by `make v4-page` (scripts/v4_conformance.py) from tests/v4_points.toml: change these. -->
 
 Each point of the proposal "Iceberg Single File Commits" in the document's order and words, with the module that does
-it and a test that fails if it does not. Of {count} points the code does {kept} as written; for the other {others}, the
-last column has the reason.
+it and a test that fails if it does not. Of {count} points the code does {kept} as written. For the other {others}, the
+last column has the reason; {untested} of them are not done at all and have no test.
 
 A point is something that a reader, a writer, a figure or a measurement can have right or wrong. What the document
 repeats is counted once, where it comes first, and so are the two tables of entries and the two lists of old and new
@@ -95,7 +95,11 @@ def page() -> str:
     """Return the page."""
     every = points()
     kept = sum(not p.differs for p in every)
-    lines = [_INTRODUCTION.format(count=len(every), kept=kept, others=len(every) - kept)]
+    lines = [
+        _INTRODUCTION.format(
+            count=len(every), kept=kept, others=len(every) - kept, untested=sum(not p.test for p in every)
+        )
+    ]
     number = 0
     for section, held in groupby(every, lambda p: p.section):
         lines += [f"## {section}", "", "| | the document | module | test | as written |", "|--:|---|---|---|---|"]
