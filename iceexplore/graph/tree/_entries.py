@@ -361,7 +361,9 @@ def _mark(entry: Mapping[str, Any], snapshot: Snapshot) -> Mark:
     if entry["status"] in _GONE:
         return "removed"
     own = entry["status"] == Status.ADDED and entry["snapshot_id"] in (None, snapshot.snapshot_id)
-    return "added" if own else "carried"
+    # V4 draft: the new entry of a data file to which the snapshot added a column file.
+    updated = bool(entry["column_files"]) and entry["column_files_snapshot_id"] == snapshot.snapshot_id
+    return "added" if own or updated else "carried"
 
 
 def _fields(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -310,6 +310,8 @@ def test_it_is_shown() -> None:
     before = s.state.snapshot.snapshot_id  # type: ignore[union-attr]
     s.update_columns({"price": 1.0})
     assert "newer price" in s.tree().to_text()
+    marks = [sorted(n.marks) for n in s.tree().nodes if n.kind == "data-file"]
+    assert sorted(marks) == [["added"], ["added"], ["removed"], ["removed"]]
     found = s.changes()
     assert [(r["change"], r["content"]) for r in found.files_arrow.to_pylist()] == [("added", "column file")] * 2
     assert {r["referenced_file"] for r in found.files_arrow.to_pylist()} == set(files(s))
