@@ -110,6 +110,24 @@ def test_deleted_rows_have_their_values_and_what_deleted_them(rows: Rows, table:
     assert page["columns"][0]["head"], "the first value names the row"
 
 
+def test_rows_no_longer_live_are_counted_by_commit(rows: Rows, table: ix.Table) -> None:
+    text = "start_station = 'Museum'"
+    blocks = search(rows, text, history=True)["blocks"]
+    of = next(i for i, block in enumerate(blocks) if words(block) == "p Rows no longer live, by commit:")
+    counted = {part[2]["snapshot"]: item[-1] for item in blocks[of + 1][1] for part in item if part[0] == "go"}
+    expected: dict[str, dict[str, int]] = {}
+    for row in table.rows(text, history=True).to_arrow().to_pylist():
+        if row["_fate"] != "live":
+            kinds = expected.setdefault(str(row["_fate_snapshot_id"]), {})
+            kinds[row["_fate"]] = kinds.get(row["_fate"], 0) + 1
+    assert len(expected) > 1, "several commits deleted such rows"
+    assert counted == {k: ", ".join(f"{n} {kind}" for kind, n in sorted(v.items())) for k, v in expected.items()}
+    order = [table.metadata.snapshot(int(snapshot)) for snapshot in counted]
+    assert [s.sequence_number for s in order if s] == sorted(s.sequence_number for s in order if s)
+    live = search(rows, "trip_id = 423")["blocks"]
+    assert "by commit" not in words(live)
+
+
 def test_each_row_leads_to_its_file(rows: Rows, table: ix.Table) -> None:
     search(rows, "trip_id = 95", history=True)
     shown(rows)

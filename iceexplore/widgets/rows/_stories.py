@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ __all__ = ["condition_of", "find_files", "nodes_of_places", "rows_sent"]
 _LITERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|true|false|'[^']*(''[^']*)*'", re.IGNORECASE)
 _ROWS = 30
 _EVENTS = 60
+_COMMITS = 20
 _LONG = 200
 _UNREAD = 5
 
@@ -70,12 +72,15 @@ def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:
 
 
 def rows_sent(places: RowPlaces) -> list[Block]:
-    """Return the history of each row, oldest event first: where it is or was, and what happened to it."""
+    """Return the history of each row, oldest event first, below how many rows each commit deleted, moved or removed."""
     story = places.story()
     shown = story.rows[:_ROWS]
     nodes = _Nodes(places.state, [p for row in shown for p in row])
     found = f"{_count(len(story.rows), 'row')} found; {_count(places.candidates, 'file')} could contain such rows."
     out: list[Block] = [["p", [found]]]
+    by_commit = list(_by_commit(places, nodes))
+    if by_commit:
+        out += [["p", ["Rows no longer live, by commit:"]], ["list", by_commit]]
     for row in shown:
         out += _row(row, nodes)
     if len(story.rows) > _ROWS:
@@ -148,6 +153,22 @@ class _Nodes:
         words = signs((by.operation or "snapshot")[:40])
         to = {"snapshot": str(known), "node": f"snapshot:{known}"}
         return [["note", f"{when} "], words if known is None else ["go", words, to], " "]
+
+
+def _by_commit(places: RowPlaces, nodes: _Nodes) -> Iterator[list[Part]]:
+    """Yield what each commit did to the rows found, the oldest commit first: how many it deleted, moved or removed."""
+    counts: dict[int | None, Counter[str]] = {}
+    commits = {}
+    for fate in (place.fate for place in places):
+        if fate.by is not None and fate.kind != "live":
+            commits[fate.by.snapshot_id] = fate.by
+            counts.setdefault(fate.by.snapshot_id, Counter())[fate.kind] += 1
+    found = sorted(commits, key=lambda i: (commits[i].timestamp_ms or -1, str(i)))
+    for snapshot in found[:_COMMITS]:
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(counts[snapshot].items()))
+        yield [*nodes.commit(commits[snapshot]), kinds]
+    if len(found) > _COMMITS:
+        yield [["note", f"and {len(found) - _COMMITS:,} more commits"]]
 
 
 def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> list[Block]:
