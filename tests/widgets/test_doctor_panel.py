@@ -91,6 +91,14 @@ def test_a_fault_of_an_older_snapshot_is_shown_in_its_tree(opened: Opened) -> No
     assert widget.selected.id == finding["node"]["node"]
 
 
+def test_a_check_of_one_snapshot_names_those_left_out(opened: Opened) -> None:
+    widget = opened(Problems)
+    ask(widget, "check", level="metadata", snapshots="current")
+    assert widget.doctor_report["scope"].endswith(" · 3 not checked: choose All snapshots")
+    ask(widget, "check", level="metadata", snapshots="all")
+    assert "not checked" not in widget.doctor_report["scope"]
+
+
 def test_what_follows_is_folded_under_its_cause(opened: Opened) -> None:
     widget = opened(Problems, "path_live_twice")
     ask(widget, "check", level="metadata", snapshots="current")

@@ -70,13 +70,20 @@ def _sent(report: Report, state: TableState, at: Mapping[tuple[str, str], Place]
     counts = {name: sum(f.severity == name for f in report.findings) for name in EFFECTS}
     return {
         "level": report.level,
-        "scope": report_scope(report),
+        "scope": report_scope(report) + _left_out(report),
         "counts": counts,
         "sums": {name: f"{count:,} × {WORDS[name]}" for name, count in counts.items()},
         "findings": [_item(one, state, at) for one in findings],
         "more": f"and {left:,} more: see report.to_pandas() in Python" if left else "",
         "notes": [text_of(f"Not checked: {name}. {why[:1].upper()}{why[1:]}") for name, why in report.unknown.items()],
     }
+
+
+def _left_out(report: Report) -> str:
+    """Return how to check the snapshots that were not examined; empty if there are none."""
+    everything = set() if report.metadata is None else {s.snapshot_id for s in report.metadata.snapshots}
+    left = len(everything - set(report.snapshots))
+    return f" · {left:,} not checked: choose All snapshots" if left and report.opened else ""
 
 
 def text_of(value: str) -> str:
