@@ -50,6 +50,22 @@ def test_changes_lead_to_files_and_snapshots(browser: Any) -> None:
         assert bare.widget.selection["node"] == f"snapshot:{table.snapshots[4].snapshot_id}"
 
 
+def test_from_a_data_file_to_its_deleted_rows(browser: Any) -> None:
+    table = ix.sample("trips")
+    with bare_page(browser, Explorer(table)) as bare:
+        page, widget = bare.page, bare.widget
+        to_deletes = page.locator(".ice-detail").get_by_role("button", name="Show the deleted rows")
+        assert to_deletes.count() == 0, "a snapshot has no positions"
+        number = table.snapshots[-1].snapshot_id
+        file = next(n for n in table.tree(depth="files").nodes if n.kind == "data-file" and "deleted" in str(n.lines))
+        widget.select(file.id, snapshot=number)
+        bare.push()
+        to_deletes.click()
+        bare.idle()
+        assert widget.tab == "deletes" and widget.selected.id == file.id
+        page.get_by_text(f"deleted of {file.fields['record_count']} rows").wait_for()
+
+
 def test_a_comparison_is_shown_swapped_and_ended(browser: Any) -> None:
     table = ix.sample("trips")
     with bare_page(browser, Explorer(table)) as bare:

@@ -17,6 +17,8 @@ const FOLDED = 140;
 /** The numbers of characters from which a value takes two columns, and the whole width. */
 const TWO_COLUMNS = 17;
 const WHOLE_WIDTH = 49;
+/** The kinds of nodes that the tab Deletes shows: `KINDS` of `deletes/_deletes_of_node.py`. */
+const POSITIONS = /^(data-file|position-delete|deletion-vector|manifest-dv)$/;
 const COPY_ICON = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
 const COPIED_ICON = "M3 8.5l3.5 3.5L13 4.5";
 const REFUSED_ICON = "M4 4l8 8m0-8l-8 8";
@@ -179,6 +181,8 @@ export function detailView(model) {
       path && el("div.path", el("span", path), copyIconButton(copy ?? path, "Copy location")),
       problems.map((problem) => problemItem(model, problem)),
       list(facts),
+      // A detail pane of its own has no tabs.
+      model.tab && POSITIONS.test(kind) && linkButton("Show the deleted rows", () => model.save("tab", "deletes")),
       counted && el("div.evidence", counted),
       more.length > 0 && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
     );
