@@ -58,7 +58,7 @@ _PARTS = {
     "files": "Files",
     "rows": "Rows",
     "scan": "Scan",
-    "commit": "Commit",
+    "commit": "Simulate",
     "problems": "Health",
     "deletes": "Deletes",
 }
@@ -168,13 +168,13 @@ class Explorer(TableWidget):
 
     @property
     def simulation(self) -> Simulation:
-        """The simulation at the step shown in the tab Commit; see `iceexplore.widgets.CommitLab.simulation`."""
+        """The simulation at the step shown in the tab Simulate; see `iceexplore.widgets.CommitLab.simulation`."""
         return self._panel(CommitPanel).simulation
 
     def apply(
         self, operation: str, /, *, layout: Mapping[str, Any] | None = None, rival: str = "", **values: Any
     ) -> None:
-        """Run an operation synchronously in the tab Commit; see `iceexplore.widgets.CommitLab.apply`."""
+        """Run an operation synchronously in the tab Simulate; see `iceexplore.widgets.CommitLab.apply`."""
         self._panel(CommitPanel).apply(operation, layout=layout, rival=rival, **values)
 
     def undo(self) -> None:

@@ -214,7 +214,7 @@ def their_sizes(hand: Hand) -> None:
 
 
 def append_in_v4(hand: Hand) -> None:
-    hand.tab("Commit")
+    hand.tab("Simulate")
     hand.page.wait_for_function("!document.querySelector('.ice-commit-form').ariaBusy?.includes('true')")
     hand.do(hand.panel().get_by_role("button", name="Apply in V4"))
 

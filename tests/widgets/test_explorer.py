@@ -259,7 +259,7 @@ def test_a_missing_manifest_is_a_problem_in_the_pane(tmp_path: Path) -> None:
         path.unlink()
     widget = Explorer(ix.open(folder))
     words = [words for _, words in widget.parts]
-    assert words == ["Tree", "Files", "Rows", "Scan", "Commit", "Health", "Deletes"]
+    assert words == ["Tree", "Files", "Rows", "Scan", "Simulate", "Health", "Deletes"]
     chosen = manifest(widget)
     widget.expanded = [*widget.expanded, chosen]
     widget.select(chosen)

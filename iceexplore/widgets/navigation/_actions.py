@@ -56,7 +56,7 @@ ACTIONS = (
 def tab_actions(parts: Sequence[Sequence[str]]) -> list[Action]:
     """Return an action for each tab."""
     words = {
-        "files": "file map", "rows": "filter values", "scan": "plan filter", "commit": "simulate append delete",
+        "files": "file map", "rows": "filter values", "scan": "plan filter", "commit": "commit append delete",
         "problems": "check doctor health repair", "deletes": "deletion vectors positions",
     }  # fmt: skip
     return [Action(f"Go to the tab {title}", words.get(key, ""), set={"tab": key}) for key, title in parts]
