@@ -15,7 +15,7 @@ import pytest
 import iceexplore as ix
 from iceexplore import commits
 from iceexplore.commits import plan_cost
-from iceexplore.errors import CommitConflictError, OptionError, RuleError
+from iceexplore.errors import OPEN_POINTS, CommitConflictError, OptionError, RuleError
 from iceexplore.simulation import Simulation
 from iceexplore.widgets import CommitLab
 from iceexplore.widgets.commit_lab._file_operations import OPERATIONS, RIVALS
@@ -519,11 +519,29 @@ def test_the_tables_of_a_step(lab: Any) -> None:
         if table == "written":
             assert "root-manifest" in [row[1] for row in page["rows"]], "V4 has no manifest list"
     checked = commits.checked_rules(widget.simulation.state)
-    assert sizes == {"files": 3, "manifests": 2, "rules": len(checked), "written": 2, "plan": 4}
-    assert widget.commit_report["checked"] == f"{len(checked)} rules checked, none broken."
+    rules = len(checked) + len(OPEN_POINTS)
+    assert sizes == {"files": 3, "manifests": 2, "rules": rules, "written": 2, "plan": 4}
+    more = f"The proposal leaves {len(OPEN_POINTS)} points open (tab Rules)."
+    assert widget.commit_report["checked"] == f"{len(checked)} rules checked, none broken. {more}"
     for of, table in (("99", "files"), (step, "nothing")):
         widget.query = {"commit": {"n": 50, "of": of, "table": table}}
         assert widget.settle(60) and widget.error["text"]
+
+
+def test_what_the_proposal_leaves_open_follows_the_rules_of_a_root_manifest(lab: Any) -> None:
+    results: dict[int, list[str]] = {}
+    for version in (3, 4):
+        widget = lab(empty(version))
+        apply(widget, "append")
+        widget.query = {"commit": {"n": 1, "of": widget.commit_report["id"], "table": "rules"}}
+        assert widget.settle(60) and widget.error == {}
+        results[version] = [row[1] for row in widget.pages["commit"]["rows"]]
+        last = widget.pages["commit"]["rows"][-1]
+    assert set(results[3]) == {"kept"}, "a manifest list follows the adopted spec"
+    open_points = ["left open"] * len(OPEN_POINTS)
+    assert results[4][-len(open_points) :] == open_points and results[4].count("left open") == len(open_points)
+    point = list(OPEN_POINTS.values())[-1]
+    assert last[0] == point.id and point.title in last[2] and point.written[:40] in last[2]
 
 
 def test_broken_rules_are_reported(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import OptionError
+from iceexplore.errors import OPEN_POINTS, OptionError, Rule
 from iceexplore.graph import Diff, TableState, diff, human_bytes, to_frame
 from iceexplore.storage import Write
 from iceexplore.widgets.commit_lab._session import Simulation, Step, Twin
@@ -167,11 +168,12 @@ class Report:
         raise OptionError(f"a step has no table {table[:60]!r}")
 
     def _rules(self) -> pd.DataFrame:
-        """Return all checked rules, the broken ones first."""
+        """Return all checked rules, the broken ones first, then for a root manifest what the proposal leaves open."""
         import pandas as pd
 
         from iceexplore.commits import checked_rules
 
+        checked = checked_rules(self.after)
         breaks = {b.rule: b for b in reversed(self._breaks)}
         rows = [
             {
@@ -181,9 +183,20 @@ class Report:
                 "source": rule.source,
                 "where": f"{breaks[rule.id].where}: {breaks[rule.id].text}" if rule.id in breaks else "",
             }
-            for rule in checked_rules(self.after)
+            for rule in checked
         ]
         rows.sort(key=lambda row: row["result"])
+        if _of_root_manifest(checked):
+            rows += [
+                {
+                    "rule": point.id,
+                    "result": "left open",
+                    "what must hold": f"{point.title} Written here: {point.written}",
+                    "source": "V4 proposal",
+                    "where": "",
+                }
+                for point in OPEN_POINTS.values()
+            ]
         return pd.DataFrame(rows, columns=["rule", "result", "what must hold", "source", "where"])
 
     def checked(self) -> str:
@@ -194,10 +207,12 @@ class Report:
         files = str(summary.get("total-data-files", "0"))
         if files.isdecimal() and len(files) < 19 and int(files) > _MANY_FILES:
             return f"Rules were not checked, as the table has {int(files):,} files. Open the tab Rules to check them."
-        count, broken = len(checked_rules(self.after)), sorted({b.rule for b in self._breaks})
+        checked = checked_rules(self.after)
+        count, broken = len(checked), sorted({b.rule for b in self._breaks})
+        more = f" The proposal leaves {len(OPEN_POINTS)} points open (tab Rules)." if _of_root_manifest(checked) else ""
         if not broken:
-            return f"{count} rules checked, none broken." if count else ""
-        return f"{count} rules checked, {len(broken)} broken: {', '.join(broken)}."
+            return f"{count} rules checked, none broken.{more}" if count else ""
+        return f"{count} rules checked, {len(broken)} broken: {', '.join(broken)}.{more}"
 
     @cached_property
     def _breaks(self) -> list[RuleBreak]:
@@ -332,6 +347,11 @@ def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]
 
 def _writes(before: Simulation, after: Simulation) -> list[Write]:
     return list(after.writes)[len(before.writes) :]  # a copy's log continues that of the original
+
+
+def _of_root_manifest(checked: Sequence[Rule]) -> bool:
+    """Return whether rules are those of a root manifest, which the V4 proposal introduces."""
+    return any(rule.only == "root manifest" for rule in checked)
 
 
 def _counted(table: pa.Table, change: str, names: dict[str, str] | None = None) -> list[str]:
