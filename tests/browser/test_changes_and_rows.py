@@ -64,6 +64,13 @@ def test_from_a_data_file_to_its_deleted_rows(browser: Any) -> None:
         bare.idle()
         assert widget.tab == "deletes" and widget.selected.id == file.id
         page.get_by_text(f"deleted of {file.fields['record_count']} rows").wait_for()
+        widget.tab = "tree"
+        widget.parts = [part for part in widget.parts if part[0] != "deletes"]  # as in a saved page
+        widget.select(f"snapshot:{number}", snapshot=number)
+        bare.push()
+        widget.select(file.id, snapshot=number)
+        bare.push()
+        assert widget.detail["id"] == file.id and to_deletes.count() == 0
 
 
 def test_a_comparison_is_shown_swapped_and_ended(browser: Any) -> None:

@@ -170,6 +170,8 @@ export function detailView(model) {
       open,
       counted,
     } = model.detail;
+    // A detail pane of its own has no tabs, and a saved page not this one.
+    const hasDeletes = model.parts?.some(([key]) => key === "deletes");
     // Done before the content changes: afterwards, the browser would have to compute the layout once more.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
@@ -181,8 +183,7 @@ export function detailView(model) {
       path && el("div.path", el("span", path), copyIconButton(copy ?? path, "Copy location")),
       problems.map((problem) => problemItem(model, problem)),
       list(facts),
-      // A detail pane of its own has no tabs.
-      model.tab && POSITIONS.test(kind) && linkButton("Show the deleted rows", () => model.save("tab", "deletes")),
+      hasDeletes && POSITIONS.test(kind) && linkButton("Show the deleted rows", () => model.save("tab", "deletes")),
       counted && el("div.evidence", counted),
       more.length > 0 && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
     );
