@@ -69,7 +69,7 @@ def test_the_explorer_has_tree_timeline_and_details() -> None:
     for snapshot in table.snapshots:
         assert str(snapshot.snapshot_id) in text
     assert "total-data-files" in text
-    assert "sequence_number" in text, "a column of the table"
+    assert "referenced_file" in text, "a column of the table"
 
 
 def test_problems_and_deletes(hostile: ix.Table) -> None:
