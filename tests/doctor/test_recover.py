@@ -348,6 +348,21 @@ def test_a_file_of_a_failed_commit_is_never_taken(seconds: int, tmp_path: Path) 
     assert _ids(plan, tmp_path) == list(range(4))
 
 
+def test_files_of_a_manifest_of_older_snapshots_are_not_added_to_the_current_one(tmp_path: Path) -> None:
+    lab = _table(tmp_path)
+    lost = next(p for p in manifest_paths(tmp_path / "t"))
+    lab.rewrite_manifests()
+    current = {p.name for p in manifest_paths(tmp_path / "t")}
+    assert lost.exists() and lost.name not in current, "its data files are live, in another manifest"
+    lost.unlink()
+    plan = ix.open(tmp_path / "t").check(snapshots="all").repair()
+    assert [step.title for step in plan] == [AGAIN]
+    for step in plan:
+        assert (step.sql, step.python) == ((), ()), "add_files would list its files twice"
+        assert "The current snapshot does not list them" in step.text
+    assert _ids(plan, tmp_path) == list(range(6))
+
+
 def test_counts_exclude_a_file_of_a_failed_commit(tmp_path: Path) -> None:
     _table(tmp_path, rows=(4, 2))
     folder = tmp_path / "t"

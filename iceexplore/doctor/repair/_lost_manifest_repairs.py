@@ -118,10 +118,11 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
     text += " Sequence numbers and row ids are those of the other manifests."
     data = [one for one in known if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=False)
-    files = [name for one in data for name in build.to_pylist(one.again.entries["location"])]
+    now = _of_current(draft, known)
+    files = [name for one in now if not one.lost.deletes for name in build.to_pylist(one.again.entries["location"])]
     return _step(
-        "List the files of lost manifests again", text, found, known, certain=certain, rows_back=back,
-        **_calls(files, deletes=not data),
+        "List the files of lost manifests again", text + _older_only(now), found, known, certain=certain,
+        rows_back=back, **(_calls(files, deletes=not files) if now else {}),
     )  # fmt: skip
 
 
@@ -156,10 +157,12 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     columns = build.to_pylist(pc.unique(pc.list_flatten(whole(entries["equality_ids"]))))
     data = [one for one in in_folder if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=True)
-    files = [name for one in data for name in build.to_pylist(one.found.entries["location"])]
+    now = _of_current(draft, in_folder)
+    files = [name for one in now if not one.lost.deletes for name in build.to_pylist(one.found.entries["location"])]
+    calls = _calls(files, deletes=not files, equality=columns if equality.all() else None) if now else {}
     return _step(
-        "Re-register files that no manifest lists", text, found, in_folder, certain=False, rows_back=back,
-        **_calls(files, deletes=not data, equality=columns if equality.all() else None),
+        "Re-register files that no manifest lists", text + _older_only(now), found, in_folder, certain=False,
+        rows_back=back, **calls,
     )  # fmt: skip
 
 
@@ -182,6 +185,8 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
         )
     if deletes:
         text += " Deletes are among them: rows that were deleted come back."
+    if left:
+        text += _older_only(mine)
     candidates = list(dict.fromkeys(name for one in left for name in one.candidates))
     if candidates:
         shown = ", ".join(candidates[:_NAMED]) + ("" if len(candidates) <= _NAMED else " and others")
@@ -190,16 +195,30 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
             f"none is listed again: {shown}. Look at their rows, and register the right ones."
         )
     text += "".join(f" {note}" for note in notes)
-    only_deletes = bool(left) and all(one.lost.deletes for one in left)
+    only_deletes = bool(mine) and all(one.lost.deletes for one in mine)
+    now = list(dict.fromkeys(name for one in mine for name in one.candidates))
     return _step(
         "Remove lost manifests", text, found, left, certain=not left, rows_lost=None if unknown else lost.rows,
-        rows_back=None if deletes else 0, **(_calls(candidates, deletes=only_deletes) if left else {}),
+        rows_back=None if deletes else 0, **(_calls(now, deletes=only_deletes) if mine else {}),
     )  # fmt: skip
 
 
 def _step(title: str, text: str, found: list[Finding], of: list[Recovery], **values: Any) -> Step:
     made = step_of(title, text, found, **values)
     return replace(made, places=sum(len(one.lost.names) for one in of) or made.places)
+
+
+def _of_current(draft: Draft, made: Iterable[Recovery]) -> list[Recovery]:
+    """Return what was recovered of manifests that the current snapshot lists: engines can only add to that one."""
+    current = draft.state.snapshot
+    return [one for one in made if current is not None and current.snapshot_id in one.lost.snapshots]
+
+
+def _older_only(now: Sequence[Recovery]) -> str:
+    """Return a sentence for manifests that the current snapshot does not list."""
+    if now:
+        return ""
+    return " The current snapshot does not list them, and engines have no call that repairs another one."
 
 
 def _sum(counts: Iterable[Counts | None]) -> Counts:
