@@ -251,7 +251,7 @@ def test_a_damaged_manifest_is_stated_at_the_figures(tmp_path: Path) -> None:
     assert {lost[key].verdict for key in ("sizes", "deletes", "clustering")} == {
         "Unknown: no data file could be read from the metadata."
     }
-    assert "nothing to look at" not in repr(lost)
+    assert "nothing needs attention" not in repr(lost)
 
 
 def test_tables_without_files_or_snapshots(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_they_are_made_when_they_are_first_shown() -> None:
     assert widget.settle(60)
     assert (widget.health, widget.table_health) == ({}, None)
     blocks = ask(widget, "look")
-    assert blocks[0] == ["h3", ["1 figure to look at"]]
+    assert blocks[0] == ["h3", ["1 figure needs attention"]]
     assert [b[1][-1] for b in blocks if b[0] == "h"][-1] == "Not checked"
     assert len(parts(blocks, "table")) == 5
     assert widget.table_health is not None

@@ -114,7 +114,9 @@ class HealthGain:
         before, after = self.requests
         if after is None:
             return f"{text}; a full plan takes {before:,} requests now."
-        return f"{text}; requests of a full plan: {before:,} now, {after:,} then."
+        if after == before:
+            return f"{text}; a full plan takes {before:,} requests before and after it."
+        return f"{text}; a full plan would take {after:,} requests instead of {before:,}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""

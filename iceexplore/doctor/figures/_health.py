@@ -305,8 +305,8 @@ class TableHealth(Mapping[str, HealthFigure]):
             title=f"Health of {self.state.name}",
             badges=(
                 *(("incomplete",) if self.missing else ()),
-                *((f"▲ {amount(many, 'figure')} to look at",) if many else ()),
-                *(("nothing to look at",) if not (many or self.missing) else ()),
+                *((f"▲ {amount(many, 'figure')} {'needs' if many == 1 else 'need'} attention",) if many else ()),
+                *(("nothing needs attention",) if not (many or self.missing) else ()),
             ),
             subtitle=self.scope,
             facts=tuple(facts),

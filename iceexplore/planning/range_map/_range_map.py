@@ -31,9 +31,9 @@ _READ = 1
 VERDICTS = (
     "read, all rows match",
     "read, rows filtered",
-    "skipped with its manifest",
-    "skipped by its partition",
-    "skipped by its column metrics",
+    "skipped with the manifest",
+    "skipped by partition",
+    "skipped by column metrics",
 )
 #: What is known about a file's values, by number.
 KINDS = ("range", "no bounds", "only nulls")

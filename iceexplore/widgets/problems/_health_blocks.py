@@ -62,7 +62,11 @@ def health_blocks(health: TableHealth, links: Links, n: int = 0, *, hidden: bool
         Leave out statements, which have the table's name.
     """
     many = len(health.attention)
-    headline = f"{amount(many, 'figure')} to look at" if many else "No figure to look at"
+    headline = (
+        f"{amount(many, 'figure')} {'needs' if many == 1 else 'need'} attention"
+        if many
+        else "No figure needs attention"
+    )
     if health.missing:
         headline = f"Incomplete · {headline}" if many else "Incomplete"
     out: list[Block] = [
@@ -80,7 +84,7 @@ def health_blocks(health: TableHealth, links: Links, n: int = 0, *, hidden: bool
 def _figure(health: TableHealth, figure: HealthFigure, links: Links, n: int, *, hidden: bool) -> list[Block]:
     title: list[Part] = [figure.title]
     if figure.attention:
-        title = [["sign is-warning", ""], figure.title, ["badge", "to look at"]]
+        title = [["sign is-warning", ""], figure.title, ["badge", "needs attention"]]
     out: list[Block] = [["h", title]]
     there = _link(health.state, figure.show, links)
     out.append(["p", [*_verdict(figure), *([" ", ["set", "Show them", there]] if there else [])]])

@@ -175,7 +175,7 @@ def _row(row: tuple[RowPlace, ...], nodes: _Nodes) -> list[Block]:
     first = row[0]
     values = ", ".join(f"{k} = {_short(v)}" for k, v in list(first.values.items())[:8])
     fates = {p.fate.kind for p in row}
-    fate = "live" if "live" in fates else "unknown" if "unknown" in fates else "gone"
+    fate = "live" if "live" in fates else "unknown" if "unknown" in fates else row[-1].fate.kind
     head: list[Part] = [[f"badge {'yes' if fate == 'live' else 'no'}", fate], " ", signs(values[:400])]
     if first.row_id is not None:
         head.append(["note", f" _row_id {first.row_id}"])
