@@ -100,7 +100,7 @@ def _some(count: int, *, partitions: int = 1) -> LiveFiles:
     numbers = np.arange(count)
     columns = {name: np.zeros(count, np.int64) for name in ("kind", "change", "deleted", "manifest", "row")}
     columns |= {"partition": numbers * partitions // count, "rows": numbers * 0 + 10, "size": numbers + 1}
-    columns["age"] = numbers
+    columns["age"] = columns["ordinal"] = numbers
     return LiveFiles(**columns, shared_deletes=0, unread=0, _tuples=plain._tuples)
 
 
