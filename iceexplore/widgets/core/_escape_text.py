@@ -25,11 +25,17 @@ def signs_of_lines(text: str) -> str:
 
 
 def signs_of_page(page: dict[str, Any]) -> dict[str, Any]:
-    """Return a page with visible signs: ``columns`` with ``name`` and ``rows`` of text, or a JSON ``text``."""
+    """Return a page with visible signs.
+
+    It has ``columns`` with ``name``, ``rows`` of text, and maybe ``texts`` of cells by column; or a JSON ``text``.
+    """
     if "text" in page:
         return {**page, "text": _escaped(page["text"])}
     columns = [{**column, "name": signs(column["name"])} for column in page["columns"]]
-    return {**page, "columns": columns, "rows": [[cell and signs(cell) for cell in row] for row in page["rows"]]}
+    out = {**page, "columns": columns, "rows": [[cell and signs(cell) for cell in row] for row in page["rows"]]}
+    if "texts" in page:
+        out["texts"] = {key: [text and signs(text) for text in texts] for key, texts in page["texts"].items()}
+    return out
 
 
 def _escaped(text: str) -> str:
