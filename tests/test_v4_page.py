@@ -34,8 +34,8 @@ def test_points_have_a_module_and_a_test_or_a_reason() -> None:
         assert (ROOT / point.module).is_file() and point.section and point.says, point
         assert point.test or point.differs.startswith("not "), point
         assert not point.open or point.open in OPEN_POINTS, point
-    said = [(p.section, p.says) for p in points()]
-    assert len(set(said)) == len(said)
+    quoted = [(p.section, p.says) for p in points()]
+    assert len(set(quoted)) == len(quoted)
 
 
 def test_every_rule_and_open_point_of_the_proposal_is_a_point() -> None:

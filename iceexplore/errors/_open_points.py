@@ -27,7 +27,7 @@ class OpenPoint:
         The rules that follow (keys of `RULES`).
     fields
         The fields of a tree that it concerns: a kind of entry and the field's name. Kinds are those of nodes in the
-        tree, or ``manifest``, ``file`` (files and their vectors), ``any``; ``partition`` stands for the fields of the
+        tree, or ``manifest``, ``file`` (files and their vectors), ``any``; ``partition`` means the fields of the
         partition spec.
     draft
         What the V4 draft, or the spec on which it builds, has instead: each a quotation and where it is.

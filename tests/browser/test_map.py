@@ -292,7 +292,7 @@ def texts(bare: BarePage, act: Any) -> list[tuple[str, float, float]]:
 
 
 def test_the_whole_tree_has_words_and_headings(browser: Any) -> None:
-    """Of 25 cards, `Fit` shows no grey skeletons; headings stay at the top; siblings are told apart."""
+    """Of 25 cards, `Fit` shows no grey skeletons; headings stay at the top; siblings have different labels."""
     widget = Explorer(ix.sample("trips"))
     assert widget.settle(60)
     for manifest in manifests(widget)[:2]:

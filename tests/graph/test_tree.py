@@ -351,7 +351,7 @@ def test_marks_edges_and_scopes(writer: Writer) -> None:
     # By partition and sequence number; a file with a vector ignores position deletes.
     by_scope = {("wide.parquet", f"f00000{i}.parquet") for i in (2, 3)}
     assert applies == named_targets | by_scope | {("eq.parquet", f"f00000{i}.parquet") for i in (1, 2, 3)}
-    # What siblings are told apart by: rows and deleted rows, or the file that a delete is for.
+    # What distinguishes siblings: rows and deleted rows, or the file that a delete is for.
     headlines = {label: node.headline.replace(" · 1,000 B", "") for label, node in named.items()}
     assert headlines["f000001.parquet"] == "10 rows · 2 deleted"
     assert headlines["f000002.parquet"] == "10 rows · 3 deleted"

@@ -221,11 +221,11 @@ def test_manifests_are_counted_while_they_are_read(tmp_path: Path, monkeypatch: 
         lab.append([{"location": f"data/{number}.parquet", "record_count": 1, "file_size_in_bytes": 9}])
     widget = Problems(lab)
     assert widget.settle(60)
-    said: list[str] = []
-    widget.observe(lambda change: said.append(change["new"]), "busy")
+    steps: list[str] = []
+    widget.observe(lambda change: steps.append(change["new"]), "busy")
     ask(widget, "look")
-    assert "Reading the manifests: 20 of 20 …" in said
-    assert "Measuring clustering …" in said
+    assert "Reading the manifests: 20 of 20 …" in steps
+    assert "Measuring clustering …" in steps
     widget.close()
 
 

@@ -372,7 +372,7 @@ export function cardPainter(colours, styles) {
     const middle = y + CARD.height / 2 + size * 0.36;
     const left = x + 15 + 16 * grow;
     const room = right - left;
-    // A manifest or file is told apart by its numbers and partition, and by its name after them.
+    // Numbers and partition distinguish manifests and files; the name comes after them.
     const own = node.title ? [node.note, node.label].filter(Boolean).join(" · ") : node.note;
     const note = !isOneLine && ((isPruned && node.reason) || own);
     const large = `${size}px ${colours.font}`;
