@@ -56,7 +56,7 @@ format: $(VENV)/.dev ## fix what ruff and deno can fix
 
 types: $(VENV)/.dev ## run mypy --strict, and TypeScript's checker on the widgets' scripts
 	$(BIN)/mypy
-	cd benchmarks && "$(abspath $(BIN))/mypy" --cache-dir ../.mypy_cache --config-file ../pyproject.toml *.py evidence
+	cd benchmarks && "$(abspath $(BIN))/mypy" --cache-dir ../.mypy_cache --config-file ../pyproject.toml *.py differences evidence generator
 	$(DENO) check --no-remote $(SCRIPTS)
 
 bench: $(VENV)/.dev ## measure time and memory against PyIceberg

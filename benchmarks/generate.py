@@ -20,9 +20,9 @@ from typing import Any
 
 import fastavro
 import numpy as np
-from _columns import columns
-from _entries import Layout, data_entries, delete_entries, partition_summaries
-from _schemas import manifest_list_schema
+from generator.columns import columns
+from generator.entries import Layout, data_entries, delete_entries, partition_summaries
+from generator.schemas import manifest_list_schema
 
 __all__ = ["Shape", "generate"]
 

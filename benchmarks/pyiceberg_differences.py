@@ -22,7 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from _compare import TABLES, Difference, differences, same
+from differences.compare import TABLES, Difference, differences, same
 
 HERE = Path(__file__).parent
 FILES = ("files", "data_files", "delete_files", "all_files", "all_data_files", "all_delete_files")
@@ -186,7 +186,7 @@ def main() -> None:
             compare(str(path), str(path.relative_to(options.corpus)), lambda name: None, wild, wild_opened)
         except Exception as error:
             skipped[str(path)] = _short(error)
-    from _differences_report import report
+    from differences.report import report
 
     text = report(found, opened, wild, wild_opened, skipped, version("pyiceberg"))
     print(text)

@@ -18,7 +18,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 @pytest.fixture
 def generator(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    for name in ("generate", "_columns", "_entries", "_schemas", "_template"):
+    for name in [n for n in sys.modules if n.partition(".")[0] in ("generate", "generator")]:
         sys.modules.pop(name, None)
     return importlib.import_module("generate")
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _columns import Column, day, region, rows
-from _schemas import manifest_schema
-from _template import AvroTemplate, Bytes, digits, fixed, varint
+
+from .columns import Column, day, region, rows
+from .schemas import manifest_schema
+from .template import AvroTemplate, Bytes, digits, fixed, varint
 
 __all__ = ["Layout", "data_entries", "delete_entries", "partition_summaries"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from _template import Bytes, digits, fixed, varint
+
+from .template import Bytes, digits, fixed, varint
 
 __all__ = ["COLUMN_KINDS", "Column", "columns", "day", "region", "rows"]
 

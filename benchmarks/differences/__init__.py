@@ -1,0 +1,1 @@
+"""What `pyiceberg_differences` compares metadata tables with, and the report on it."""
