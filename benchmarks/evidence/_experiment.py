@@ -40,8 +40,18 @@ def ratio(a: float, b: float) -> str:
 
 
 def case(**values: object) -> Case:
-    """Return a case: names with values as text."""
-    return tuple((name.replace("_", " "), _text(value)) for name, value in values.items())
+    """Return a case: names with values as text.
+
+    Raises
+    ------
+    ValueError
+        A value has the CSV's separator of values: read back, the case would be another one.
+    """
+    texts = {name.replace("_", " "): _text(value) for name, value in values.items()}
+    for name, text in texts.items():
+        if "; " in text:
+            raise ValueError(f"the value of {name!r} must not contain '; ': {text!r}")
+    return tuple(texts.items())
 
 
 def _text(value: object) -> str:

@@ -123,3 +123,15 @@ def test_differences_between_runs_are_listed(evidence: Any, results: Any) -> Non
     assert results.compare(evidence.Numbers((row,)), evidence.Numbers((other,))) == [
         "commits (('columns', '10'),) 1 written by a commit: 5 and 10"
     ]
+
+
+def test_values_keep_the_separator_of_the_csv_out(evidence: Any, results: Any) -> None:
+    experiments = importlib.import_module("benchmarks.evidence._experiment")
+    with pytest.raises(ValueError, match="'a commit' must not contain '; '"):
+        experiments.case(a_commit="1 file; 2 files", commits=3)
+    row = evidence.Row("commits", "full", experiments.case(a_commit="1 file, or 2", commits=3), 1, "m", "bytes", 5)
+    assert results.read_csv(results.write_csv((row,), ["commits"])).rows == (row,)
+    histories = experiment(evidence, "histories")
+    rows = histories.run(1, commits=dict.fromkeys(histories.full["commits"], 2), plans=1)
+    shapes = set(evidence.Numbers(tuple(rows)).choices("history"))
+    assert results.read_csv(results.write_csv(rows, ["histories"])).rows == tuple(rows) and len(shapes) == 4

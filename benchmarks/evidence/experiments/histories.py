@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from iceexplore.table import Simulation
@@ -19,7 +19,7 @@ _SHAPES = {
     _STREAMING: "1 file",
     _HOURLY: "20 files",
     _CDC: "1 file, and deletes in 5 of the newest 200",
-    _NIGHTLY: "1 file; each 24th commit replaces the last 23 by 1",
+    _NIGHTLY: "1 file, and each 24th commit replaces the last 23 by 1",
 }
 _RETAINED = 100
 _COLUMNS = 6
@@ -129,17 +129,21 @@ def _written(n: Numbers) -> Answer:
     )
 
 
+def _span(values: Iterable[float]) -> str:
+    """Return the least and the greatest value as text, or the one that both are."""
+    texts = sorted({f"{value:.1f}" for value in values}, key=float)
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
 def _requests(n: Numbers) -> Answer:
     pairs = {shape: _pair(n, "cold plan, GETs, mean", shape) for shape in n.choices("history")}
     puts = [_pair(n, "PUTs of a commit", shape) for shape in pairs]
     require(all(a <= b for a, b in pairs.values()) and all(a < b for a, b in puts), "V4 needs fewer requests")
-    texts = ", ".join(f"{shape} {a:.0f} instead of {b:.0f}" for shape, (a, b) in pairs.items())
+    texts = ", ".join(f"{shape} {a:,.0f} instead of {b:,.0f}" for shape, (a, b) in pairs.items())
     return Answer(
         f"{min(a for a, _ in pairs.values()):.0f} to {max(a for a, _ in pairs.values()):.0f} GETs",
         f"A cold plan makes on average these GETs in V4 instead of v3's: {texts}; a commit makes "
-        f"{min(a for a, _ in puts):.1f} to "
-        f"{max(a for a, _ in puts):.1f} PUTs instead of {min(b for _, b in puts):.1f} to "
-        f"{max(b for _, b in puts):.1f}.",
+        f"{_span(a for a, _ in puts)} PUTs instead of {_span(b for _, b in puts)}.",
     )
 
 

@@ -140,7 +140,7 @@ def _plan(n: Numbers) -> Answer:
         for shape in shapes
     }
     require(all(a < b for a, b in pairs.values()), "V4's cold plans are quicker by the model")
-    texts = ", ".join(f"{shape} {a:.0f} instead of {b:.0f}" for shape, (a, b) in pairs.items())
+    texts = ", ".join(f"{shape} {a:,.0f} instead of {b:,.0f}" for shape, (a, b) in pairs.items())
     return Answer(
         f"{ratio(*pairs[shapes[0]])} times",
         f"By the model, a cold plan takes, in the object store and in ms, {texts}.",

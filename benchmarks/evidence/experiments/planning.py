@@ -105,7 +105,7 @@ def _opened(s: Simulation, where: str) -> Iterator[tuple[str, str, float]]:
 
 
 def _measure(
-    seed: int, *, manifests: int, files: int, leaf: int, deletes: int
+    seed: int, *, manifests: int, files: int, leaf: int, deletes: int, many: tuple[int, int]
 ) -> Iterator[tuple[Case, str, str, float]]:
     middle = _middle(manifests * files // 2)
     for spec, where in _SPECS.items():
@@ -122,8 +122,23 @@ def _measure(
                 yield from ((at, *found) for found in _opened(s, condition))
             s.close()
     yield from _tuples(leaf)
+    yield from _many(*many)
     yield from _deletes(deletes)
     yield from _vain(manifests, files)
+
+
+def _many(manifests: int, files: int) -> Iterator[tuple[Case, str, str, float]]:
+    """Yield what a filter on a column that is no partition opens in a large table."""
+    number = manifests * files
+    for layout in ("v3", "V4, derived (a)"):
+        s = _table("region", layout, manifests, files)
+        for column, condition in (
+            ("another column, in order", f"id = {number // 2 * _ROWS}"),
+            ("another column, anywhere", "noise = 77"),
+        ):
+            at = case(files=number, leaves=manifests, filter_on=column, layout=layout)
+            yield from ((at, *found) for found in _opened(s, condition))
+        s.close()
 
 
 def _middle(number: int) -> int:
@@ -272,6 +287,27 @@ def _others(n: Numbers) -> Answer:
     )
 
 
+def _in_large_tables(n: Numbers) -> Answer:
+    files, leaves = n.choices("files")[0], n.choices("leaves")[0]
+    order, anywhere = (
+        [
+            n.mean(
+                "read with the root or list", files=files, leaves=leaves, filter_on=f"another column, {where}", layout=x
+            )
+            for x in ("v3", "V4, derived (a)")
+        ]
+        for where in ("in order", "anywhere")
+    )
+    require(order[1] < order[0], "statistics of leaves save bytes where values are in order")
+    return Answer(
+        f"{ratio(*order)} times fewer bytes",
+        f"With {files} files in {leaves} manifests, a filter on a column that is no partition, whose values are in "
+        f"order, reads {order[1]:,.0f} bytes of metadata in V4 and {ratio(*order)} times as many in v3 "
+        f"({order[0]:,.0f}); "
+        f"if the values are anywhere, V4 reads {ratio(anywhere[1], anywhere[0])} times v3's bytes.",
+    )
+
+
 def _affiliated(n: Numbers) -> Answer:
     count = n.choices("delete manifests")[0]
     part, other = (
@@ -306,13 +342,13 @@ def _rebuild(n: Numbers) -> Answer:
     }
     require(most < 2, "derived columns cost about what the tuple costs")
     change = leaf["V4, derived (a)"] - leaf["V4, tuple"]
+    spread = "by less than 0.1 bytes" if most < 0.05 else f"by at most {most:.1f} bytes"
     return Answer(
         f"{change:+.1f} bytes",
         f"Over four specs, a leaf of {files} files takes {leaf['V4, tuple']:.1f} bytes for a file with the tuple, "
         f"{leaf['V4, derived (a)']:.1f} with derived columns and {leaf['V4, source (b)']:.1f} in the source column's "
         "struct; "
-        f"what a reader reads to know a file's partition differs by at most {most:.1f} bytes between tuple and "
-        "derived columns.",
+        f"what a reader reads to know a file's partition differs {spread} between tuple and derived columns.",
     )
 
 
@@ -363,13 +399,14 @@ PLANNING = Experiment(
     findings=(
         Finding("Do filters on the partition prune as before?", _partitions),
         Finding("Do filters on other columns prune?", _others),
+        Finding("What does that save in a large table?", _in_large_tables),
         Finding("Which delete manifests does a filter open?", _affiliated),
         Finding("What does rebuilding the partition tuple cost?", _rebuild, first=False),
         Finding("Do equality deletes match without a stored tuple?", _equality, first=False),
         Finding("What pruning is lost without partition summaries in manifest_info?", _lost),
     ),
     bars=("manifests opened", "read with the root or list"),
-    quick={"manifests": 5, "files": 20, "leaf": 500, "deletes": 5},
-    full={"manifests": 20, "files": 40, "leaf": 5000, "deletes": 20},
+    quick={"manifests": 5, "files": 20, "leaf": 500, "deletes": 5, "many": (10, 100)},
+    full={"manifests": 20, "files": 40, "leaf": 5000, "deletes": 20, "many": (200, 5000)},
     seeds=1,
 )
