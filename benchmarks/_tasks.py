@@ -19,7 +19,7 @@ from generate import Shape, generate
 
 __all__ = ["CASES", "TaskCase", "Timed", "limits", "timed_tasks"]
 
-tasks: Any = importlib.import_module("tests.browser.test_tasks")
+tasks: Any = importlib.import_module("tests.browser.explorer.test_tasks")
 harness: Any = importlib.import_module("tests.browser.harness")
 
 _MOST = 180_000

@@ -14,7 +14,7 @@ from iceexplore.doctor import MODES, UNTELLABLE
 from iceexplore.errors import PROBLEM_KINDS
 from tests.doctor import file_damages, manifest_damages  # noqa: F401  (they register their damages)
 from tests.doctor.damages import DAMAGES, Damage
-from tests.doctor.repairs import ROWS, UNREPAIRABLE, V4_ROWS
+from tests.doctor.repair.repairs import ROWS, UNREPAIRABLE, V4_ROWS
 from tests.doctor.v4_damages import V4_DAMAGES
 
 __all__ = ["PAGE", "page"]

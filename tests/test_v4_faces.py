@@ -15,7 +15,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.widgets import Explorer
-from tests.helpers.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path, short
+from tests.helpers.tables.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path, short
 from tests.helpers.v4_oracle import entries_of, live_of, root_of
 
 

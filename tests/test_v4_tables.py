@@ -14,7 +14,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from tests.helpers.root_model import History
-from tests.helpers.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path
+from tests.helpers.tables.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, path
 from tests.helpers.v4_oracle import entries_of, live_of, root_of
 
 LAYOUTS: list[dict[str, Any]] = [

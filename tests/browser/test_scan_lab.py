@@ -11,8 +11,8 @@ import pytest
 import iceexplore as ix
 from iceexplore.widgets import ScanLab
 from tests.browser.bare import BarePage, bare_page
+from tests.browser.explorer.test_explorer import notebook_of
 from tests.browser.harness import Theme
-from tests.browser.test_explorer import notebook_of
 
 pytestmark = pytest.mark.browser
 

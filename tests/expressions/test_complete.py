@@ -10,7 +10,7 @@ import iceexplore as ix
 from iceexplore.expressions import ALWAYS, Completion, bind_filter, complete_filter
 from iceexplore.metadata import ListType, NestedField, PrimitiveType, Schema, StructType
 from iceexplore.planning import examples_of, plan_scan
-from tests.helpers.plan_table import filled
+from tests.helpers.tables.plan_table import filled
 
 LONG, STRING, DOUBLE = (PrimitiveType(n) for n in ("long", "string", "double"))
 HOSTILE = "<img src=x onerror=alert(1)>"

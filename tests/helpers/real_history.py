@@ -13,7 +13,7 @@ from pyroaring import BitMap64
 from iceexplore.commits import Change, Operation
 from iceexplore.deletes import new_dv_blob, write_equality_deletes, write_position_deletes, write_puffin
 from iceexplore.manifests import ContentType, EntryBatch, concat_batches
-from tests.helpers.list_table import KINDS, ListLab, batch, entry, live_rows
+from tests.helpers.tables.list_table import KINDS, ListLab, batch, entry, live_rows
 
 Row = tuple[int, str | None, float | None]
 

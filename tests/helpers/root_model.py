@@ -10,7 +10,7 @@ from typing import Any
 from iceexplore.commits import Change, check_rules, rules_violated_by
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from tests.helpers.root_table import RootLab, data_file, dv, entries, equality, live_files, path
+from tests.helpers.tables.root_table import RootLab, data_file, dv, entries, equality, live_files, path
 
 KINDS = ("a", "b", None)
 #: What a file keeps for as long as it lives, wherever its entry goes.

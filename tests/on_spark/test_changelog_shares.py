@@ -14,7 +14,7 @@ import iceexplore as ix
 from iceexplore import graph
 from iceexplore.on_spark import SparkColumns, _changelog, ship
 from iceexplore.reading import ChangelogOptions, Output, change_files
-from tests.helpers.rows_table import Lab, play
+from tests.helpers.tables.rows_table import Lab, play
 
 LAYOUTS: list[tuple[int, dict[str, Any]]] = [(2, {}), (3, {}), (4, {}), (4, {"dialect": "v4-java"})]
 PIECES = 3

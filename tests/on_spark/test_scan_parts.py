@@ -32,7 +32,7 @@ from iceexplore.on_spark.scans._projection import Unreadable, identified_nodes, 
 from iceexplore.planning import plan_scan
 from iceexplore.reading import PositionDeletes, TaskReader, outputs_of
 from iceexplore.storage import CACHE
-from tests.helpers.data_table import field, put, stored, struct, table_of
+from tests.helpers.tables.data_table import field, put, stored, struct, table_of
 
 pytest.importorskip("pyspark")
 

@@ -17,7 +17,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.errors import FileMissingError, FormatError, OptionError, UnsupportedError
 from iceexplore.reading import changelog_batches
-from tests.helpers.rows_table import Lab, play
+from tests.helpers.tables.rows_table import Lab, play
 
 Values = tuple[int, str]
 LAYOUTS: list[tuple[int, dict[str, Any]]] = [(2, {}), (3, {}), (4, {}), (4, {"dialect": "v4-java"})]

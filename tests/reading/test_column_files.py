@@ -13,8 +13,8 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.commits import snapshot_files
 from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
-from tests.helpers import column_files_table as table
 from tests.helpers import v4_files as v4
+from tests.helpers.tables import column_files_table as table
 from tests.manifests.test_v4_draft import tracked
 from tests.manifests.test_v4_proposal import Table, root_of
 

@@ -16,7 +16,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.reading import FILE, LAST_UPDATED, ROW_ID, SPEC_ID, pruned, read_data_file
-from tests.helpers.data_table import entry, field, listed, mapped, put, read, stored, struct, table_of
+from tests.helpers.tables.data_table import entry, field, listed, mapped, put, read, stored, struct, table_of
 
 UTC = dt.UTC
 MORNING = dt.datetime(2024, 5, 6, 7, 8, 9, 123456)

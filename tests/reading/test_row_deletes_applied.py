@@ -21,7 +21,7 @@ from iceexplore.deletes import encode_bitmap32, encode_deletion_vector, write_po
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning import FileTasks, MatchedDeletes
 from iceexplore.reading import PositionDeletes, deleted_positions, read_tasks
-from tests.helpers.data_table import entry, field, put, stored, struct, table_of
+from tests.helpers.tables.data_table import entry, field, put, stored, struct, table_of
 
 COLUMNS: dict[int, tuple[str, Any, pa.DataType, Any]] = {
     1: ("id", "long", pa.int64(), st.integers(0, 3)),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iceexplore.reading import RowPlace
-from tests.helpers.rows_table import Lab, Life, Place, play
+from tests.helpers.tables.rows_table import Lab, Life, Place, play
 
 KINDS = {"deletion-vector": "position", "position-delete": "position", "equality-delete": "equality"}
 LAYOUTS: list[tuple[int, dict[str, Any]]] = [(2, {}), (3, {}), (4, {}), (4, {"dialect": "v4-java"})]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import iceexplore as ix
-from tests.helpers.rows_table import Lab
+from tests.helpers.tables.rows_table import Lab
 
 Damage = Callable[[ix.Table], str | None]
 

@@ -14,7 +14,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError
 from iceexplore.storage import CACHE
-from tests.helpers.rows_table import Lab
+from tests.helpers.tables.rows_table import Lab
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.simulation import Simulation
-from tests.helpers.data_table import field, listed, struct
+from tests.helpers.tables.data_table import field, listed, struct
 
 FIRST = [(1, "a", 1.0), (2, "b", None), (3, "a", 3.0)]
 SECOND = [(4, "b", 4.0), (5, "a", 5.0)]

@@ -11,7 +11,7 @@ import pytest
 import iceexplore as ix
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
 from tests.doctor.damages import DAMAGES, healthy
-from tests.doctor.repairs import HOPELESS, ROWS
+from tests.doctor.repair.repairs import HOPELESS, ROWS
 from tests.spark import shapes, tables  # noqa: F401 (they register their writers)
 from tests.spark.conftest import Warehouse
 from tests.spark.session import TABLES, arrow

@@ -21,9 +21,9 @@ from iceexplore.commits import (
 from iceexplore.graph import TableState, open_state
 from iceexplore.manifests import EntryBatch, Status, concat_batches, whole
 from iceexplore.metadata import Snapshot
-from tests.helpers.list_table import ListLab
 from tests.helpers.real_history import RealHistory, Row, play, rows_of
 from tests.helpers.sampling import one_of
+from tests.helpers.tables.list_table import ListLab
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.session import TABLES

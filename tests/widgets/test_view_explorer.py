@@ -22,7 +22,7 @@ from tests.helpers.hangs import ends
 from tests.helpers.hostile import HOSTILE
 from tests.views.test_view_hostile import IN_HTML, hostile_view
 from tests.views.view_documents import log, schema, version, view, write_view
-from tests.widgets.test_static import Tags
+from tests.widgets.core.test_static import Tags
 
 OLD = "SELECT day, count(*) AS trips\nFROM t\nGROUP BY day"
 NEW = OLD.replace("FROM t", "FROM t WHERE fare > 0")

@@ -33,8 +33,8 @@ from iceexplore.metadata import Snapshot
 from iceexplore.storage import CACHE
 from tests.helpers import v4_files as v4
 from tests.helpers.root_model import History
-from tests.helpers.root_table import RootLab, data_file, dv, equality, live_files, path
 from tests.helpers.sampling import one_of
+from tests.helpers.tables.root_table import RootLab, data_file, dv, equality, live_files, path
 
 ENCODINGS = ("removed", "replace", "delta")
 Key = tuple[int, str, int | None, str | None]

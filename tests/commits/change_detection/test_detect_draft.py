@@ -24,7 +24,7 @@ from iceexplore.graph import TableState, state_of, travel
 from iceexplore.manifests import EntryBatch, live, root_batch, write_manifest
 from iceexplore.metadata import Snapshot
 from tests.helpers.root_model import History, run
-from tests.helpers.root_table import RootLab, data_file, dv, live_files, path, short
+from tests.helpers.tables.root_table import RootLab, data_file, dv, live_files, path, short
 
 OPTIONS: dict[str, Any] = {"dialect": "v4-draft", "flush_data_files": 2}
 File = tuple[str, str, int | None]

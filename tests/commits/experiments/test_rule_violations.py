@@ -23,8 +23,8 @@ from iceexplore.commits import (
 from iceexplore.errors import CommitConflictError, OptionError, RuleError
 from iceexplore.graph import open_state
 from iceexplore.manifests import ContentType, EntryBatch, Status, concat_batches, live
-from tests.helpers.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, entries, live_files, path
-from tests.helpers.root_table import root_rows as drawn
+from tests.helpers.tables.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, entries, live_files, path
+from tests.helpers.tables.root_table import root_rows as drawn
 
 SMALL = {"flush_data_files": 2, "flush_delete_files": 2}
 

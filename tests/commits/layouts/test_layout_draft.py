@@ -19,7 +19,16 @@ from iceexplore.commits import check_rules
 from iceexplore.deletes import decode_mumbling
 from iceexplore.errors import OptionError, RuleError, UnsupportedError
 from iceexplore.graph import TableState
-from tests.helpers.root_table import BY_KIND_AND_BUCKET, RootLab, data_file, dv, equality, live_files, path, short
+from tests.helpers.tables.root_table import (
+    BY_KIND_AND_BUCKET,
+    RootLab,
+    data_file,
+    dv,
+    equality,
+    live_files,
+    path,
+    short,
+)
 
 STATUS = ("EXISTING", "ADDED", "DELETED", "REPLACED", "MODIFIED")
 

@@ -11,7 +11,7 @@ import pytest
 from iceexplore.commits import Change, LayoutOptions, apply_to_list, apply_to_root
 from iceexplore.errors import OptionError, RuleError, UnsupportedError
 from iceexplore.manifests import ContentType, EntryBatch, Status
-from tests.helpers.list_table import ListLab, at, batch, entry, live_rows, spelled
+from tests.helpers.tables.list_table import ListLab, at, batch, entry, live_rows, spelled
 
 VERSIONS = [1, 2, 3, 4]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from iceexplore.commits import Change
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Status
-from tests.helpers.list_table import ListLab, batch, entry, live_rows
+from tests.helpers.tables.list_table import ListLab, batch, entry, live_rows
 
 Key = tuple[str, str | None]  # location, and of a DV its data file
 KINDS = ["a", "b", None]

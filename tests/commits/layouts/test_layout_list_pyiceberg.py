@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.list_table import ListLab, live_rows
 from tests.helpers.real_history import RealHistory, Row, play, rows_of
+from tests.helpers.tables.list_table import ListLab, live_rows
 
 
 def scanned(lab: ListLab, version: int | None = None) -> list[Row]:

@@ -23,7 +23,7 @@ from iceexplore.commits import (
 from iceexplore.errors import FormatError, IceexploreError, RuleError
 from iceexplore.graph import TableState, state_of, travel
 from iceexplore.manifests import EntryBatch, read_manifest_dv, write_manifest
-from tests.helpers.root_table import (
+from tests.helpers.tables.root_table import (
     BY_KIND_AND_BUCKET,
     PLACE,
     RootLab,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.root_model import History, run
-from tests.helpers.root_table import BY_KIND, BY_KIND_AND_BUCKET, RootLab
+from tests.helpers.tables.root_table import BY_KIND, BY_KIND_AND_BUCKET, RootLab
 
 COMMITS = 6
 

@@ -24,7 +24,7 @@ from iceexplore.commits import check_rules
 from iceexplore.deletes import decode_mumbling
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError, RuleError, UnsupportedError
 from iceexplore.simulation import Simulation
-from tests.helpers import column_files_table as table
+from tests.helpers.tables import column_files_table as table
 
 SCHEMA = {"id": "long", "kind": "string", "price": "double", "note": "string"}
 LINEAGE = 2_147_483_539

@@ -30,7 +30,7 @@ from iceexplore.manifests import (
     write_manifest,
 )
 from iceexplore.manifests.rules import ENTRY_CHECKS, Rows, misplaced
-from tests.helpers.root_table import BY_KIND_AND_BUCKET, PLACE, RootLab, data_file, dv, entries, equality, path
+from tests.helpers.tables.root_table import BY_KIND_AND_BUCKET, PLACE, RootLab, data_file, dv, entries, equality, path
 
 SMALL = {"flush_data_files": 2, "flush_delete_files": 1, "leaf_entries": 10, "affinity": "none"}
 Row = dict[str, Any]

@@ -23,7 +23,7 @@ from iceexplore.deletes import encode_bitmap32, encode_mumbling
 from iceexplore.doctor import examine
 from iceexplore.graph import TableState, state_of
 from iceexplore.manifests import EntryBatch, root_batch, stats_type, write_manifest
-from tests.helpers.root_table import RootLab, data_file, dv, path
+from tests.helpers.tables.root_table import RootLab, data_file, dv, path
 
 OPTIONS = {"dialect": "v4-draft", "flush_data_files": 2}
 Row = dict[str, Any]

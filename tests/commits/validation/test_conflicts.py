@@ -13,7 +13,7 @@ from iceexplore.commits import Change, LayoutOptions, Sandbox, new_table_documen
 from iceexplore.commits.validation._conflicts import steps_between, validate
 from iceexplore.errors import CommitConflictError
 from iceexplore.simulation import Simulation
-from tests.helpers.list_table import BY_KIND, SCHEMA, batch, entry
+from tests.helpers.tables.list_table import BY_KIND, SCHEMA, batch, entry
 
 LAYOUTS = [
     (2, {}),

@@ -13,8 +13,8 @@ from iceexplore.arrow import build
 from iceexplore.planning import Advice
 from iceexplore.planning.advice._advise import _scene
 from iceexplore.planning.advice._suggestion import Suggestion
-from tests.helpers import advice_table as lab
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.tables import advice_table as lab
 
 #: How far an estimate of files may be off: by this factor, or by two files.
 FACTOR = 2.0

@@ -20,8 +20,8 @@ from iceexplore.errors import OptionError
 from iceexplore.planning import FileTasks, TableDistribution
 from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.distribution._table_distribution import By, Reached, table_distribution
-from tests.helpers import plan_table as lab
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.tables import plan_table as lab
 
 BY = ("age", "partition", "size", "snapshot", "spec")
 DAY = 86_400_000

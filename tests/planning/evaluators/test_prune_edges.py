@@ -12,7 +12,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.manifests import ContentType
 from iceexplore.planning import make_filter, may_hold
-from tests.helpers.oracle_tables import locations
+from tests.helpers.tables.oracle_tables import locations
 
 LAYOUTS: list[dict[str, Any]] = [
     {"format_version": 2}, {"format_version": 3}, {"format_version": 4, "flush_data_files": 0, "flush_delete_files": 0},

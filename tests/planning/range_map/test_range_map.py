@@ -19,7 +19,7 @@ from iceexplore.graph import TableState, open_state
 from iceexplore.planning import RangeMap, ScanPlan, cells_of, exact_cells, plan_scan, range_columns
 from iceexplore.planning.range_map._live_files import planned_rows
 from tests.helpers.oracle_filters import filters, to_sql
-from tests.helpers.oracle_tables import ALL, random_table
+from tests.helpers.tables.oracle_tables import ALL, random_table
 
 #: Shrinking an example would take minutes, and the messages say what is wrong.
 few = settings(

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import iceexplore as ix
 from iceexplore.planning import PlanTree, ScanPlan
 from iceexplore.render import SceneNode
-from tests.helpers.plan_table import with_deletes
+from tests.helpers.tables.plan_table import with_deletes
 
 ROOMY = 2000  # so that no file that is read is folded
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,8 +7,8 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError
 from iceexplore.planning.report._compare import PlanComparison
-from tests.helpers import plan_table as lab
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.tables import plan_table as lab
 
 
 def test_comparing_two_filters_lists_each_file_by_who_reads_it() -> None:

@@ -11,7 +11,7 @@ import iceexplore as ix
 from iceexplore.expressions import predicates
 from iceexplore.planning import PlanNodes, ScanPlan, node_evidence
 from iceexplore.render import SceneNode
-from tests.helpers.plan_table import filled, with_deletes
+from tests.helpers.tables.plan_table import filled, with_deletes
 
 
 def walk(nodes: PlanNodes, step: int = 2) -> Iterator[tuple[str, SceneNode]]:

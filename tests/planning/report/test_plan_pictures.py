@@ -13,7 +13,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError
 from iceexplore.planning import PlanTree, Waterfall
-from tests.helpers.plan_table import filled, planned
+from tests.helpers.tables.plan_table import filled, planned
 from tests.planning.report.picture_checks import ROOMY, count_of, faces, greyed, lab, read_of
 
 SHOWN = ("v1", "v2", "v3", "v4-root", "v4-leaves", "v4-java")

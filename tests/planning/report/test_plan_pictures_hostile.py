@@ -14,7 +14,7 @@ import iceexplore as ix
 from iceexplore.planning import ScanPlan
 from iceexplore.render import escape
 from tests.helpers.hostile import HOSTILE
-from tests.helpers.plan_table import filled
+from tests.helpers.tables.plan_table import filled
 from tests.planning.report.picture_checks import ROOMY, SVG, faces, greyed, outputs
 
 EVIL = '"]; <img src=x onerror=alert(1)> `x` $y$ \\N <b>'

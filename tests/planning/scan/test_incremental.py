@@ -8,7 +8,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.errors import OptionError, SnapshotNotFoundError
-from tests.helpers import plan_table as lab
+from tests.helpers.tables import plan_table as lab
 
 
 def added_by(table: Any, *snapshots: int) -> list[str]:

@@ -14,8 +14,8 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.storage import CACHE
-from tests.helpers import plan_table as lab
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.tables import plan_table as lab
 
 
 @pytest.fixture(scope="module", params=list(lab.LAYOUTS))

@@ -17,7 +17,7 @@ from iceexplore.manifests import ENTRY_SCHEMA, EntryBatch
 from iceexplore.planning import FileTasks, MatchedDeletes
 from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.scan._splits import SplitOptions, combined_table, delete_counts, split_counts, split_table
-from tests.helpers import plan_table as lab
+from tests.helpers.tables import plan_table as lab
 
 File = dict[str, Any]
 

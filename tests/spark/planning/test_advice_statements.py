@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import iceexplore as ix
-from tests.helpers import advice_table as lab
+from tests.helpers.tables import advice_table as lab
 from tests.spark.conftest import Warehouse
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::ResourceWarning")]  # py4j leaves sockets open

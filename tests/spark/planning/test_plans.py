@@ -18,8 +18,8 @@ from iceexplore.planning import ScanPlan
 from iceexplore.storage import canonical
 from tests.helpers.oracle_filters import POOLS, Tree, columns_of, filters, to_pyiceberg
 from tests.helpers.oracle_questions import askable, questions
-from tests.helpers.oracle_tables import COLUMNS, random_table, small_row_groups
 from tests.helpers.sampling import one_of
+from tests.helpers.tables.oracle_tables import COLUMNS, random_table, small_row_groups
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.planning.java_plans import JavaTask, java_plan

@@ -14,7 +14,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.on_spark import SessionInfo
-from tests.helpers.data_table import field, listed, mapped, put, stored, struct, table_of
+from tests.helpers.tables.data_table import field, listed, mapped, put, stored, struct, table_of
 from tests.spark.conftest import Warehouse
 from tests.spark.scans.test_scan import own, plan_of, same
 

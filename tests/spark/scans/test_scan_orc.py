@@ -10,7 +10,7 @@ import pytest
 from pyarrow import orc
 
 import iceexplore as ix
-from tests.helpers.data_table import field, listed, struct, table_of
+from tests.helpers.tables.data_table import field, listed, struct, table_of
 from tests.spark.conftest import Warehouse
 from tests.spark.scans.test_scan import SETTINGS, changed, own, plan_of, same
 from tests.spark.session import Spark, arrow

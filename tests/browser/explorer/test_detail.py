@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_explorer import notebook_of
+from tests.browser.explorer.test_explorer import notebook_of
 
 pytestmark = pytest.mark.browser
 

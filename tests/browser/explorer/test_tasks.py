@@ -20,7 +20,7 @@ import iceexplore as ix
 from iceexplore.graph import diff, travel
 from iceexplore.widgets import Explorer
 from tests.browser.bare import BarePage, bare_page
-from tests.browser.test_timeline import place
+from tests.browser.explorer.test_timeline import place
 from tests.doctor import manifest_damages  # noqa: F401 (it registers its damages)
 from tests.doctor.damages import DAMAGES, healthy
 

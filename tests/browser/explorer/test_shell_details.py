@@ -12,7 +12,7 @@ from iceexplore.errors import StorageError
 from iceexplore.widgets import Explorer, Timeline
 from iceexplore.widgets.tree._forest import Forest
 from tests.browser.bare import BarePage, bare_page
-from tests.browser.test_explorer import notebook_of
+from tests.browser.explorer.test_explorer import notebook_of
 from tests.widgets.test_timeline_panel import branch, snapshot, with_snapshots
 
 pytestmark = pytest.mark.browser

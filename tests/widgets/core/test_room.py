@@ -15,7 +15,7 @@ from iceexplore.errors import OptionError
 from iceexplore.widgets import Explorer, Problems, ScanLab, Timeline
 from iceexplore.widgets.core._keys import KEYS, keys_markdown
 
-DOCS = Path(__file__).parents[2] / "docs" / "explorer.md"
+DOCS = Path(__file__).parents[3] / "docs" / "explorer.md"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from iceexplore.widgets import Explorer
 from iceexplore.widgets._explorer import _LATER, _VIEW
 from iceexplore.widgets.core._bundle import LOADER, bare_script, later_script, script, sent_later
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 JAVASCRIPT = ROOT / "tests" / "javascript"
 
 

@@ -27,7 +27,7 @@ from tests.doctor.damages import (
     local,
     records,
 )
-from tests.doctor.repairs import HOPELESS, ROWS
+from tests.doctor.repair.repairs import HOPELESS, ROWS
 
 
 def _checked(folder: Path, one: Damage) -> Report:

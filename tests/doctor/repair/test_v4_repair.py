@@ -13,7 +13,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.doctor import RepairPlan
 from tests.doctor.damages import document_path, edit_json, local, root_path
-from tests.doctor.repairs import HOPELESS, V4_ROWS
+from tests.doctor.repair.repairs import HOPELESS, V4_ROWS
 from tests.doctor.v4_damages import (
     ADDED,
     DATA,

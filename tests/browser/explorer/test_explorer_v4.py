@@ -11,8 +11,8 @@ import iceexplore as ix
 from iceexplore.graph import build_tree
 from iceexplore.widgets import Explorer
 from tests.browser.bare import bare_page
+from tests.browser.explorer.test_explorer import idle, rows, show
 from tests.browser.harness import Theme
-from tests.browser.test_explorer import idle, rows, show
 from tests.test_v4_faces import made
 
 pytestmark = pytest.mark.browser
