@@ -19,6 +19,7 @@ from iceexplore.graph import TableState, travel
 from iceexplore.planning import plan_scan
 from iceexplore.simulation import Simulation
 from iceexplore.storage import CACHE, open_version
+from tests.helpers.sampling import one_of
 
 LAYOUTS = [(3, {}), (4, {}), (4, {"flush_data_files": 0, "inline_dv_bytes": 0}), (4, {"dialect": "v4-java"})]
 
@@ -177,7 +178,7 @@ def history(s: Any, name: str) -> None:
     "deletes alone", "some files go", "all files go", "all are replaced", "a partition goes, and a newer file comes",
     "equality deletes", "equality deletes, then all are replaced", "another spec",
 ])  # fmt: skip
-@pytest.mark.parametrize("layout", OPENED, ids=str)
+@pytest.mark.parametrize("layout", one_of(2, OPENED), ids=str)
 def test_a_plan_costs_what_the_planner_opens(layout: str, name: str) -> None:
     """Each file once, none that is not opened, and none that is forgotten."""
     s = ix.empty({"id": "long", "kind": "string"}, partition_by=["kind"], seed=5, **OPENED[layout])

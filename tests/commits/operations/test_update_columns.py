@@ -24,6 +24,7 @@ from iceexplore.commits import check_rules
 from iceexplore.deletes import decode_mumbling
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError, RuleError, UnsupportedError
 from iceexplore.simulation import Simulation
+from tests.helpers.sampling import one_of
 from tests.helpers.tables import column_files_table as table
 
 SCHEMA = {"id": "long", "kind": "string", "price": "double", "note": "string"}
@@ -178,7 +179,7 @@ LAYOUTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda o: "-".join(map(str, o.values())) or "root")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", one_of(2, range(2)))
 def test_histories(layout: dict[str, Any], seed: int, tmp_path: Path) -> None:
     r = random.Random(seed)
     s, model = empty(**layout), Model()

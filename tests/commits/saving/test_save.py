@@ -23,6 +23,7 @@ from iceexplore.errors import FormatError, OptionError, RuleError, StorageError
 from iceexplore.manifests import Status
 from iceexplore.simulation import Simulation
 from tests.helpers.full_disk import little_room
+from tests.helpers.sampling import one_of
 
 LAYOUTS = [
     (3, {}),
@@ -57,7 +58,7 @@ def own_names(t: ix.Table) -> list[str]:
     return sorted(p.rpartition("/")[2] for p in t.inspect.files()["file_path"])
 
 
-@pytest.mark.parametrize("location", [None, "keep", "s3://bucket/elsewhere/t/"])
+@pytest.mark.parametrize("location", one_of(3, [None, "keep", "s3://bucket/elsewhere/t/"]))
 def test_the_same_table_wherever_it_is_opened(simulation: Simulation, tmp_path: Path, location: str | None) -> None:
     # What is not copied is compared to the byte: copies of delete files name other locations.
     saved = simulation.save(tmp_path / "deep" / "t", data="refer", location=location)
@@ -260,7 +261,7 @@ s.save(target)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-@pytest.mark.parametrize(("at", "whole"), [(1, False), (9, False), (30, False), (-1, False), (-2, True)])
+@pytest.mark.parametrize(("at", "whole"), one_of(2, [(1, False), (9, False), (-1, False), (30, False), (-2, True)]))
 def test_a_killed_process_leaves_no_table_or_a_whole_one(tmp_path: Path, at: int, whole: bool) -> None:
     target = tmp_path / "t"
     (tmp_path / "tmp").mkdir()

@@ -23,6 +23,7 @@ from iceexplore.deletes import FILE_PATH_ID, POS_ID, read_puffin_footer
 from iceexplore.errors import OutsideRootsError, StorageError
 from iceexplore.formats import rewritten_avro
 from iceexplore.simulation import Simulation
+from tests.helpers.sampling import one_of
 
 LAYOUTS: list[tuple[int, dict[str, Any]]] = [
     (1, {}),
@@ -95,7 +96,7 @@ def test_a_table_that_refers_is_read_where_it_is_allowed(simulated: Simulation, 
         assert other_reader(saved.metadata_location) == expected
 
 
-@pytest.mark.parametrize("data", ["copy", "refer", "none"])
+@pytest.mark.parametrize("data", one_of(2, ["copy", "none", "refer"]))
 def test_every_mode_has_the_same_metadata(simulated: Simulation, data: Any, tmp_path: Path) -> None:
     def entries(t: Any) -> list[list[Any]]:
         frame = t.inspect.files()[["content", "record_count", "spec_id"]]

@@ -11,6 +11,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.manifests import Manifest, ManifestReader
+from tests.helpers.sampling import one_of
 
 
 def table(**layout: Any) -> Any:
@@ -68,8 +69,12 @@ def test_all_of_them_are_read_in_one_pass(affiliated: Any, monkeypatch: pytest.M
     assert cold.count("manifest") == 40
 
 
-@pytest.mark.parametrize("policy", [{"affinity": "none"}, {"affinity": "some"}, {"affinity": "all"}])
-@pytest.mark.parametrize("equality", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "equality"),
+    one_of(
+        2, [({"affinity": policy}, equality) for policy in ("none", "some", "all") for equality in (False, True)], 1
+    ),
+)
 def test_rows_do_not_depend_on_affinity(policy: dict[str, Any], equality: bool) -> None:
     s = table(**policy)
     if equality:

@@ -15,6 +15,7 @@ import iceexplore as ix
 from iceexplore.planning import evaluate, make_filter, plan_scan
 from tests.helpers.oracle_filters import columns_of, to_pyiceberg
 from tests.helpers.oracle_questions import askable, questions
+from tests.helpers.sampling import one_of
 
 pytestmark = pytest.mark.corpus
 
@@ -48,7 +49,7 @@ def _asked() -> list[str]:
     return out
 
 
-@pytest.mark.parametrize("name", _asked())
+@pytest.mark.parametrize("name", one_of(3, _asked()))
 def test_files_of_real_tables(corpus: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     t = ix.open(corpus / name / _tables()[name]["metadata"])
     rows = t.to_arrow(columns=["*", "_file", "_deleted"])
