@@ -20,6 +20,7 @@ from iceexplore.on_spark.scans import _footers as _scan_footers
 from iceexplore.on_spark.scans import _groups as _scan_groups
 from iceexplore.on_spark.scans import _scan
 from iceexplore.reading import outputs_of
+from tests.helpers.sampling import one_of
 from tests.spark import tables
 from tests.spark.compare import differences
 from tests.spark.conftest import Warehouse
@@ -76,7 +77,7 @@ def plain(frame: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", one_of(2, NAMES))
 def test_every_snapshot_as_icebergs_runtime(warehouse: Warehouse, name: str) -> None:
     t = ix.open(warehouse.path(name))
     for snapshot in t.snapshots:
