@@ -29,9 +29,11 @@ from iceexplore.on_spark.scans._groups import ScanParts, scan_parts
 from iceexplore.on_spark.scans._lookups import link_options, read_options, spark_reads
 from iceexplore.on_spark.scans._nodes import read_type
 from iceexplore.on_spark.scans._projection import Unreadable, identified_nodes, project
-from iceexplore.planning import plan_scan
+from iceexplore.on_spark.transport._splits import read_share, shares
+from iceexplore.planning import SplitOptions, plan_scan
 from iceexplore.reading import PositionDeletes, TaskReader, outputs_of
 from iceexplore.storage import CACHE
+from tests.helpers.tables import column_files_table
 from tests.helpers.tables.data_table import field, put, stored, struct, table_of
 
 pytest.importorskip("pyspark")
@@ -332,3 +334,35 @@ def test_a_footer_takes_one_request_where_the_size_is_true(tmp_path: Path) -> No
         CACHE.clear()
         assert footers_of(fresh.state, [location], [stated]) == [expected]
         assert (sum(r.kind == "footer" for r in fresh.reads) == 1) == (stated == size)
+
+
+# Column files ---------------------------------------------------------------------------------------------------------
+
+
+def test_workers_read_files_with_column_files(tmp_path: Path) -> None:
+    """In the ranges of any splits, which the column files, read whole, are cut to by position."""
+    place, rows = column_files_table.make(tmp_path / "t")
+    t = ix.open(place)
+    names = ["id", "name", "price"]
+    parts, reader = parts_of(t, names, "price < 20")
+    assert [g.rows for g in parts.groups] == [[0]] and parts.workers == [1, 2] and not parts.lost
+    for size in (1, 10_000_000):
+        options = SplitOptions.of({}, size=size)
+        mine = reader.tasks.take(pa.array(parts.workers, pa.int64()))
+        found = shares(mine, options)
+        assert (len(found) > len(mine)) == (size == 1)
+        tables = [table for share in found for table in read_share(t.state, share, reader.outputs)]
+        expected = [{n: r[n] for n in names} for r in rows[column_files_table.ROWS :] if r["price"] < 20]
+        assert column_files_table.rows_of(pa.concat_tables(tables)) == expected
+
+
+def test_a_missing_column_file_loses_the_rows_that_need_it(tmp_path: Path) -> None:
+    place, _ = column_files_table.make(tmp_path / "t")
+    (tmp_path / "t" / "data" / "column-1.parquet").unlink()  # the newer one of file 1, with name
+    t = ix.open(place)
+    parts, _ = parts_of(t, ["id", "name"])
+    assert parts.workers == [2]
+    ((location, error),) = parts.lost
+    assert location.endswith("file-1.parquet") and "its column file" in str(error) and "column-1.parquet" in str(error)
+    parts, _ = parts_of(t, ["id", "price"])
+    assert parts.workers == [1, 2] and not parts.lost

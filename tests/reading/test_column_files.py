@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.commits import snapshot_files
-from iceexplore.errors import FileMissingError, FormatError, UnsupportedError
+from iceexplore.errors import FileMissingError, FormatError
 from tests.helpers import v4_files as v4
 from tests.helpers.tables import column_files_table as table
 from tests.manifests.test_v4_draft import tracked
@@ -168,14 +167,3 @@ def test_a_saved_table_has_its_column_files(made: tuple[ix.Table, list[dict[str,
     found = build.to_pylist(copy.inspect.column_files.arrow()["column_file_path"])
     assert all(str(tmp_path / "copy") in str(place) for place in found)
     assert table.rows_of(copy.to_arrow()) == rows
-
-
-def test_spark_is_refused() -> None:
-    from iceexplore.on_spark.scans._scan import _refuse_column_files
-
-    class Tasks:
-        class files:
-            entries = pa.table({"location": ["a"], "column_files": pa.array([[{"location": "b"}]])})
-
-    with pytest.raises(UnsupportedError, match="which Spark's readers do not know"):
-        _refuse_column_files(Tasks)  # type: ignore[arg-type]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import FileMissingError, IceexploreError, UnsupportedError
 from iceexplore.expressions import ALWAYS
 from iceexplore.formats import PUFFIN, Parquet, format_named
 from iceexplore.graph import TableState
+from iceexplore.manifests import whole
 from iceexplore.metadata import NestedField
 from iceexplore.on_spark.scans._fields import (
     RESERVED,
@@ -169,7 +171,8 @@ def scan_parts(
     rows = _present_deletes(state, tasks, rows, equality, lost)
     sorting = _Sorting(state, tasks, outputs, fields, version, reader)
     formats = entries["file_format"]
-    chosen = [r for r in rows if native and sorting.may_read(r, formats[r])]
+    updated = _column_files(tasks, {f.field_id for f in fields})
+    chosen = [r for r in rows if native and r not in updated and sorting.may_read(r, formats[r])]
     sizes = entries["file_size_in_bytes"]
     read_footers = footers(state, [locations[r] for r in chosen], [sizes[r] for r in chosen])
     twice = Counter(locations)
@@ -192,7 +195,7 @@ def scan_parts(
     done = set(chosen)
     for row in rows:
         if row not in done:
-            _look(state, locations[row], row, workers, lost)
+            _look(state, (locations[row], *updated.get(row, ())), row, workers, lost)
     constants = any(o.field.field_id >= RESERVED and o.field.field_id not in _FREE for o in outputs)
     groups = []
     for group in sorting.groups.values():
@@ -210,15 +213,33 @@ def _cut(group: Group, most: int) -> list[Group]:
     return [replace(group, rows=rows, words={r: group.words[r] for r in rows if r in group.words}) for rows in some]
 
 
+def _column_files(tasks: FileTasks, field_ids: Collection[int]) -> dict[int, list[str]]:
+    """Return the tasks whose data files have column files (V4 draft), with the locations of those with these columns.
+
+    Spark's readers take a row from one file, so workers read these tasks, and put the columns together by position.
+    """
+    held = whole(tasks.files.entries["column_files"])
+    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.list_value_length(held), 0)) > 0)
+    lists = build.to_pylist(held.take(build.array(rows)))
+    return {
+        int(row): [one["location"] for one in files if not set(one["field_ids"] or ()).isdisjoint(field_ids)]
+        for row, files in zip(rows, lists, strict=True)
+    }
+
+
 def _look(
-    state: TableState, location: str, row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
+    state: TableState, locations: Sequence[str], row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
 ) -> None:
-    """Leave a file to the workers, without reading its footer, if it exists; else add it to ``lost``."""
-    try:
-        state.storage.stat(location)
-        workers.append(row)
-    except IceexploreError as e:
-        lost.append((location, e))
+    """Leave a task to the workers, without reading footers, if its files exist; else add the first missing one."""
+    for location in locations:
+        try:
+            state.storage.stat(location)
+        except IceexploreError as e:
+            if location != locations[0]:
+                e = FileMissingError(f"{locations[0]}: its column file {location} cannot be read ({e})")
+            lost.append((locations[0], e))
+            return
+    workers.append(row)
 
 
 def _present_deletes(

@@ -1,8 +1,9 @@
 """Files that Spark's Python workers read with pyarrow, as plain Spark cannot read them by Iceberg's rules.
 
 These are Avro files; ORC files with dates or timestamps, or for which row positions are needed; INT96 timestamps;
-legacy list structures; names that differ only in case; scans that include deleted rows; and more deletes than a plan
-should hold. Column selections and filters applied after the scan do not reach these files; those passed to it do.
+legacy list structures; names that differ only in case; files with column files (V4 draft); scans that include deleted
+rows; and more deletes than a plan should hold. Column selections and filters applied after the scan do not reach these
+files; those passed to it do.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from iceexplore.arrow import compute as pc
 from iceexplore.errors import (
     FileMissingError,
     FormatError,
@@ -86,7 +85,6 @@ def scan(
     elif _whose(plan.state) != _whose(state):
         raise OptionError(f"plan= is of {plan.state.metadata_location}, not of {state.metadata_location}")
     state = plan.state
-    _refuse_column_files(plan.files)
     outputs = outputs_of(state, columns)
     if plan.notes or plan.doubts:
         _incomplete(plan, strict)
@@ -120,23 +118,11 @@ def task_rows(
     """
     info = SessionInfo.of(session)
     check_reach(state, info)
-    _refuse_column_files(tasks)
     outputs = outputs_of(state, columns)
     reader = TaskReader(state, tasks, outputs)
     parts = _parts(session, info, state, reader, outputs)
     _tell(state, parts, reader, strict=True)
     return _united(session, info, state, reader, parts, outputs, SplitOptions.of(state.metadata.properties))
-
-
-def _refuse_column_files(tasks: FileTasks) -> None:
-    """Refuse to read data files without their column files, which Spark's readers do not know."""
-    held = tasks.files.entries["column_files"]
-    if held.null_count < len(held):
-        at = pc.index(held.is_valid(), True).as_py()
-        raise UnsupportedError(
-            f"{tasks.files.entries['location'][at].as_py()} has column files (V4 draft), which Spark's readers do not "
-            "know; read the rows without Spark: to_arrow() and head()"
-        )
 
 
 def _parts(
