@@ -52,6 +52,7 @@ from iceexplore.commits.model._options import (
 from iceexplore.commits.model._writer import CommitWriter, WritableStorage, metadata_folder
 from iceexplore.commits.operations._metadata import Expiration
 from iceexplore.commits.operations._operation import CommitOperation, Parameter, TableKind
+from iceexplore.commits.operations._planned import manifests_of, planned
 from iceexplore.commits.operations._registry import OPERATIONS, operation, operations
 from iceexplore.commits.operations._rewrite_data_files import RewriteGroups, compact, compacted_files
 from iceexplore.commits.operations._rewrite_metadata import cherry_pick, rewrite_manifests, rewrite_position_deletes
@@ -202,6 +203,7 @@ __all__ = [
     "keys_of",
     "locate",
     "manifest_dv_entry",
+    "manifests_of",
     "merged_groups",
     "metadata_files",
     "metadata_folder",
@@ -218,6 +220,7 @@ __all__ = [
     "overwrite",
     "path_keys",
     "plan_cost",
+    "planned",
     "publish_by_rename",
     "publish_by_swap",
     "referenced_files",

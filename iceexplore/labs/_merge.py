@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyChunkedArray, AnyColumn, AnyExtensionArray, build
 from iceexplore.arrow import compute as pc
-from iceexplore.commits import Change, CommitWriter, NothingToDo
+from iceexplore.commits import Change, CommitWriter, NothingToDo, planned
 from iceexplore.errors import OptionError, nearest, texts_of
 from iceexplore.expressions import FilterLike, bind_filter, expression_pyiceberg
 from iceexplore.graph import TableState
 from iceexplore.labs._local_engine import LOCAL_ENGINE, with_columns
 from iceexplore.labs._operations import Write
-from iceexplore.labs._rewrite import MovedRows, Rewrite, change_of, mode_of, planned
+from iceexplore.labs._rewrite import MovedRows, Rewrite, change_of, mode_of
 from iceexplore.labs._spark_rows import OnSpark, is_spark_frame
 from iceexplore.labs._write import LINEAGE, source_rows, write_rows
 from iceexplore.manifests import EntryBatch

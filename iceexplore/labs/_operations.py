@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from iceexplore.arrow import build
-from iceexplore.commits import Change, CommitWriter, NothingToDo
+from iceexplore.commits import Change, CommitWriter, NothingToDo, planned
 from iceexplore.errors import OptionError, nearest
 from iceexplore.expressions import FilterLike
 from iceexplore.graph import TableState
 from iceexplore.labs._local_engine import LOCAL_ENGINE
-from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of, planned
+from iceexplore.labs._rewrite import Engine, Rewrite, change_of, mode_of
 from iceexplore.labs._spark_rows import OnSpark, is_spark_column, is_spark_frame
 from iceexplore.labs._write import write_rows
 from iceexplore.manifests import EntryBatch, concat_batches

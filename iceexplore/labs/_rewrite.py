@@ -9,14 +9,13 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from iceexplore.commits import Change, CommitWriter, Isolation, Operation, refuse_reserved_columns, row_delta, scoped_to
-from iceexplore.errors import FormatError, OptionError
-from iceexplore.expressions import FilterLike
+from iceexplore.commits import Change, CommitWriter, Isolation, Operation, manifests_of, row_delta, scoped_to
+from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch
-from iceexplore.planning import FileTasks, Filter, plan_scan
+from iceexplore.planning import FileTasks, Filter
 
-__all__ = ["Engine", "Hits", "MovedRows", "Positions", "Rewrite", "change_of", "mode_of", "planned"]
+__all__ = ["Engine", "Hits", "MovedRows", "Positions", "Rewrite", "change_of", "mode_of"]
 
 Positions = npt.NDArray[np.int64]
 #: The positions of the matching rows of each file, keyed by the file's row in the tasks; on Spark, a
@@ -112,24 +111,6 @@ def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) 
     return merge_on_read, "serializable" if level == "serializable" else "snapshot"
 
 
-def planned(state: TableState, writer: CommitWriter, where: FilterLike | None) -> tuple[Filter, FileTasks]:
-    """Return the files that may have matching rows; reasons why some may be missing go to ``writer.doubts``.
-
-    Raises
-    ------
-    FormatError
-        Manifests cannot be read: files could be missing, or deleted rows could reappear.
-    OptionError
-        The filter is invalid, or a column has a name that Iceberg reserves.
-    """
-    refuse_reserved_columns(state)
-    plan = plan_scan(state, where)
-    if plan.notes:
-        raise FormatError(" ".join(plan.notes), location=state.metadata_location)
-    writer.doubts += plan.doubts
-    return plan.filter, plan.files
-
-
 def change_of(
     state: TableState,
     writer: CommitWriter,
@@ -163,6 +144,7 @@ def change_of(
         made,
         operation=operation,
         remove_data=rewrite.gone,
+        data_manifests=manifests_of(state, tasks),
         # Position delete files (v2) that apply to only one of these files. Deletion vectors are removed with their data
         # files.
         remove_deletes=tuple(dict.fromkeys((*made.remove_deletes, *scoped_to(tasks.matched, rewrite.gone)))),

@@ -17,7 +17,7 @@ from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._draft_column_files import with_column_files
 from iceexplore.commits.layouts._root_builder import DROPPED, Draft, numbers
-from iceexplore.commits.live_files._locate import find_files, live_manifests, readable, texts
+from iceexplore.commits.live_files._locate import find_data_files, find_files, live_manifests, readable, texts
 from iceexplore.commits.model._change import Change
 from iceexplore.deletes import encode_mumbling
 from iceexplore.errors import RuleError
@@ -99,7 +99,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
         return Taken(EntryBatch.empty(), EntryBatch.empty())
     if not wanted and not change.remove_deletes:
         return Taken(EntryBatch.empty(), EntryBatch.empty())
-    parts, leaves, found = _data(draft, wanted, gone)
+    parts, leaves, found = _data(draft, wanted, gone, change.data_manifests)
     refuse_missing(change, [n for n in wanted if n not in found and n in gone], change.ignore_missing)
     refuse_missing(
         change, [n for n in changed if n not in found], what="data files of deletion vectors or column files "
@@ -138,11 +138,13 @@ def _absent(wanted: Iterable[str], found: EntryBatch) -> list[str]:
 _Positions = dict[int, "tuple[set[int], set[int]]"]
 
 
-def _data(draft: Draft, wanted: list[str], gone: set[str]) -> tuple[list[EntryBatch], _Positions, set[str]]:
+def _data(
+    draft: Draft, wanted: list[str], gone: set[str], manifests: frozenset[str] | None
+) -> tuple[list[EntryBatch], _Positions, set[str]]:
     """Take out data files with their deletion vectors: entries of the root, and positions in leaves."""
     assert draft.root is not None
     reader, root, entries = draft.writer.base.reader, draft.root, draft.rows.entries
-    found = find_files(reader, root, texts(wanted), (ContentType.DATA,), texts(()), tuples=False)
+    found = find_data_files(reader, root, texts(wanted), manifests, tuples=False)
     names: set[str] = set(build.to_pylist(found.batch.entries["location"]))
     parts: list[EntryBatch] = []
     leaves: _Positions = {}

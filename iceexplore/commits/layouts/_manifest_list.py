@@ -106,7 +106,13 @@ def _filter_data(change: Change, base: ListBase) -> Filtered:
     if not change.remove_data:
         return Filtered([base.rows.take(ordinals)])
     names = _texts(change.remove_data)
-    out = filter_leaves(base, ordinals, "data", lambda entries: _is_in(entries, "location", names))
+
+    def goes(entries: pa.Table) -> np.ndarray:
+        return _is_in(entries, "location", names)
+
+    out = filter_leaves(base, ordinals, "data", goes, manifests=change.data_manifests)
+    if change.data_manifests is not None and _missing(names, out.removed, "location"):
+        out = filter_leaves(base, ordinals, "data", goes)  # another writer may have rewritten a manifest
     if not change.ignore_missing:
         _all_found("data file", names, out.removed, "location", base)
     return out
@@ -237,9 +243,13 @@ def _is_in(entries: pa.Table, column: str, values: AnyColumn) -> np.ndarray:
     return np.asarray(named)
 
 
-def _all_found(what: str, names: AnyArray, removed: list[EntryBatch], column: str, base: ListBase) -> None:
+def _missing(names: AnyArray, removed: list[EntryBatch], column: str) -> list[str]:
     there = concat_batches(removed).entries[column]
-    missing = build.to_pylist(names.filter(pc.invert(pc.is_in(names, value_set=there))))
+    return build.to_pylist(names.filter(pc.invert(pc.is_in(names, value_set=there))))
+
+
+def _all_found(what: str, names: AnyArray, removed: list[EntryBatch], column: str, base: ListBase) -> None:
+    missing = _missing(names, removed, column)
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         snapshot = base.writer.base.snapshot

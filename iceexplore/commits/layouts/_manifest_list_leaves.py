@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -231,7 +231,12 @@ class Filtered:
 
 
 def filter_leaves(
-    base: ListBase, ordinals: Iterable[int], content: LeafContent, goes: Callable[[pa.Table], np.ndarray]
+    base: ListBase,
+    ordinals: Iterable[int],
+    content: LeafContent,
+    goes: Callable[[pa.Table], np.ndarray],
+    *,
+    manifests: Collection[str] | None = None,
 ) -> Filtered:
     """Remove entries as Java's ``ManifestFilterManager`` does: only manifests that contain one are rewritten.
 
@@ -242,9 +247,19 @@ def filter_leaves(
     ----------
     goes
         Returns a mask of the entries to remove; entries that are not live are ignored.
+    manifests
+        Locations of the only manifests to read; the others stay as they are. By default all.
     """
     out, kept = Filtered(), list[int]()
-    for ordinal, leaf in base.leaves(ordinals):
+    names = base.rows.entries["location"]
+    every = list(ordinals)
+    skipped = set() if manifests is None else {i for i in every if names[i].as_py() not in manifests}
+    leaves = base.leaves(i for i in every if i not in skipped)
+    for ordinal in every:
+        if ordinal in skipped:
+            kept.append(ordinal)
+            continue
+        _, leaf = next(leaves)
         alive = np.asarray(live(leaf.entries))
         mask = goes(leaf.entries) & alive
         if not mask.any():

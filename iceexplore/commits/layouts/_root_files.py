@@ -11,7 +11,14 @@ from iceexplore.arrow import AnyArray, AnyChunkedArray
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._root_builder import Draft, bare_position_deletes, chunks, numbers
 from iceexplore.commits.layouts._root_manifest_dvs import change_dvs
-from iceexplore.commits.live_files._locate import Found, data_leaf_of, find_files, live_manifests, texts
+from iceexplore.commits.live_files._locate import (
+    Found,
+    data_leaf_of,
+    find_data_files,
+    find_files,
+    live_manifests,
+    texts,
+)
 from iceexplore.commits.model._change import Change
 from iceexplore.errors import RuleError
 from iceexplore.manifests import ContentType, EntryBatch, Status, bool_array, concat_batches, whole
@@ -202,7 +209,7 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
         return EntryBatch.empty()
     reader, root = draft.writer.base.reader, draft.root
     tuples = counts_partitions(draft.writer.base.metadata)
-    data = find_files(reader, root, texts(change.remove_data), (ContentType.DATA,), texts(()), tuples=tuples)
+    data = find_data_files(reader, root, texts(change.remove_data), change.data_manifests, tuples=tuples)
     _refuse_missing(change, _missing(change.remove_data, data, "location"))
     deletes = find_files(
         reader,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any, TypeAlias, cast
 
@@ -35,17 +35,29 @@ __all__ = [
 ]
 
 
-def applied_deletes(state: TableState, files: EntryBatch, *, replaced: bool = True) -> MatchedDeletes:
+def applied_deletes(
+    state: TableState, files: EntryBatch, *, replaced: bool = True, manifests: Collection[str] | None = None
+) -> MatchedDeletes:
     """Match deletes to live data files; with ``replaced`` also the position delete files that vectors replace.
+
+    Parameters
+    ----------
+    manifests
+        Locations of the data manifests that list the files: in the V4 draft, only these have their deletion vectors.
 
     Raises
     ------
     FormatError
         A delete manifest cannot be read; a commit without its deletes would restore deleted rows.
     """
-    for _ in live_leaves(state, _DELETES, parts=("entries", "partition")):
+    root, rows, names = state.root(), None, None
+    if manifests is not None and root is not None and root.dialect.deletion_vectors_on_entries:
+        rows = live_manifests(root.entries, (ContentType.DELETE_MANIFEST,))
+        rows += _listed(root, live_manifests(root.entries, (ContentType.DATA_MANIFEST,)), manifests)
+        names = build.to_pylist(root.entries["location"].take(pa.array(rows, pa.int64())))
+    for _ in live_leaves(state, _DELETES, parts=("entries", "partition"), manifests=names):
         pass
-    return match_deletes(state, files, replaced=replaced)
+    return match_deletes(state, files, replaced=replaced, manifests=rows)
 
 
 def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]:
@@ -77,9 +89,18 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def live_leaves(
-    state: TableState, contents: Iterable[ContentType] = _DATA, *, parts: Iterable[str] = ("entries",)
+    state: TableState,
+    contents: Iterable[ContentType] = _DATA,
+    *,
+    parts: Iterable[str] = ("entries",),
+    manifests: Collection[str] | None = None,
 ) -> Iterator[tuple[Manifest, pa.BooleanArray]]:
     """Yield the manifests that may list files of these types, first the root's own, with a mask of the live files.
+
+    Parameters
+    ----------
+    manifests
+        Locations of the only manifests to read; all by default.
 
     Raises
     ------
@@ -95,10 +116,18 @@ def live_leaves(
         kinds |= delete_manifests(root)
     direct = state.reader.direct(readable(root))
     rows = live_manifests(root.entries, kinds)
+    if manifests is not None:
+        rows = _listed(root, rows, manifests)
     types = pa.array(sorted(wanted), pa.int32())
     for leaf in chain([] if direct is None else [direct], state.reader.leaves(root, rows, parts=parts) if rows else ()):
         found = pc.and_(live(readable(leaf).entries), pc.is_in(leaf.entries["content_type"], types))
         yield leaf, cast(pa.BooleanArray, found.combine_chunks())
+
+
+def _listed(root: Manifest, rows: list[int], manifests: Collection[str]) -> list[int]:
+    """Return the rows of a root that have one of these locations."""
+    names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+    return [row for row, name in zip(rows, names, strict=True) if name in manifests]
 
 
 def live_files(
@@ -125,9 +154,10 @@ def find_files(
     *,
     stats: bool = False,
     tuples: bool = True,
+    manifests: Collection[str] | None = None,
 ) -> tuple[EntryBatch, list[str]]:
     """Return the live files at some locations, and the locations without a live file (see `find_named`)."""
-    found, _, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
+    found, _, missing = find_named(state, locations, contents, stats=stats, tuples=tuples, manifests=manifests)
     return found, missing
 
 
@@ -138,19 +168,20 @@ def find_named(
     *,
     stats: bool = False,
     tuples: bool = True,
+    manifests: Collection[str] | None = None,
 ) -> tuple[EntryBatch, list[str], list[str]]:
     """Return the live files at some locations, the given location of each, and the locations without a live file.
 
     Locations are first compared as written, then canonically (``file:/x`` equals ``/x``; a moved table's new location
     equals the old). Reading stops when all are found. Statistics and partition tuples are decoded only from manifests
-    with a match, and without ``tuples`` (and ``stats``) not at all.
+    with a match, and without ``tuples`` (and ``stats``) not at all. With ``manifests``, only these are read.
     """
     missing = dict.fromkeys(locations)
     kinds, found, names = tuple(contents), [], []
     for by_meaning in (False, True):
         if not missing:
             break
-        for leaf, mask in live_leaves(state, kinds):
+        for leaf, mask in live_leaves(state, kinds, manifests=manifests):
             hit = _meant(state, leaf, missing) if by_meaning else _written(leaf, missing)
             if not hit:
                 continue

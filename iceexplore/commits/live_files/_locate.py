@@ -29,6 +29,7 @@ __all__ = [
     "LOCATED_SCHEMA",
     "data_leaf_of",
     "delete_manifests",
+    "find_data_files",
     "find_files",
     "live_manifests",
     "locate",
@@ -186,6 +187,33 @@ def find_files(
             take(leaf.entries, hits, row, leaf.partition() if tuples else None)
     empty = np.zeros(0, dtype=np.int64)
     return Found(np.concatenate([empty, *where]), np.concatenate([empty, *ordinals]), concat_batches(parts))
+
+
+def find_data_files(
+    reader: ManifestReader,
+    root: Manifest,
+    locations: AnyArray,
+    manifests: Collection[str] | None,
+    *,
+    tuples: bool = True,
+) -> Found:
+    """Locate data files in a root, like `find_files`, but first only in the manifests that should list them.
+
+    Parameters
+    ----------
+    manifests
+        Locations of these manifests. All others are read only if a file is missing: another writer may have rewritten
+        its manifest. None reads all.
+    """
+    contents, none = (ContentType.DATA,), texts(())
+    if manifests is not None:
+        rows = live_manifests(root.entries, {ContentType.DATA_MANIFEST})
+        names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
+        some = [row for row, name in zip(rows, names, strict=True) if name in manifests]
+        found = find_files(reader, root, locations, contents, none, rows=some, tuples=tuples)
+        if pc.all(pc.is_in(locations, value_set=whole(found.batch.entries["location"]))).as_py() is not False:
+            return found
+    return find_files(reader, root, locations, contents, none, tuples=tuples)
 
 
 def _leaves(reader: ManifestReader, root: Manifest, rows: list[int]) -> Iterator[tuple[int, Manifest]]:

@@ -35,15 +35,22 @@ class Selection:
         Files whose rows all match, and that may have rows at all.
     part
         Files in which some rows may match, but not certainly all; only reading the data would decide.
-    skipped, read
-        Manifests that the root ruled out, and manifests that were read.
+    skipped
+        How many manifests the root ruled out.
+    manifests
+        Locations of the manifests that were read: the selected files are in these, or in the root itself.
     """
 
     filter: Filter
     whole: EntryBatch
     part: EntryBatch
     skipped: int
-    read: int
+    manifests: frozenset[str]
+
+    @property
+    def read(self) -> int:
+        """How many manifests were read."""
+        return len(self.manifests)
 
     @property
     def text(self) -> str:
@@ -70,7 +77,7 @@ def select(
     whole, part = [], []
     root = state.root()
     if root is None:
-        return Selection(wanted, EntryBatch.empty(), EntryBatch.empty(), 0, 0)
+        return Selection(wanted, EntryBatch.empty(), EntryBatch.empty(), 0, frozenset())
     rows = np.array(live_manifests(readable(root).entries, {ContentType.DATA_MANIFEST}), dtype=np.int64)
     kept = rows[np.asarray(may_hold(state, root, rows, wanted))]
     direct = state.reader.direct(root)
@@ -83,7 +90,8 @@ def select(
         may, must = wanted.evaluate(batch, state.metadata)
         whole.append(batch.filter(pc.and_(mine, must)))
         part.append(batch.filter(pc.and_(mine, pc.and_(may, pc.invert(must)))))
-    return Selection(wanted, concat_batches(whole), concat_batches(part), len(rows) - len(kept), len(kept))
+    names = frozenset(build.to_pylist(root.entries["location"].take(build.array(kept))))
+    return Selection(wanted, concat_batches(whole), concat_batches(part), len(rows) - len(kept), names)
 
 
 def refuse_straddling(selection: Selection) -> None:

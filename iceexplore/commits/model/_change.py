@@ -47,6 +47,9 @@ class Change:
         Locations of data files to remove. Their DVs are removed with them.
     remove_deletes
         Locations of delete files (position, equality) to remove.
+    data_manifests
+        Locations of the data manifests that list the data files to remove or change, if the operation planned which to
+        read: a commit reads the others only if it misses a file. None if that is unknown.
     replace_dvs
         Data files whose DV is replaced by one in ``added`` (or, after a compaction, removed without replacement).
     rewrite_manifests
@@ -78,6 +81,7 @@ class Change:
     remove_data: tuple[str, ...] = ()
     remove_deletes: tuple[str, ...] = ()
     replace_dvs: tuple[str, ...] = ()
+    data_manifests: frozenset[str] | None = None
     rewrite_manifests: tuple[str, ...] | bool = ()
     ignore_missing: bool = False
     base_snapshot_id: int | None = None

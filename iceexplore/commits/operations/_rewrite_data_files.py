@@ -113,17 +113,17 @@ def compact(
     small_than = None if small_than is None else whole_number_of("small_than", small_than)
     if rewrite is not None and read is False:
         raise OptionError("read=False only merges metadata and rewrites no data: omit spark= or rewrite=")
-    chosen, named = _chosen(state, paths, where, partition, small_than)
-    chosen = _without(chosen, _idle(state, chosen, files, named))
+    chosen, manifests = _chosen(state, paths, where, partition, small_than)
+    chosen = _without(chosen, _idle(state, chosen, files, paths is not None))
     if not len(chosen):
         raise NothingToDo("nothing to compact: no partition has more files than the target")
-    matched = applied_deletes(state, chosen)
+    matched = applied_deletes(state, chosen, manifests=manifests)
     groups = _places(chosen)
     sequence = None if writer.options.format_version < 2 or state.snapshot is None else state.snapshot.sequence_number
     if rewrite is not None:
         _refuse_columns(state)
         added = rewrite([_tasks(chosen.take(rows), matched.take(pa.array(rows))) for rows in groups], files, sequence)
-        return _change(state, matched, chosen, added)
+        return _change(state, matched, chosen, added, manifests)
     positions = deleted_positions(state, chosen, matched)
     plan = [(rows, _data_there(state, rows, read)) for rows in map(chosen.take, groups)]
     size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
@@ -144,7 +144,7 @@ def compact(
             made.append(_written(state, writer, rows, read_now.pop(i), files, sequence))
         else:
             made.append(merged_files(state, writer, rows, positions, files, sequence))
-    return _change(state, matched, chosen, concat_batches(made))
+    return _change(state, matched, chosen, concat_batches(made), manifests)
 
 
 def _tasks(files: EntryBatch, matched: MatchedDeletes) -> FileTasks:
@@ -155,12 +155,19 @@ def _tasks(files: EntryBatch, matched: MatchedDeletes) -> FileTasks:
                      matched=matched)  # fmt: skip
 
 
-def _change(state: TableState, matched: MatchedDeletes, chosen: EntryBatch, added: EntryBatch) -> Change:
+def _change(
+    state: TableState,
+    matched: MatchedDeletes,
+    chosen: EntryBatch,
+    added: EntryBatch,
+    manifests: frozenset[str] | None,
+) -> Change:
     gone = tuple(build.to_pylist(chosen.entries["location"]))
     return Change(
         "replace",
         added,
         remove_data=gone,
+        data_manifests=manifests,
         remove_deletes=_orphaned(state, matched, gone),
         base_snapshot_id=base_id(state),
         isolation="snapshot",
@@ -174,7 +181,9 @@ def _chosen(
     where: FilterLike | Filter | None,
     partition: Mapping[str, Any] | None,
     small_than: int | None,
-) -> tuple[EntryBatch, bool]:
+) -> tuple[EntryBatch, frozenset[str] | None]:
+    """Return the files to rewrite, and the manifests that list them, if a filter has chosen these."""
+    manifests = None
     if paths is not None and (where is not None or partition is not None):
         raise OptionError("give either paths or where= and partition=, not both")
     if paths is not None:
@@ -182,13 +191,14 @@ def _chosen(
     elif where is not None or partition is not None:
         found = select(state, where, partition)
         names = [n for b in (found.whole, found.part) for n in build.to_pylist(b.entries["location"])]
-        chosen = find_files(state, names, stats=True)[0] if names else EntryBatch.empty()
+        manifests = found.manifests
+        chosen = find_files(state, names, stats=True, manifests=manifests)[0] if names else EntryBatch.empty()
     else:
         chosen = live_files(state, stats=True)
     if small_than is not None:
         most = max(0, min(small_than, 2**63 - 1))  # the largest number that Arrow can compare with
         chosen = chosen.filter(_flat(pc.less(chosen.entries["file_size_in_bytes"], most)))
-    return chosen, paths is not None
+    return chosen, manifests
 
 
 def _flat(mask: AnyColumn) -> pa.BooleanArray:

@@ -111,6 +111,7 @@ def overwrite(
         operation,
         added,
         remove_data=gone,
+        data_manifests=None if selection is None else selection.manifests,
         base_snapshot_id=base_id(state),
         isolation=isolation,
         conflict_partitions=None if reads else frozenset(),
@@ -154,7 +155,14 @@ def delete_where(
         gone = tuple(build.to_pylist(selection.whole.entries["location"]))
         if first and not gone:
             raise OptionError(f"nothing to delete: no live file matches {selection.text}")
-        return Change("delete", remove_data=gone, ignore_missing=True, base_snapshot_id=base_id(base), reapply=change)
+        return Change(
+            "delete",
+            remove_data=gone,
+            data_manifests=selection.manifests,
+            ignore_missing=True,
+            base_snapshot_id=base_id(base),
+            reapply=change,
+        )
 
     return change(state, first=True)
 
