@@ -1433,6 +1433,40 @@ class CommittedTable(Table):
         """
         return ix.commits.save(self._state, path, data=data, location=location)
 
+    # Commits of files that simulations and labs make alike ------------------------------------------------------------
+
+    def update_columns(
+        self,
+        columns: str | Iterable[str] | Mapping[str, Any],
+        paths: LocationsLike | None = None,
+        *,
+        where: FilterLike | None = None,
+        ref: str = "main",
+    ) -> Snapshot | None:
+        """Add column files: newer values of some columns, without rewriting the data files (V4 draft).
+
+        Return None, without a commit, if no row matches.
+
+        Parameters
+        ----------
+        columns
+            Values by column: constants, or functions of the rows to update, an Arrow table. In simulations also names
+            of columns, for synthetic column files.
+        paths
+            Locations of data files; by default all.
+        where
+            Update only the rows that match. A column file has a value for every row of its data file, so the other rows
+            of these data files keep their values, and do not count as updated; data files without a matching row stay
+            as they are.
+
+        Raises
+        ------
+        RuleError
+            ``column-updates``: the table does not write the V4 draft, a partition field is derived from a column,
+            or equality deletes or position delete files apply.
+        """
+        return self._files_if_any("update_columns", ref, columns, paths, where=where)
+
     # Commits that rewrite files and keep the rows --------------------------------------------------------------------
 
     def rewrite_manifests(self, manifests: LocationsLike | None = None, *, ref: str = "main") -> Snapshot | None:
@@ -1787,31 +1821,6 @@ class Simulation(CommittedTable):
             ``whole-files``: only some rows of a file match.
         """
         return self._files("delete_where", ref, where, partition=partition)
-
-    def update_columns(
-        self,
-        columns: str | Iterable[str] | Mapping[str, Any],
-        paths: LocationsLike | None = None,
-        *,
-        ref: str = "main",
-    ) -> Snapshot:
-        """Add column files: newer values of some columns, without rewriting the data files (V4 draft).
-
-        Parameters
-        ----------
-        columns
-            Values by column: constants, or functions of a file's rows, an Arrow table. Or names of columns, for
-            synthetic column files.
-        paths
-            Locations of data files; by default all.
-
-        Raises
-        ------
-        RuleError
-            ``column-updates``: the simulation does not write the V4 draft, a partition field is derived from a column,
-            or equality deletes or position delete files apply.
-        """
-        return self._files("update_columns", ref, columns, paths)
 
     def compact(self, paths: LocationsLike | None = None, *, ref: str = "main", **how: Any) -> Snapshot | None:
         """Replace data files with fewer that have the same rows (operation ``replace``).

@@ -7,13 +7,15 @@ are those of simulations (`iceexplore.commits.OPERATIONS`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from iceexplore.commits import MakeChange, append, compact
+from iceexplore.commits import Change, CommitWriter, LocationsLike, MakeChange, append, compact, update_columns
 from iceexplore.errors import OptionError
 from iceexplore.expressions import FilterLike
 from iceexplore.labs._merge import merge_rows
 from iceexplore.labs._operations import delete_rows, engine_of, overwrite_rows, update_rows
+from iceexplore.labs._rewrite import mode_of
 from iceexplore.labs._spark_rows import compact_on_spark
 from iceexplore.labs._write import write_rows
 from iceexplore.writing import RowsLike
@@ -71,6 +73,23 @@ def _compact(
     return lambda w: compact(w.base, w, where=where, read=True, **how)
 
 
+def _update_columns(
+    columns: Mapping[str, Any], paths: LocationsLike | None = None, *, where: FilterLike | None = None
+) -> MakeChange:
+    given: Any = columns
+    if not isinstance(given, Mapping):
+        raise OptionError(
+            f"columns={given!r}: give values by column; names of columns make synthetic column files, which are only "
+            "for simulations"
+        )
+
+    def make(writer: CommitWriter) -> Change:
+        isolation = mode_of(writer.base, "update")[1]
+        return replace(update_columns(writer.base, writer, given, paths, where=where), isolation=isolation)
+
+    return make
+
+
 #: The functions that make the changes, by the operation's name.
 ROW_OPERATIONS: dict[str, Callable[..., MakeChange]] = {
     "append": _append,
@@ -79,4 +98,5 @@ ROW_OPERATIONS: dict[str, Callable[..., MakeChange]] = {
     "merge": _merge,
     "overwrite": _overwrite,
     "update": _update,
+    "update_columns": _update_columns,
 }

@@ -67,6 +67,11 @@ _COMPACT = (
     Parameter("small_than", "int", "Only files below this size, in bytes.", None, least=0),
     Parameter("files", "int", "How many files to write per partition.", 1, least=1),
 )
+_COLUMN_UPDATES = (
+    Parameter("paths", "locations", "Data files to update; by default all.", None),
+    *_named(replace(_WHERE, help="The rows to update; by default all.")),
+    *_REF,
+)
 _RETENTION = (Parameter("max_ref_age_ms", "int", "Remove the ref when its snapshot is older.", None, least=1),)
 _EXPIRE = (
     Parameter("ids", "snapshots", "Snapshots to expire whatever their age.", None),
@@ -167,10 +172,11 @@ _FILE_OPERATIONS = (
         "Adds column files, which have newer values of some columns of data files (V4 draft).", "files",
         simulation=(
             Parameter("columns", "mapping", "Values, or functions of the rows, by column; or names of columns."),
-            Parameter("paths", "locations", "Data files to update; by default all.", None),
-            *_REF,
+            *_COLUMN_UPDATES,
         ),
+        lab=(Parameter("columns", "mapping", "Values, or functions of the rows, by column."), *_COLUMN_UPDATES),
         since=4,
+        nothing=_NO_ROW,
         change=update_columns,
     ),
     CommitOperation(

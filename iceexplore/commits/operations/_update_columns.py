@@ -6,25 +6,30 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from iceexplore.arrow import build
+from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.added_files._synthetic import synthetic_column_files
 from iceexplore.commits.layouts._draft_column_files import leaf_ids
 from iceexplore.commits.live_files._find import LocationsLike, applied_deletes, live_files, locations_of, must_be_live
-from iceexplore.commits.model._change import ADDED_COLUMN_FILES, Change
+from iceexplore.commits.model._change import ADDED_COLUMN_FILES, Change, NothingToDo
 from iceexplore.commits.model._writer import CommitWriter
+from iceexplore.commits.operations._planned import manifests_of, planned
 from iceexplore.commits.operations._whole_files import base_id
 from iceexplore.errors import MemoryLimitError, OptionError, RuleError, nearest
+from iceexplore.expressions import FilterLike
 from iceexplore.formats import FIELD_ID
 from iceexplore.graph import TableState
 from iceexplore.manifests import EntryBatch, bool_array, whole
 from iceexplore.metadata import NestedField
-from iceexplore.reading import LAST_UPDATED, arrow_fields, is_synthetic, read_data_file
+from iceexplore.planning import FileTasks
+from iceexplore.reading import LAST_UPDATED, POS, TaskReader, arrow_fields, is_synthetic, outputs_of, read_data_file
 from iceexplore.storage import memory_limit
 from iceexplore.writing import (
     arrow_frame,
+    file_schema,
     fit_columns,
     is_array,
     set_values,
@@ -43,6 +48,8 @@ def update_columns(
     writer: CommitWriter,
     columns: str | Iterable[str] | Mapping[str, Any],
     paths: LocationsLike | None = None,
+    *,
+    where: FilterLike | None = None,
 ) -> Change:
     """Give data files newer values of some columns, in column files of their own.
 
@@ -50,18 +57,30 @@ def update_columns(
     entry lists the new column file, and older column files lose the columns that the new one has (apache/iceberg
     #16285, #16425).
 
+    The draft has no column file for some rows of a data file. With ``where`` the new column files therefore also have
+    the old values of the rows that do not match, with the ``_last_updated_sequence_number`` that these rows had: only
+    the matching rows count as updated. Data files without a matching row get no column file.
+
     Parameters
     ----------
     columns
-        Values by column: constants, or functions of the file's rows (an Arrow table) that return a value for each. Or
-        names of columns: synthetic column files, with plausible sizes and statistics and no data.
+        Values by column: constants, or functions of the rows to update (an Arrow table) that return a value for each;
+        they are called once for each data file. Or names of columns: synthetic column files, with plausible sizes and
+        statistics and no data.
     paths
         Locations of the data files; by default all.
+    where
+        Update only the live rows that match. The operation then reads these files, so that rows which another commit
+        adds meanwhile conflict if they may match. With names of columns, which have no rows to compare: all data files
+        that may have matching rows.
 
     Raises
     ------
+    NothingToDo
+        No row matches ``where``.
     OptionError
-        A column does not exist or cannot be updated, a value does not fit, or there are no data files.
+        A column does not exist or cannot be updated, a value does not fit, the filter is invalid, or there are no data
+        files.
     RuleError
         ``column-updates``: the commit does not write the V4 draft, a partition field is derived from a column, or
         deletes apply to a data file that match it by sequence number. ``files-exist``: a data file is not live.
@@ -73,17 +92,25 @@ def update_columns(
             "In other formats, overwrite the data files",
         )
     fields, values = _columns(state, columns)
-    files = live_files(state) if paths is None else must_be_live(state, locations_of(paths))[0]
-    if not len(files):
-        raise OptionError("update_columns: the table has no data files")
+    chosen = None if where is None else planned(state, writer, where)
+    files = _files(state, paths, None if chosen is None else chosen[1])
+    manifests = None if chosen is None else manifests_of(state, chosen[1])
     _refuse_partition_sources(state, files, fields)
-    _refuse_old_deletes(state, files)
+    _refuse_old_deletes(state, files, manifests)
     names = build.to_pylist(files.entries["location"])
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise RuleError("duplicate-file", f"the table lists {twice} more than once: the entry to change is ambiguous")
-    made = _synthetic(state, writer, files, fields) if values is None else _written(state, writer, files, values)
-    records, stats = made
+    if values is None:
+        records, stats = _synthetic(state, writer, files, fields)
+    else:
+        hits = None if chosen is None else _matching(state, chosen[1], names)
+        if hits is not None:
+            files = files.filter(pa.array([name in hits for name in names], pa.bool_()))
+            names = build.to_pylist(files.entries["location"])
+        if not names:
+            raise NothingToDo("nothing to commit: no row matches")
+        records, stats = _written(state, writer, files, values, hits)
     rows = [
         {**row, "column_files": [record]}
         for row, record in zip(
@@ -93,10 +120,45 @@ def update_columns(
     return Change(
         "overwrite",
         column_files=EntryBatch.of_rows(rows, stats=stats),
+        data_manifests=manifests,
         base_snapshot_id=base_id(state),
+        # As of an UPDATE: rows that others add meanwhile, and that may match, should have been updated, too.
+        conflict_partitions=frozenset() if chosen is None else None,
+        conflict_filter=None if chosen is None else chosen[0],
         conflict_files=frozenset(names),
         summary={ADDED_COLUMN_FILES: str(len(rows))},
     )
+
+
+def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | None) -> EntryBatch:
+    """Return the live data files at some locations, of a plan, or of both."""
+    named = None if paths is None else must_be_live(state, locations_of(paths))[0]
+    if tasks is None:
+        files = live_files(state) if named is None else named
+        if not len(files):
+            raise OptionError("update_columns: the table has no data files")
+        return files
+    files = EntryBatch(tasks.files.entries, {}, tasks.files.partition)
+    if named is not None:
+        files = files.filter(pc.is_in(whole(files.entries["location"]), value_set=whole(named.entries["location"])))
+    if not len(files):
+        raise NothingToDo("nothing to commit: no row matches")
+    return files
+
+
+def _matching(state: TableState, tasks: FileTasks, names: Collection[str]) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the positions of the matching live rows, for the data files among these that have any."""
+    reader = TaskReader(state, tasks, outputs_of(state, [POS.name]))
+    found = {}
+    for row, name in enumerate(build.to_pylist(tasks.files.entries["location"])):
+        if name not in names:
+            continue
+        _refuse_synthetic(name)
+        parts = [np.asarray(part.table[POS.name]) for part in reader.read(row)]
+        positions = np.concatenate([np.zeros(0, np.int64), *parts])
+        if len(positions):
+            found[name] = positions
+    return found
 
 
 def _columns(
@@ -145,9 +207,9 @@ def _first(files: EntryBatch, spec_id: int) -> str:
     return str(files.entries["location"].filter(mine)[0].as_py())
 
 
-def _refuse_old_deletes(state: TableState, files: EntryBatch) -> None:
+def _refuse_old_deletes(state: TableState, files: EntryBatch, manifests: frozenset[str] | None) -> None:
     """Refuse data files with deletes that match by sequence number: the update raises that of the data file."""
-    matched = applied_deletes(state, files, replaced=False)
+    matched = applied_deletes(state, files, replaced=False, manifests=manifests)
     if not len(matched):
         return
     count = pc.add(pc.list_value_length(matched.positions), pc.list_value_length(matched.equality))
@@ -181,19 +243,34 @@ def _synthetic(state: TableState, writer: CommitWriter, files: EntryBatch, field
     return records, stats
 
 
-def _written(state: TableState, writer: CommitWriter, files: EntryBatch, values: Mapping[str, Any]) -> _Made:
-    """Write the column files; the rows of one data file are in memory at a time."""
-    for name in build.to_pylist(files.entries["location"]):
-        if is_synthetic(name):
-            raise OptionError(
-                f"{name} is a synthetic file without rows: give names of columns, for synthetic column files"
-            )
+def _refuse_synthetic(name: str) -> None:
+    if is_synthetic(name):
+        raise OptionError(f"{name} is a synthetic file without rows: give names of columns, for synthetic column files")
+
+
+def _written(
+    state: TableState,
+    writer: CommitWriter,
+    files: EntryBatch,
+    values: Mapping[str, Any],
+    hits: Mapping[str, npt.NDArray[np.int64]] | None,
+) -> _Made:
+    """Write the column files; the rows of one data file are in memory at a time.
+
+    Parameters
+    ----------
+    hits
+        The positions of the rows to update, by data file; None for all rows.
+    """
+    names = build.to_pylist(files.entries["location"])
+    for name in names:
+        _refuse_synthetic(name)
     needed = list(state.schema.fields) if any(map(callable, values.values())) else []
     records: list[Mapping[str, Any]] = []
     stats: list[Mapping[int, Mapping[str, Any]]] = []
-    for row in range(len(files)):
+    for row, name in enumerate(names):
         file = files.take(pa.array([row]))
-        table = _new_columns(state, file, needed, values)
+        table = _new_columns(state, file, needed, values, None if hits is None else hits[name])
         record, found = write_column_file(state, writer, table)
         records.append(record)
         stats.append(found)
@@ -202,21 +279,46 @@ def _written(state: TableState, writer: CommitWriter, files: EntryBatch, values:
 
 
 def _new_columns(
-    state: TableState, file: EntryBatch, needed: Collection[NestedField], values: Mapping[str, Any]
+    state: TableState,
+    file: EntryBatch,
+    needed: Sequence[NestedField],
+    values: Mapping[str, Any],
+    hit: npt.NDArray[np.int64] | None,
 ) -> pa.Table:
-    """Return the new columns of a data file, and the one that makes all rows inherit the commit's sequence number."""
+    """Return the new columns of a data file, and the sequence numbers of its rows: null is that of the commit."""
+    old = _rows(state, file, [*needed, LAST_UPDATED])
+    rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # a table without columns has no rows
+    new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")
+    made = fit_columns(arrow_frame(new, state.schema), state.schema, complete=False)
+    numbers: AnyColumn = pa.nulls(old.num_rows, pa.int64())
+    if hit is not None:
+        stored = file_schema(state.schema)
+        by_name = {f.name: f for f in state.schema.fields}
+        kept = _rows(state, file, [by_name[name] for name in made.column_names], stored=True)
+        made = made.cast(pa.schema([stored.field(name) for name in made.column_names]))
+        index = np.arange(old.num_rows, dtype=np.int64)
+        index[hit] = old.num_rows + np.arange(len(hit))
+        made = pa.concat_tables([kept, made]).take(build.array(index))
+        untouched = np.ones(old.num_rows, dtype=np.bool_)
+        untouched[hit] = False
+        numbers = pc.if_else(build.array(untouched), old[LAST_UPDATED.name], pa.scalar(None, pa.int64()))
+    inherited = pa.field(LAST_UPDATED.name, pa.int64(), metadata={FIELD_ID: str(LAST_UPDATED.field_id)})
+    return made.append_column(inherited, numbers)
+
+
+def _rows(state: TableState, file: EntryBatch, fields: Sequence[NestedField], *, stored: bool = False) -> pa.Table:
+    """Return columns of a data file, of all its rows; with ``stored`` in the types of files."""
+    to = arrow_fields(fields)
+    if stored:
+        kinds = file_schema(state.schema)
+        to = [kinds.field(f.name) for f in fields]
     parts, size, limit = [], 0, memory_limit()
-    for part in read_data_file(state, file, list(needed)):
-        parts.append(part)
+    for part in read_data_file(state, file, fields, to=to):
+        parts.append(part.drop_columns([POS.name]))
         size += part.nbytes
         if size > limit:
             raise MemoryLimitError(
                 f"{file.entries['location'][0]} has more than {limit:,} bytes of rows: raise the limit "
                 "(iceexplore.memory_limit('8 GiB')), or update it with constants"
             )
-    old = pa.concat_tables(parts) if parts else pa.schema(arrow_fields(list(needed))).empty_table()
-    rows = old.drop_columns(["_pos"]) if parts and needed else old
-    new = set_values(rows, values, what="columns")
-    made = fit_columns(arrow_frame(new, state.schema), state.schema, complete=False)
-    inherited = pa.field(LAST_UPDATED.name, pa.int64(), metadata={FIELD_ID: str(LAST_UPDATED.field_id)})
-    return made.append_column(inherited, pa.nulls(made.num_rows, pa.int64()))
+    return pa.concat_tables(parts) if parts else pa.schema(to).empty_table()

@@ -7,7 +7,7 @@ they run for, follow Java (`MergingSnapshotProducer` and its callers, with the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -47,13 +47,16 @@ class Step:
     added, removed
         Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
     updated
-        Data files that got new column files (V4 draft).
+        V4 draft: by location of a data file that got new column files, the field ids in these.
+    updated_files
+        These data files.
     """
 
     snapshot: Snapshot | None
     added: EntryBatch
     removed: EntryBatch
-    updated: frozenset[str] = frozenset()
+    updated: Mapping[str, frozenset[int]]
+    updated_files: EntryBatch
 
     @property
     def adds_rows(self) -> bool:
@@ -124,23 +127,29 @@ def _step(
     key_was, key_now = _keys(was.entries), _keys(now.entries)
     added = now.filter(_mask(pc.invert(pc.is_in(key_now, value_set=key_was))))
     removed = was.filter(_mask(pc.invert(pc.is_in(key_was, value_set=key_now))))
-    return Step(snapshot, added, removed, _updated(was.entries, now.entries))
+    updated = _updated(was.entries, now.entries)
+    files = now.filter(_mask(pc.is_in(now.entries["location"], value_set=pa.array(list(updated), pa.string()))))
+    return Step(snapshot, added, removed, updated, files)
 
 
-def _updated(was: pa.Table, now: pa.Table) -> frozenset[str]:
-    """Return the data files that have column files which they did not have before."""
+def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
+    """Return the data files that have column files which they did not have before, and the field ids in these."""
     if now["column_files"].null_count == len(now):
-        return frozenset()
+        return {}
     before, after = (
         {
-            (name, one["location"])
+            (name, one["location"]): one["field_ids"] or ()
             for name, files in zip(*(build.to_pylist(t[c]) for c in ("location", "column_files")), strict=True)
             for one in files or ()
         }
         for t in (was, now)
     )
     known = set(build.to_pylist(was["location"]))
-    return frozenset(name for name, _ in after - before if name in known)
+    found: dict[str, frozenset[int]] = {}
+    for (name, location), ids in after.items():
+        if name in known and (name, location) not in before:
+            found[name] = found.get(name, frozenset()) | frozenset(ids)
+    return found
 
 
 def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
@@ -313,7 +322,7 @@ def _check_column_files(change: Change, steps: list[Step]) -> None:
     if adds_data or change.operation == "replace":
         used |= set(change.remove_data) | _referenced(change) | change.conflict_files
     for step in steps:
-        if found := sorted(used & step.updated):
+        if found := sorted(used & step.updated.keys()):
             raise CommitConflictError(
                 "no-concurrent-column-files", f"{_who(step)} updated columns of the same data files", found
             )
@@ -338,10 +347,14 @@ def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], s
 
 
 def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata) -> None:
-    """Check that no rows were added to the partitions that a serializable operation read."""
+    """Check that no rows were added to what a serializable operation read, and none came to match by an update."""
     if change.isolation != "serializable" or change.conflict_partitions == frozenset():
         return
     for step in steps:
+        if found := _conflicting(change, step.updated_files.filter(_seen(change, step)), metadata):
+            raise CommitConflictError(
+                "no-new-conflicting-files", f"{_who(step)} updated columns that this commit should have read", found
+            )
         if not step.adds_rows:
             continue
         data = step.added.filter(_mask(pc.equal(step.added.entries["content_type"], int(ContentType.DATA))))
@@ -350,6 +363,15 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
             raise CommitConflictError(
                 "no-new-conflicting-files", f"{_who(step)} added data that this commit should have read", found
             )
+
+
+def _seen(change: Change, step: Step) -> pa.BooleanArray:
+    """Return which of the updated data files have new values of columns by which the change chose rows."""
+    if change.conflict_partitions is not None:  # rows stay in their partition
+        return pa.array([False] * len(step.updated_files), pa.bool_())
+    by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
+    names = build.to_pylist(step.updated_files.entries["location"])
+    return pa.array([by is None or bool(by & step.updated[name]) for name in names], pa.bool_())
 
 
 def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> list[str]:

@@ -196,6 +196,12 @@ def _manifests(state: TableState, values: Values) -> Calls:
     return (Call("set_layout", (), {"flush_data_files": 0, "flush_delete_files": 0}), rewrite)
 
 
+_MATCHING = (
+    "A filter such as fare > 10; the other rows keep their values. Synthetic files have no rows: all that may have "
+    "such rows are updated."
+)
+
+
 def _column_fields(state: TableState) -> tuple[Field, ...] | None:
     root = state.root()
     if root is None or not root.dialect.deletion_vectors_on_entries:
@@ -204,6 +210,7 @@ def _column_fields(state: TableState) -> tuple[Field, ...] | None:
     return (
         field_of("update_columns", "columns", "Columns", text),
         Field("of", "In data files", "int", 2, "The first live ones.", least=1, most=_MOST_NAMED),
+        field_of("update_columns", "where", "Only rows that match", _MATCHING),
         *branch_field(state),
     )
 
@@ -211,8 +218,9 @@ def _column_fields(state: TableState) -> tuple[Field, ...] | None:
 def _columns(state: TableState, values: Values) -> Calls:
     if not values["columns"]:
         raise OptionError('columns: give names of columns, such as ["price"], or values by column')
-    files = live_data(state, values["of"])
-    return (call("update_columns", columns=values["columns"], paths=files, ref=values.get("ref")),)
+    where = values["where"]
+    files = live_data(state, values["of"], where)
+    return (call("update_columns", columns=values["columns"], paths=files, where=where, ref=values.get("ref")),)
 
 
 def _vector_fields(state: TableState) -> tuple[Field, ...] | None:

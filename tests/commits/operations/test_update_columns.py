@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import datetime
+import decimal
 import io
 import math
 import random
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -66,6 +69,7 @@ def test_entries_in_the_root() -> None:
     s.row_delta(deletes={name: [1]})
     vector = s.state.snapshot.snapshot_id  # type: ignore[union-attr]
     now = s.update_columns({"price": 1.5, "note": None})
+    assert now is not None
     assert now.operation == "overwrite"
     assert (now.summary or {})["added-column-files"] == "1"
     replaced, modified = root_rows(s)
@@ -102,6 +106,7 @@ def test_entries_of_a_leaf() -> None:
     s.append(rows_of(0, 9, "abc"))
     name = files(s)[1]
     now = s.update_columns({"note": "new"}, name)
+    assert now is not None
     leaf, modified = root_rows(s)
     assert (leaf["content_type"], leaf["tracking"]["status"]) == (3, 4)
     assert decode_mumbling(leaf["tracking"]["replaced_positions"]) == BitMap([1])
@@ -146,6 +151,13 @@ class Model:
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     gone: dict[str, set[int]] = field(default_factory=dict)
 
+    def matching(self, name: str, wanted: str | None) -> set[int]:
+        """Positions of the live rows that match; without a filter all rows, deleted ones included."""
+        if wanted is None:
+            return set(range(len(self.rows[name])))
+        rows = enumerate(self.rows[name])
+        return {i for i, row in rows if i not in self.gone.get(name, ()) and matches(wanted, tuple(row.values()))}
+
     def live(self) -> Counter[tuple[Any, ...]]:
         return Counter(
             tuple(row.values())
@@ -178,6 +190,30 @@ LAYOUTS: list[dict[str, Any]] = [
 ]
 
 
+WANTED = ("price = 5.0", "note is null", "price < 3 and id > 2")
+
+
+def held_files(s: ix.Table) -> dict[str, list[str]]:
+    """The column files of each data file."""
+    found: dict[str, list[str]] = {}
+    for row in s.inspect.column_files.arrow().to_pylist():
+        found.setdefault(str(row["file_path"]), []).append(str(row["column_file_path"]))
+    return found
+
+
+def check_updated(s: ix.Table, before: Any, hits: dict[str, set[int]]) -> None:
+    """Only the rows that match count as updated by the last commit."""
+    columns = ["_file", "_pos", "_last_updated_sequence_number"]
+    was, now = (t.to_arrow(columns=columns).to_pylist() for t in (s.at(snapshot=before.snapshot_id), s))
+    last = s.state.snapshot
+    assert last is not None
+    old = {(r["_file"], r["_pos"]): r[columns[2]] for r in was}
+    for row in now:
+        place = row["_file"], row["_pos"]
+        updated = place[1] in hits.get(place[0], ())
+        assert row[columns[2]] == (last.sequence_number if updated else old[place])
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda o: "-".join(map(str, o.values())) or "root")
 @pytest.mark.parametrize("seed", one_of(2, range(2)))
 def test_histories(layout: dict[str, Any], seed: int, tmp_path: Path) -> None:
@@ -199,9 +235,20 @@ def test_histories(layout: dict[str, Any], seed: int, tmp_path: Path) -> None:
         elif what == "update":
             values, expected = r.choice(VALUES)
             names = r.sample(known, r.randrange(1, len(known) + 1))
-            s.update_columns(values, names)
+            wanted = r.choice([None, *WANTED])
+            held, last = held_files(s), s.state.snapshot
+            made = s.update_columns(values, names, where=wanted)
+            hits = {name: model.matching(name, wanted) for name in names}
+            assert (made is not None) == any(hits.values())
             for name in names:
-                model.rows[name] = [{**row, **expected(row)} for row in model.rows[name]]
+                model.rows[name] = [
+                    {**row, **expected(row)} if i in hits[name] else row for i, row in enumerate(model.rows[name])
+                ]
+            if made is not None:
+                assert {n for n, files in held_files(s).items() if files != held.get(n)} == {
+                    n for n in names if hits[n]
+                }
+                check_updated(s, last, hits)
         elif what == "delete":
             name = r.choice(known)
             left = set(range(len(model.rows[name]))) - model.gone.get(name, set())
@@ -227,7 +274,7 @@ def test_histories(layout: dict[str, Any], seed: int, tmp_path: Path) -> None:
             assert model.live() == live
         assert check_rules(s.state) == [] and list(s.state.problems) == []
         assert counted(s.to_arrow()) == model.live()
-        for wanted in ("price = 5.0", "note is null", "price < 3 and id > 2"):
+        for wanted in WANTED:
             assert counted(s.to_arrow(wanted)) == Counter(
                 {row: n for row, n in model.live().items() if matches(wanted, row)}
             )
@@ -333,6 +380,7 @@ def test_rows_tell_of_updates() -> None:
     (name,) = files(s)
     s.row_delta(deletes={name: [0]})
     now = s.update_columns({"price": 9.0})
+    assert now is not None
     for history in (False, True):
         found = {p.position: p for p in s.rows("id >= 0", history=history).places}
         for position, place in found.items():
@@ -388,6 +436,12 @@ REFUSED: dict[str, tuple[Callable[[Simulation], Any], type[Exception], str]] = {
     "too few values": (lambda s: s.update_columns({"price": lambda t: pa.array([1.0])}), OptionError, "1 values of"),
     "no such file": (lambda s: s.update_columns({"price": 1.0}, "s3://x/y.parquet"), RuleError, "files-exist"),
     "a partition source": (lambda s: s.update_columns({"kind": "c"}), RuleError, "column-updates"),
+    "a filter of no column": (lambda s: s.update_columns({"price": 1.0}, where="prize > 1"), OptionError, "price"),
+    "too few values of matching rows": (
+        lambda s: s.update_columns({"price": lambda t: pa.array([1.0] * 6)}, where="id > 3"),
+        OptionError,
+        "6 values of",
+    ),
 }  # fmt: skip
 
 
@@ -464,6 +518,91 @@ def test_a_replay_is_refused(tmp_path: Path) -> None:
         t.replay(format_version=4)
 
 
+# Some rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_only_matching_rows_are_updated() -> None:
+    """The column file, read by plain pyarrow, has all rows: those that do not match with old values and numbers."""
+    s = empty()
+    s.append(rows_of(0, 8))
+    first, second = sorted(files(s))
+    s.row_delta(deletes={first: [1]})  # the row of id 2
+    seen: list[list[Any]] = []
+
+    def price(rows: pa.Table) -> Any:
+        seen.append(rows["id"].to_pylist())
+        return pac.multiply(rows["price"], 100.0)
+
+    now = s.update_columns({"price": price}, where="id in (0, 2, 6)")
+    assert now is not None and seen == [[0, 6]]  # the deleted row does not match
+    (held,) = s.inspect.column_files.arrow().to_pylist()
+    assert held["file_path"] == first != second
+    stored = pq.read_table(io.BytesIO(s.state.storage.read(str(held["column_file_path"]), kind="data-file")))
+    assert stored.to_pydict() == {
+        "price": [0.0, 1.0, 2.0, 300.0],
+        "_last_updated_sequence_number": [None, 1, 1, None],
+    }
+    assert s.update_columns({"price": 0.0}, where="id = 99") is None
+    assert s.update_columns({"price": 0.0}, second, where="id = 0") is None  # of another file
+    assert s.state.snapshot is not None and s.state.snapshot.snapshot_id == now.snapshot_id
+    changed = s.changes(rows=True).to_pylist()
+    assert Counter((row["id"], row["_change_type"]) for row in changed) == {
+        (6, "DELETE"): 1, (6, "INSERT"): 1,
+    }  # fmt: skip
+
+
+def test_synthetic_files_that_may_have_matching_rows() -> None:
+    s = empty()
+    s.append(2, rows=10, partitions=[{"kind": "a"}, {"kind": "b"}])
+    made = s.update_columns("price", where="kind = 'b'")
+    assert made is not None
+    (held,) = s.inspect.column_files.arrow().to_pylist()
+    assert "kind=b" in str(held["file_path"])
+    assert s.update_columns("price", where="kind = 'c'") is None
+    with pytest.raises(OptionError, match="give names of columns"):
+        s.update_columns({"price": 1.0}, where="kind = 'b'")
+
+
+NESTED = {
+    "id": "long", "u": "uuid", "names": "list<string>", "at": "struct<x:int,y:string>", "counts": "map<string,int>",
+    "d": "decimal(9,2)", "f": "fixed[4]", "ts": "timestamptz",
+}  # fmt: skip
+
+
+def test_a_lab_writes_real_column_files(tmp_path: Path) -> None:
+    """Of every type; its rows, its files and its orphan files are those that plain code finds."""
+    made = ix.create(tmp_path / "t", NESTED, **DRAFT)
+
+    def row(i: int) -> dict[str, Any]:
+        return {
+            "id": i, "u": uuid.UUID(int=i), "names": [str(i), None], "at": {"x": i, "y": None}, "counts": {"k": i},
+            "d": decimal.Decimal(i), "f": b"abcd", "ts": datetime.datetime(2024, 1, 1 + i, tzinfo=datetime.UTC),
+        }  # fmt: skip
+
+    made.append([row(i) for i in range(6)])
+    before = {r["id"]: r for r in made.to_arrow().to_pylist()}
+    new = {name: value for name, value in row(20).items() if name != "id"}
+    assert made.update_columns(new, where="id in (1, 4) and ts is not null") is not None
+    twenty = ix.create(tmp_path / "u", NESTED, **DRAFT)
+    twenty.append([row(20)])
+    (wanted,) = twenty.to_arrow().to_pylist()
+    after = {r["id"]: r for r in made.to_arrow().to_pylist()}
+    assert after == {i: {**wanted, "id": i} if i in (1, 4) else r for i, r in before.items()}
+    on_disk = {p.name for p in (tmp_path / "t" / "data").rglob("*.parquet")}
+    (held,) = made.inspect.column_files.arrow()["column_file_path"].to_pylist()
+    assert on_disk == {Path(str(p)).name for p in (held, *files(made))}
+    assert made.orphan_files().empty and made.rules().ok and len(made.verify(level="data")) == 0
+    assert made.update({"d": 5}, "id = 1") is not None  # a rewrite reads through the column file
+    assert {r["id"]: r["names"] for r in made.to_arrow().to_pylist()} == {i: r["names"] for i, r in after.items()}
+    made.expire_snapshots(older_than="2100-01-01", retain_last=1)
+    assert not list((tmp_path / "t" / "data").rglob(Path(str(held)).name))
+    with pytest.raises(OptionError, match="only for simulations"):
+        made.update_columns(cast(Any, "d"))
+    old = ix.create(tmp_path / "v3", {"id": "long"}, format_version=3)
+    with pytest.raises(RuleError, match="V4 draft only"):
+        old.update_columns({"id": 1})
+
+
 # Two writers ----------------------------------------------------------------------------------------------------------
 
 SECOND: dict[str, tuple[Callable[[Simulation, str], Any], str | None]] = {
@@ -510,6 +649,37 @@ def test_an_update_after_another_commit(flush: int) -> None:
     others["vector"].delete_files(name)
     with pytest.raises(CommitConflictError, match="another commit removed data files"):
         others["gone"].update_columns({"price": 5.0}, name)
+
+
+#: A filter, what another writer does first, and whether that conflicts with an update of the rows that match.
+FILTERED: dict[str, tuple[Callable[[Simulation], Any], bool]] = {
+    "rows that may match": (lambda s: s.append(rows_of(50, 1, "a")), False),
+    "rows that do": (lambda s: s.append(rows_of(2, 1, "a")), True),
+    "an update that lets rows match": (lambda s: s.update_columns({"price": 2.0}, files(s)[1]), True),
+    "an update of other rows": (lambda s: s.update_columns({"price": 70.0}, files(s)[1]), False),
+    "an update of other columns": (lambda s: s.update_columns({"note": "x"}, files(s)[1]), False),
+    "a removal": (lambda s: s.delete_files(files(s)[1]), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILTERED)
+def test_an_update_of_some_rows_after_another_writer(name: str) -> None:
+    act, conflicts = FILTERED[name]
+    s = empty()
+    s.append(pa.concat_tables([rows_of(0, 4, "a")]))
+    s.append(rows_of(40, 4, "a"))
+    first, second = (s.to_arrow("id = 0", columns=["_file"]), s.to_arrow("id = 40", columns=["_file"]))
+    assert files(s) == [t["_file"][0].as_py() for t in (first, second)]
+    other = s.fork()
+    act(s)
+    if conflicts:
+        with pytest.raises(CommitConflictError, match=r"should have read") as caught:
+            other.update_columns({"note": "cheap"}, where="price < 3")
+        assert caught.value.rule == "no-new-conflicting-files"
+    else:
+        assert other.update_columns({"note": "cheap"}, where="price < 3") is not None
+        assert check_rules(other.state) == []
+        assert other.count("note = 'cheap'") == other.count("price < 3") == 3
 
 
 # Hostile --------------------------------------------------------------------------------------------------------------

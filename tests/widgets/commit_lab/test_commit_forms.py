@@ -77,15 +77,22 @@ def test_forms_call_what_they_name() -> None:
         REGISTERED[method].check(made.kwargs, "simulation")
     (made,) = calls_of("update_columns", draft.state, {"columns": ["x"], "of": 1})
     assert made.run(draft) is not None
+    (made,) = calls_of("update_columns", draft.state, {"columns": ["x"], "where": "id is not null"})
+    assert made.kwargs["where"] == "id is not null" and "where='id is not null'" in made.code("s")
+    with pytest.raises(OptionError, match="no data file may contain rows that match"):
+        calls_of("update_columns", draft.state, {"columns": ["x"], "where": "id is null"})
     with pytest.raises(OptionError, match="give names of columns"):
         calls_of("update_columns", draft.state, {})
 
 
 def test_what_finds_nothing_to_do_is_refused_with_the_reason_of_the_registry() -> None:
     s = ix.empty({"id": "long"}, format_version=2, seed=1)
+    draft = ix.empty({"id": "long"}, format_version=4, dialect="v4-draft", seed=1)
+    given = {"update_columns": (draft, {"columns": {"id": 1}, "where": "id = 3"})}
     for name in (o.name for o in REGISTERED.values() if o.simulation and o.nothing):
+        table, values = given.get(name, (s, {}))
         with pytest.raises(OptionError, match=f"^{REGISTERED[name].nothing}: nothing to do, no commit was made"):
-            call(name).run(s)
+            call(name, **values).run(table)
     call("set_properties", properties={"a": "b"}).run(s)  # None: the table has no snapshot
     assert s.properties["a"] == "b"
 
