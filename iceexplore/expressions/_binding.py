@@ -13,10 +13,23 @@ from difflib import get_close_matches
 from typing import Any
 
 from iceexplore.expressions._literals import COMPARABLE, Cut, locate
-from iceexplore.expressions._model import NEVER, Always, Expression, Op, Predicate, all_of, any_of
+from iceexplore.expressions._model import (
+    NEVER,
+    Always,
+    Applied,
+    Expression,
+    FieldValue,
+    Op,
+    Predicate,
+    all_of,
+    any_of,
+    on_value,
+    value_text,
+)
 from iceexplore.expressions._tokens import Place
 from iceexplore.expressions._unbound import (
     Both,
+    Call,
     Compare,
     Condition,
     Either,
@@ -28,7 +41,16 @@ from iceexplore.expressions._unbound import (
     Test,
     Value,
 )
-from iceexplore.metadata import ListType, MapType, NestedField, Schema, StructType, type_base
+from iceexplore.metadata import (
+    SQL_FUNCTIONS,
+    ListType,
+    MapType,
+    NestedField,
+    Schema,
+    StructType,
+    function_type,
+    type_base,
+)
 
 __all__ = [
     "Binder",
@@ -164,14 +186,16 @@ class Binder:
             case Both(children) | Either(children):
                 join = all_of if isinstance(node, Both) == wanted else any_of
                 return join(*[self.bind(c, wanted) for c in children])
-            case Compare():
-                return self._compare(node, wanted)
-            case Member():
-                return self._member(node, wanted)
-            case Test():
-                return self._test(node, wanted)
-            case Prefix():
-                return self._prefix(node, wanted)
+            case Compare(left=left, right=right):
+                return self._on_call(self._compare(node, wanted), left, right)
+            case Member(operand=operand):
+                return self._on_call(self._member(node, wanted), operand)
+            case Test(operand=operand):
+                return self._on_call(self._test(node, wanted), operand)
+            case Prefix(operand=operand):
+                return self._on_call(self._prefix(node, wanted), operand)
+            case Call():
+                raise node.at.error(f"{node.at.quoted} alone is not a condition: compare it with a literal")
             case Value(kind, value):
                 if kind == "null":
                     return NEVER
@@ -188,7 +212,30 @@ class Binder:
     def _column(self, operand: Operand, at: Place) -> Column:
         if isinstance(operand, Value):
             raise at.error("two literals are compared: a column is missing")
-        return self._columns.find(operand)
+        return self._find(operand)
+
+    def _find(self, operand: Name | Call) -> Column:
+        """Return the column with a name; for a function of a column, one of the type of its result."""
+        if isinstance(operand, Name):
+            return self._columns.find(operand)
+        value = self._applied(operand)
+        text = value_text(value)
+        return Column(NestedField(0, text, value.type), (text,), quoted=False)
+
+    def _applied(self, call: Call) -> Applied:
+        column = self._columns.find(call.argument)
+        kind = function_type(call.function, [column.field.type])
+        if kind is None:
+            accepts = f"; it accepts {SQL_FUNCTIONS[call.function].accepts}" if call.function in SQL_FUNCTIONS else ""
+            raise call.at.error(
+                f"{call.at.quoted} is not possible: column {column.name!r} is {column.field.type}{accepts}"
+            )
+        return Applied(call.function, (FieldValue(column.field.field_id, column.name, column.field.type),), kind)
+
+    def _on_call(self, found: Expression, *operands: Operand) -> Expression:
+        """Return predicates on the result of a function, if one of the operands is one."""
+        call = next((o for o in operands if isinstance(o, Call)), None)
+        return found if call is None else on_value(found, self._applied(call))
 
     def _compare(self, node: Compare, wanted: bool) -> Expression:
         left, op, right = node.left, node.op, node.right
@@ -197,8 +244,8 @@ class Binder:
                 return _constant(node, left, right, wanted)
             left, op, right = right, _FLIPPED[op], left
         column = self._column(left, node.at)
-        if isinstance(right, Name):
-            self._columns.find(right)
+        if not isinstance(right, Value):
+            self._find(right)
             raise right.at.error("two columns are compared: compare a column with a literal (strings in '...')")
         return self.compared(column, op, right, node.at, wanted)
 
@@ -225,7 +272,7 @@ class Binder:
     def _member(self, node: Member, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
             raise node.operand.at.error("a column is missing before 'in'")
-        column = self._columns.find(node.operand)
+        column = self._find(node.operand)
         check_comparable(column, node.operand.at)
         return self.among(column, node.items, node.negated, node.at, wanted)
 
@@ -248,7 +295,7 @@ class Binder:
         inverted = not wanted
         if isinstance(node.operand, Value):
             return _tested(node, node.operand, yes)
-        column = self._columns.find(node.operand)
+        column = self._find(node.operand)
         base = type_base(column.field.type)
         match node.what:
             case "null":
@@ -269,7 +316,7 @@ class Binder:
     def _prefix(self, node: Prefix, wanted: bool) -> Expression:
         if isinstance(node.operand, Value):
             raise node.operand.at.error("no column is given: write strings in single quotes, columns without")
-        column = self._columns.find(node.operand)
+        column = self._find(node.operand)
         base = type_base(column.field.type)
         if base not in _PREFIXED:
             raise node.operand.at.error(

@@ -72,7 +72,7 @@ def expression_sql(expression: Expression, dialect: Literal["spark", "sql"] = "s
         ``>=``; quotes and backslashes in strings are escaped with a backslash; UUIDs are strings. Types that Spark
         lacks (time, nanoseconds) are written nevertheless. ``sql`` is what `parse_filter` reads, with quotes doubled;
         NaN is not above any number. Of functions, this is the notation of the expression only: the partition
-        transforms are no functions of SQL, and `parse_filter` does not read functions.
+        transforms are no functions of SQL, and `parse_filter` reads some functions only, of a single column.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from iceexplore.expressions._literal_parser import cast_value, like, number_valu
 from iceexplore.expressions._tokens import Place, Token, tokens_of
 from iceexplore.expressions._unbound import (
     Both,
+    Call,
     Compare,
     Condition,
     Either,
@@ -23,6 +24,7 @@ from iceexplore.expressions._unbound import (
     Test,
     Value,
 )
+from iceexplore.metadata import SQL_FUNCTIONS, TRANSFORMS
 
 __all__ = [
     "MAX_DEPTH",
@@ -104,6 +106,13 @@ _CALLS = {
     "startswith": "starts", "starts_with": "starts", "cast": "cast", "try_cast": "cast", "date": "typed",
     "timestamp": "typed", "double": "typed", "float": "typed", "uuid": "typed",
 }  # fmt: skip
+#: Partition transforms by the names of Iceberg's functions in Spark, for SQL's ``day(x)`` is the day of the month, and
+#: ``year(x)`` does not count from 1970.
+_TRANSFORMS = {cls.spark_name or cls.name: cls for cls in TRANSFORMS if not cls.is_identity and not cls.is_void}
+_PARTS_OF_TIMES = {cls.name: cls.spark_name for cls in TRANSFORMS if cls.is_time and cls.spark_name}
+#: Functions of one column.
+_FUNCTIONS = (*(name for name in SQL_FUNCTIONS if name != "coalesce"), *_TRANSFORMS)
+_WIDTH_MAX = 2**31 - 1
 _TYPED = frozenset(["date", "time", "timestamp", "timestamp_ntz", "timestamp_ltz", "timestamptz", "uuid"])
 
 
@@ -114,6 +123,11 @@ def parse_filter(text: str) -> Condition:
     from`` (both treat null as a value); ``[not] between``; ``[not] in (...)``; ``[not] like 'prefix%'`` with ``escape``
     (a backslash by default); ``is [not] null``, ``is [not] nan``, ``is [not] true``, ``isnan(x)``, ``isnull(x)``;
     ``startswith(x, 'a')``; ``true``, ``false``, and a boolean column alone.
+
+    Instead of a column, a function of one column may be compared: ``lower``, ``upper``, ``trim``, ``char_length``,
+    ``character_length`` and ``octet_length``; ``bucket(16, x)``, ``truncate(10, x)``; ``years(x)``, ``months(x)``,
+    ``days(x)``, ``hours(x)``: years, months, dates and hours as Iceberg's transforms return them. Virtual columns and
+    partition fields prune by them.
 
     Columns are ``a``, ``a.b.c``, ``"with space"`` or in backticks. Literals are ``5``, ``-1.5``, ``1e3``, ``'text'``,
     ``true``, ``null``, ``x'00ff'``, ``date '2024-05-17'``, ``timestamp '2024-05-17 14:30:00+02:00'``, ``cast('...' as
@@ -181,7 +195,7 @@ class _Parser(Cursor):
             self._depth -= 1
         else:
             left = self._operand()
-        if isinstance(left, Name | Value):
+        if isinstance(left, Name | Value | Call):
             return self._comparison(left, begin)
         token = self.here()
         if token.text in _COMPARISONS or (token.kind == "word" and token.text in ("is", "in", "like", "between")):
@@ -246,7 +260,7 @@ class _Parser(Cursor):
 
     def _literal(self, wanted: str) -> Value:
         found = self._value_operand(wanted)
-        if isinstance(found, Name):
+        if isinstance(found, Name | Call):
             raise found.at.unparsable(f"expected {wanted}, not a column: write strings in single quotes, 'abc'")
         return found
 
@@ -261,7 +275,7 @@ class _Parser(Cursor):
         found = self._operand(wanted)
         for _ in range(opened):
             self.expect(")", "after the value")
-        if not isinstance(found, Name | Value):
+        if not isinstance(found, Name | Value | Call):
             raise begin.to(self.last()).unparsable(f"expected {wanted}, not a condition")
         return found
 
@@ -328,10 +342,24 @@ class _Parser(Cursor):
         kind = _CALLS.get(word.text)
         if word.text == "exists":
             raise word.at.unparsable(_SUBQUERY)
+        if word.text in _FUNCTIONS:
+            return self._function(word)
         if kind is None:
-            close = get_close_matches(word.text, [*_CALLS, "in", "like"], 2, 0.7)
+            close = get_close_matches(word.text, [*_CALLS, *_FUNCTIONS, "in", "like"], 2, 0.7)
             near = f"; did you mean {' or '.join(close)}?" if close else ""
-            known = "use isnan(x), isnull(x), startswith(x, 'a') or cast('...' as type)"
+            known = (
+                "use isnan(x), isnull(x), startswith(x, 'a'), cast('...' as type), a function of a column as "
+                f"{', '.join(_FUNCTIONS)}, or the JSON of an expression, which also has if_else and coalesce"
+            )
+            if word.text in _PARTS_OF_TIMES:
+                near, known = (
+                    "",
+                    (
+                        "SQL's is a part of the calendar; Iceberg's transform, which filters may compare, is "
+                        f"{_PARTS_OF_TIMES[word.text]}(x), a date or a number that counts from 1970. Or compare the column "
+                        "itself with the limits of a range"
+                    ),
+                )
             raise word.at.unparsable(f"function {word.at.quoted} is not supported; {known}{near}")
         self.expect("(", "")
         if kind == "cast":
@@ -351,10 +379,33 @@ class _Parser(Cursor):
         if prefix is not None:
             return prefix_of(operand, prefix, at)
         if kind == "typed":
-            if isinstance(operand, Name):
-                raise at.unparsable("functions of columns are not supported: compare the column itself with a literal")
+            if isinstance(operand, Name | Call):
+                raise at.unparsable(
+                    f"{word.text}(x) of a column is not supported: compare the column itself with a literal"
+                )
             return typed_value(word.text, operand, at)
         return Test(operand, kind, "not" in word.text, at)  # type: ignore[arg-type]
+
+    def _function(self, word: Token) -> Call:
+        """Parse the arguments of a function of a column; the parameter of a transform comes first."""
+        self.expect("(", "")
+        transform = _TRANSFORMS.get(word.text)
+        function = word.text if transform is None else transform.name
+        if transform is not None and transform.width_name is not None:
+            width = self.here()
+            if width.kind != "number" or not width.text.isdecimal() or not 0 < int(width.text[:11]) <= _WIDTH_MAX:
+                raise self.unexpected(f"a whole number above 0, as in {word.text}(16, x),")
+            self.take()
+            self.expect(",", f"and the column, as in {word.text}(16, x)")
+            function = f"{function}[{int(width.text)}]"
+        argument = self._value_operand("a column")
+        if not isinstance(argument, Name):
+            raise argument.at.unparsable(
+                f"{word.text} takes a column here: write the result of a function of a literal, and functions of "
+                "functions as the JSON of an expression"
+            )
+        self.expect(")", "after the column")
+        return Call(function, argument, word.at.to(self.last()))
 
     def _cast(self, inner: Condition, begin: Place | None = None) -> Value:
         begin = begin or inner.at

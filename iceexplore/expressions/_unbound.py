@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from iceexplore.expressions._tokens import Place
 
-__all__ = ["Both", "Compare", "Condition", "Either", "Member", "Name", "Negation", "Operand", "Prefix", "Test", "Value",
-           "ValueKind"]  # fmt: skip
+__all__ = ["Both", "Call", "Compare", "Condition", "Either", "Member", "Name", "Negation", "Operand", "Prefix", "Test",
+           "Value", "ValueKind"]  # fmt: skip
 
 ValueKind: TypeAlias = Literal[
     "null", "number", "text", "boolean", "bytes", "date", "time", "timestamp", "timestamptz", "uuid", "nan", "float",
@@ -43,7 +43,22 @@ class Value:
     at: Place
 
 
-Operand: TypeAlias = Name | Value
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of a column.
+
+    Attributes
+    ----------
+    function
+        A partition transform in the spec's notation, ``bucket[16]``, or the name of a function of SQL, ``lower``.
+    """
+
+    function: str
+    argument: Name
+    at: Place
+
+
+Operand: TypeAlias = Name | Value | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +126,4 @@ class Either:
 
 
 #: A single operand is a boolean column, true, false or null.
-Condition: TypeAlias = Compare | Member | Test | Prefix | Negation | Both | Either | Name | Value
+Condition: TypeAlias = Compare | Member | Test | Prefix | Negation | Both | Either | Name | Value | Call
