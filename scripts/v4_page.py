@@ -69,8 +69,8 @@ Only `t.check()` reports these, as they concern data files, or forms that are re
 |---|---|---|---|
 {of_doctor}
 
-Of the rules that the draft shares with the proposal, these have a sentence in it, or in the spec on which it builds;
-`t.rules()` of a draft quotes them:
+Of the rules that the draft shares with the proposal, these have a sentence in it, in the spec on which it builds, or in
+Iceberg's implementation of it; `t.rules()` of a draft quotes them:
 
 | rule | in the draft |
 |---|---|

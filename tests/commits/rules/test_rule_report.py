@@ -56,7 +56,7 @@ def test_a_tree_of_the_draft_quotes_the_draft() -> None:
             assert rule.quote != rule.draft_quote
     assert shown["split-offsets"][1] == "V4 draft, Tracked Files (apache/iceberg#16025)"
     assert shown["stats-cover"][0].startswith("Lower bounds must be less than or equal to")
-    assert shown["manifest-sequence"][1].startswith("V4 proposal")  # no sentence of the draft is known
+    assert not [rule for rule, (_, source) in shown.items() if source.startswith("V4 proposal")]
     plain = ix.empty({"id": "long"}, seed=1)
     plain.append(files=1, rows=1)
     assert {r.source for r in plain.rules().rules if r.id == "split-offsets"} == {RULES["split-offsets"].source}
