@@ -29,7 +29,7 @@ _INTRODUCTION = """\
 
 Each point of the proposal "Iceberg Single File Commits" in the document's order and words, with the module that does
 it and a test that fails if it does not. Of {count} points the code does {kept} as written. For the other {others}, the
-last column has the reason; {untested} of them are not done at all and have no test.
+last column has the reason{untested}.
 
 A point is something that a reader, a writer, a figure or a measurement can have right or wrong. What the document
 repeats is counted once, where it comes first, and so are the two tables of entries and the two lists of old and new
@@ -95,9 +95,13 @@ def page() -> str:
     """Return the page."""
     every = points()
     kept = sum(not p.differs for p in every)
+    untested = sum(not p.test for p in every)
     lines = [
         _INTRODUCTION.format(
-            count=len(every), kept=kept, others=len(every) - kept, untested=sum(not p.test for p in every)
+            count=len(every),
+            kept=kept,
+            others=len(every) - kept,
+            untested=f"; {untested} of them are not done at all and have no test" if untested else "",
         )
     ]
     number = 0

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
+from iceexplore.manifests import EntryBatch, write_manifest
 from iceexplore.storage import CACHE
 
 LEAVES: dict[str, Any] = {"format_version": 4, "flush_data_files": 0, "flush_delete_files": 0}
@@ -255,3 +259,64 @@ def test_key_metadata_stays_with_a_manifest_through_the_upgrade() -> None:
     assert made["key_metadata"] == b"k" and made["first_row_id"] == 30 and made["file_size_in_bytes"] == 9
     assert (made["sequence_number"], made["file_sequence_number"], made["snapshot_id"]) == (4, 4, 7)
     assert made["manifest_stats"]["min_sequence_number"] == 2
+
+
+LEAVES_OF_A_BILLION, FILES_PER_LEAF = 40_000, 25_000
+
+
+def test_a_plan_in_a_billion_files_reads_the_root_and_one_leaf(tmp_path: Path) -> None:
+    """Why limit tree depth to 2: "With larger leaf manifests, the 2 level tree scales well into the billion ..."
+
+    The root lists 40,000 leaves of 25,000 files; one of these is there, with all of its entries.
+    """
+    s = ix.empty({"id": "long"}, seed=1, flush_data_files=0, leaf_entries=FILES_PER_LEAF)
+    s.append(files=FILES_PER_LEAF, rows=10)
+    saved = s.save(tmp_path / "t")
+    t = ix.open(saved.metadata_location)
+    root = t.state.root()
+    assert root is not None
+    one = EntryBatch.of(root)
+    (bounds,) = one.stats[1].to_pylist()
+    leaf = one.entries["location"][0].as_py()
+    many = one.take(np.zeros(LEAVES_OF_A_BILLION, np.int64))
+    steps = np.arange(LEAVES_OF_A_BILLION) * (bounds["upper"] - bounds["lower"] + 1)
+    places = [f"{t.location}/metadata/leaf-{i}.parquet" for i in range(1, LEAVES_OF_A_BILLION)]
+    kind = many.stats[1].type
+    moved = {"lower": pa.array(bounds["lower"] + steps), "upper": pa.array(bounds["upper"] + steps)}
+    columns = [moved.get(f.name, many.stats[1].field(i)) for i, f in enumerate(kind)]
+    batch = EntryBatch(
+        many.with_columns(location=pa.array([leaf, *places])).entries,
+        {1: pa.StructArray.from_arrays(columns, fields=list(kind))},
+        many.partition,
+    )
+    data = write_manifest(batch, content="root", metadata=t.metadata, spec_id=0, dialect="v4-proposal",
+                          manifest_format="parquet")  # fmt: skip
+    Path(t.state.storage.resolve(root.location)).write_bytes(data)
+    document = json.loads(Path(t.state.storage.resolve(t.metadata_location)).read_text())
+    files = LEAVES_OF_A_BILLION * FILES_PER_LEAF
+    document["snapshots"][-1]["summary"] |= {"total-data-files": str(files), "total-records": str(files * 10)}
+    Path(t.state.storage.resolve(t.metadata_location)).write_text(json.dumps(document))
+    CACHE.clear()
+    big = ix.open(saved.metadata_location)
+    plan = big.plan(f"id = {bounds['lower']}")
+    assert 0 < len(plan.files) < FILES_PER_LEAF
+    assert {r.location for r in big.reads.of_kind(*METADATA)} == {root.location, leaf}
+    assert not big.state.problems.met()
+    listed = big.state.root()
+    assert listed is not None
+    counts = pc.struct_field(listed.entries["manifest_stats"].combine_chunks(), "added_files_count")
+    assert pc.sum(counts).as_py() == files == 10**9
+
+
+def test_file_references_in_the_metadata_file_would_grow_with_the_files() -> None:
+    """Discarded Alternatives: "Metadata.json would essentially grow as the table data grows", so no commit does it."""
+    sizes: list[int] = []
+    for files in (100, 200):
+        s = ix.empty({"id": "long"}, seed=1)
+        s.append(files=files, rows=10)
+        document = json.loads(Path(s.state.storage.resolve(s.metadata_location)).read_text())
+        held = [r["file_path"] for r in s.inspect.data_files.arrow().to_pylist()]
+        assert not any(name in json.dumps(document) for name in held)
+        buffered = {**document, "files": s.inspect.data_files.arrow().select(["file_path", "record_count"]).to_pylist()}
+        sizes.append(len(json.dumps(buffered)) - len(json.dumps(document)))
+    assert 1.9 < sizes[1] / sizes[0] < 2.1 and sizes[0] > 100 * len(held[0])
