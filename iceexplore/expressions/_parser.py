@@ -352,13 +352,11 @@ class _Parser(Cursor):
                 f"{', '.join(_FUNCTIONS)}, or the JSON of an expression, which also has if_else and coalesce"
             )
             if word.text in _PARTS_OF_TIMES:
-                near, known = (
-                    "",
-                    (
-                        "SQL's is a part of the calendar; Iceberg's transform, which filters may compare, is "
-                        f"{_PARTS_OF_TIMES[word.text]}(x), a date or a number that counts from 1970. Or compare the column "
-                        "itself with the limits of a range"
-                    ),
+                near = ""
+                known = (
+                    "SQL's is a part of the calendar; Iceberg's transform, which filters may compare, is "
+                    f"{_PARTS_OF_TIMES[word.text]}(x), a date or a number that counts from 1970. Or compare the "
+                    "column itself with the limits of a range"
                 )
             raise word.at.unparsable(f"function {word.at.quoted} is not supported; {known}{near}")
         self.expect("(", "")
