@@ -129,7 +129,7 @@ def table_card(state: TableState) -> Card:
         problems = (*problems, ("info", f"{left} more problems: see t.problems", ""))
     return Card(
         title=state.name,
-        badges=(f"Iceberg v{m.format_version}", *((state.travel,) if state.travel else ())),
+        badges=(*state.format_badges, *((state.travel,) if state.travel else ())),
         subtitle=m.location,
         facts=tuple(facts),
         tables=tuple(t for t in (_fields(state), _snapshots(state), _refs(m)) if t.rows),

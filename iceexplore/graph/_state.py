@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from iceexplore.delta import table_document
+from iceexplore.delta import DELTA_LOG, table_document
 from iceexplore.errors import Problems, TableChangedError, UnsupportedError, problem
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Schema, Snapshot, TableMetadata, parse_table_metadata
@@ -62,6 +62,31 @@ class TableState:
         """The metadata file's location, as the table spells it."""
         return self.opened.metadata_location
 
+    @property
+    def format_badges(self) -> tuple[str, ...]:
+        """The table's format for cards: Iceberg's version; or Delta, with the version of the table and the feature.
+
+        A simulation of a Delta table goes on as an Iceberg table.
+        """
+        iceberg = f"Iceberg v{self.metadata.format_version}"
+        if DELTA_LOG not in self.metadata.properties:
+            return (iceberg,)
+        at, simulated = self.snapshot, False
+        while at is not None and not _is_delta_version(at):
+            at = None if at.parent_snapshot_id is None else self.metadata.snapshot(at.parent_snapshot_id)
+            simulated = True
+        version = "" if at is None else f" version {at.snapshot_id}"
+        return (iceberg, f"from Delta{version}") if simulated else (f"Delta{version}", "adaptiveMetadata")
+
+    @property
+    def format_name(self) -> str:
+        """The table's format for captions: Iceberg's version; or Delta with the feature, and what a simulation adds."""
+        iceberg = f"Iceberg v{self.metadata.format_version}"
+        if DELTA_LOG not in self.metadata.properties:
+            return iceberg
+        delta = "Delta (adaptiveMetadata)"
+        return delta if all(map(_is_delta_version, self.metadata.snapshots)) else f"{delta}, then {iceberg}"
+
     def refuse_delta(self, what: str) -> None:
         """Raise an error for a Delta table; ``what`` is a sentence that says what is not possible, and what is."""
         if self.opened.is_delta:
@@ -90,6 +115,11 @@ class TableState:
     def showing(self, snapshot: Snapshot | None, schema: Schema, *, ref: str | None, travel: str | None) -> TableState:
         """Return the same metadata file at another snapshot; what has been read stays cached."""
         return replace(self, snapshot=snapshot, schema=schema, ref=ref, travel=travel)
+
+
+def _is_delta_version(snapshot: Snapshot) -> bool:
+    """Return whether a snapshot of a Delta table is one of its versions, not one that a simulation committed."""
+    return snapshot.snapshot_id == snapshot.sequence_number
 
 
 def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None) -> TableState:

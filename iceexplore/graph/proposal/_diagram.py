@@ -159,7 +159,7 @@ def seed_diagram(
     builder = _Builder(state, SeedNames(names or {}), max_rows, max_children)
     for number, snapshot in enumerate(chosen, start=1):
         builder.snapshot(snapshot, str(number), (notes or {}).get(snapshot.snapshot_id, ""))
-    words = f"Iceberg v{state.metadata.format_version} · {len(chosen)} of {len(state.metadata.snapshots)} snapshots"
+    words = f"{state.format_name} · {len(chosen)} of {len(state.metadata.snapshots)} snapshots"
     return TableDiagram(title or state.name, words if caption is None else caption, *builder.drawn())
 
 

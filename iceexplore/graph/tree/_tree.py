@@ -149,7 +149,7 @@ class Tree:
         state, nodes = self._source.state, self.nodes
         total = len(self._source.snapshots)
         here = [n for n in nodes if n.kind == "snapshot"]
-        words = [f"Iceberg v{state.metadata.format_version}"]
+        words = [state.format_name]
         if len(here) == 1:
             words.append(f"snapshot {here[0].fields['snapshot-id']}, one of {total}" if total > 1 else "one snapshot")
         else:

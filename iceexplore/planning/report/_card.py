@@ -93,7 +93,7 @@ def plan_card(plan: PlannedScan) -> Card:
         facts.insert(4, ("Columns", ", ".join(plan.columns)))
     if plan.files.residuals and len(plan.files):
         facts.append(("Match completely", f"{numbers['whole_files']:,} files, by metadata"))
-    badges = [f"Iceberg v{plan.state.metadata.format_version}"]
+    badges = list(plan.state.format_badges)
     if plan.state.travel:
         badges.append(plan.state.travel)
     if plan.appends is not None:

@@ -120,7 +120,7 @@ class TableWidget(RoomTraits, ScriptedWidget):
         self._host.make(self.panels)
         first = {
             "title": signs(state.name),
-            "badges": [f"Iceberg v{state.metadata.format_version}", *([signs(state.travel)] if state.travel else [])],
+            "badges": [*state.format_badges, *([signs(state.travel)] if state.travel else [])],
             "styles": styles(),
             "caption": self._caption_of(start),
             "selection": start,

@@ -138,7 +138,7 @@ class Forest:
         shown = "no snapshot" if view.snapshot is None else f"snapshot {view.snapshot}"
         words = f"{shown}, compared with snapshot {view.against}" if view.against is not None else shown
         edges = tuple(applies_edges(made, self.state.metadata))
-        return Scene(self.state.name, f"Iceberg v{self.state.metadata.format_version} · {words}", tuple(nodes), edges)
+        return Scene(self.state.name, f"{self.state.format_name} · {words}", tuple(nodes), edges)
 
     def parent(self, node_id: str, view: View) -> str | None:
         """Return the parent of a node in the tree; None for the table."""
