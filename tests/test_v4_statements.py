@@ -276,7 +276,7 @@ def test_a_plan_in_a_billion_files_reads_the_root_and_one_leaf(tmp_path: Path) -
     root = t.state.root()
     assert root is not None
     one = EntryBatch.of(root)
-    (bounds,) = one.stats[1].to_pylist()
+    (bounds,) = build.to_pylist(one.stats[1])
     leaf = one.entries["location"][0].as_py()
     many = one.take(np.zeros(LEAVES_OF_A_BILLION, np.int64))
     steps = np.arange(LEAVES_OF_A_BILLION) * (bounds["upper"] - bounds["lower"] + 1)
