@@ -95,22 +95,20 @@ def update_columns(
     chosen = None if where is None else planned(state, writer, where)
     files = _files(state, paths, None if chosen is None else chosen[1])
     manifests = None if chosen is None else manifests_of(state, chosen[1])
-    _refuse_partition_sources(state, files, fields)
-    _refuse_old_deletes(state, files, manifests)
     names = build.to_pylist(files.entries["location"])
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise RuleError("duplicate-file", f"the table lists {twice} more than once: the entry to change is ambiguous")
-    if values is None:
-        records, stats = _synthetic(state, writer, files, fields)
-    else:
-        hits = None if chosen is None else _matching(state, chosen[1], names)
-        if hits is not None:
-            files = files.filter(pa.array([name in hits for name in names], pa.bool_()))
-            names = build.to_pylist(files.entries["location"])
-        if not names:
-            raise NothingToDo("nothing to commit: no row matches")
-        records, stats = _written(state, writer, files, values, hits)
+    hits = None if chosen is None or values is None else _matching(state, chosen[1], names)
+    if hits is not None:
+        files = files.filter(pa.array([name in hits for name in names], pa.bool_()))
+        names = build.to_pylist(files.entries["location"])
+    if not names:
+        raise NothingToDo("nothing to commit: no row matches")
+    _refuse_partition_sources(state, files, fields)
+    _refuse_old_deletes(state, files, manifests)
+    made = _synthetic(state, writer, files, fields) if values is None else _written(state, writer, files, values, hits)
+    records, stats = made
     rows = [
         {**row, "column_files": [record]}
         for row, record in zip(
