@@ -116,9 +116,8 @@ class Reader:
         own = pa.scalar(entry["sequence"], pa.int64())
         updated = pa.nulls(entry["record_count"], pa.int64()) if numbers is None else numbers
         names = [str(number) for number in sorted(file)]
-        return pa.table(
-            [*(file[n] for n in sorted(file)), cast(Any, pc.coalesce(updated, own))], names=[*names, "updated"]
-        )
+        columns: list[Any] = [*(file[n] for n in sorted(file)), pc.coalesce(updated, own)]
+        return pa.table(columns, names=[*names, "updated"])
 
     def proposal(self, root: list[dict[str, Any]], snapshot: dict[str, Any]) -> Iterator[tuple[dict[str, Any], BitMap]]:
         """Live data files with the positions deleted in them."""
