@@ -30,6 +30,7 @@ from iceexplore.manifests.model._content_entry import (
     column_file_rows,
     live,
 )
+from iceexplore.manifests.model._field_ids import field_id
 from iceexplore.manifests.model._header import ManifestHeader
 from iceexplore.manifests.redaction._manifest_file import redact_manifest
 from iceexplore.manifests.redaction._redactor import Redactor
@@ -53,6 +54,7 @@ __all__ = [
     "concat_batches",
     "decode_manifest_dv",
     "encode_manifest_dv",
+    "field_id",
     "joined_stats",
     "live",
     "manifest_dv_form",

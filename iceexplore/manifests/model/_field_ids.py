@@ -6,6 +6,8 @@ Iceberg spec, "Manifests" and "Manifest Lists". Names are used only for files wi
 
 from __future__ import annotations
 
+from iceexplore.metadata import Dialect
+
 __all__ = [
     "COLUMN_FILE_NAMES",
     "DRAFT_NAMES",
@@ -21,6 +23,7 @@ __all__ = [
     "STATS_OFFSETS",
     "STAT_COLUMNS",
     "SUMMARY_NAMES",
+    "field_id",
     "partition_offset",
     "partition_part",
     "stats_of",
@@ -251,3 +254,42 @@ FILE_NAMES = {
     "content_size_in_bytes": 145,
 }
 SUMMARY_NAMES = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
+#: The names that columns of `ENTRY_SCHEMA` have in ``data_file``.
+_FILE_COLUMNS = {
+    "location": "file_path",
+    "content_type": "content",
+    "referenced_file": "referenced_data_file",
+    "offset": "content_offset",
+    "size_in_bytes": "content_size_in_bytes",
+}
+#: The same in a manifest list.
+_LIST_COLUMNS = {
+    "location": "manifest_path",
+    "file_size_in_bytes": "manifest_length",
+    "snapshot_id": "added_snapshot_id",
+    "content_type": "content",
+}
+
+
+def field_id(dialect: Dialect, name: str, *, manifest: bool = False, vector: bool = False) -> int | None:
+    """Return the id of a field of an entry, by its name in the dialect or in `ENTRY_SCHEMA`; None if it has none.
+
+    Parameters
+    ----------
+    manifest
+        Whether the entry is that of a manifest.
+    vector
+        Whether the field is one of a deletion vector.
+    """
+    if not dialect.has_root_manifest:
+        if manifest:
+            return LIST_NAMES.get(_LIST_COLUMNS.get(name, name))
+        return {**FILE_NAMES, **MANIFEST_ENTRY_NAMES}.get(_FILE_COLUMNS.get(name, name))
+    if name == "partition" and not dialect.is_draft:
+        return None  # the proposal derives it from statistics; the id is one that readers tolerate
+    names = DRAFT_NAMES if dialect.is_draft else PROPOSAL_NAMES
+    own, *structs = ("0", "147", "150", "148") if dialect.is_draft else ("0", "5", "521", "147")
+    order = [structs[-1], own, *structs] if vector else [own, *structs]
+    if dialect.is_draft:
+        name = {"partition_spec_id": "spec_id", "manifest_stats": "manifest_info"}.get(name, name)
+    return next((names[struct][name] for struct in order if name in names[struct]), None)

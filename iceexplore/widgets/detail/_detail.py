@@ -7,13 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from iceexplore.arrow import PlainValue
-from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, TreeNode, format_ms, human_bytes, json_safe
 from iceexplore.render import style
 from iceexplore.widgets.core._escape_text import signs, signs_of_lines
-from iceexplore.widgets.detail._field_docs import ENTRY_KINDS, meaning, open_points, spec_name
+from iceexplore.widgets.detail._field_docs import (
+    ENTRY_KINDS,
+    help_sent,
+    id_of_field,
+    meaning,
+    open_points,
+    spec_name,
+)
 from iceexplore.widgets.detail._node_tables import FILES, Tab, load_table, tables_of, tabs_of
 from iceexplore.widgets.detail._recorded import Recorded, recorded_of
+from iceexplore.widgets.detail._table_help import dialect_of_node
 
 __all__ = ["detail_of", "load_table", "tables_of"]
 
@@ -113,15 +120,16 @@ def detail_of(
     ]
     help_: dict[str, list[Any]] = {}
     opened: dict[str, list[Any]] = {}
-    proposal = version >= 4 and node.kind in (*ENTRY_KINDS, "root-manifest") and _is_proposal(state)
+    dialect = dialect_of_node(state, node) if node.kind in (*ENTRY_KINDS, "root-manifest") else None
+    proposal = dialect is not None and dialect.has_root_manifest and not dialect.is_draft
     for fact in facts:
         found = meaning(node.kind, fact.name, version, partition=fact.partition, proposal=proposal)
         if found is None:
             continue
-        help_[signs(fact.name)] = [found.text, found.section, found.link]
-        if proposal and (points := open_points(node.kind, fact.name, partition=fact.partition)):
-            help_[signs(fact.name)].append([p.id for p in points])
-            opened |= {p.id: [p.title, list(p.says), p.answer] for p in points}
+        if not fact.partition:
+            found = replace(found, id=id_of_field(node.kind, fact.name, dialect))
+        points = open_points(node.kind, fact.name, partition=fact.partition) if proposal else []
+        help_[signs(fact.name)] = help_sent(found, points, opened)
     path = str(json_safe((node.location or "")[:2000]))
     return {
         "id": node.id,
@@ -145,16 +153,6 @@ def _beside(fact: _Fact, counted: Mapping[str, int]) -> _Fact:
     if fact.key not in counted:
         return fact
     return replace(fact, text=f"{fact.text} recorded, {_text(fact.key, counted[fact.key])} counted")
-
-
-def _is_proposal(state: TableState | None) -> bool:
-    """Return whether the snapshot has a tree of the V4 proposal; its root has been read for the nodes below it."""
-    try:
-        root = None if state is None else state.root()
-    except IceexploreError:
-        return False
-    # The draft, whose fields the spec describes, has deletion vectors on the entries of their data files.
-    return root is not None and root.dialect.has_root_manifest and not root.dialect.deletion_vectors_on_entries
 
 
 def _shown(fact: _Fact) -> list[str]:

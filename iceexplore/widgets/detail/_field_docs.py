@@ -6,12 +6,28 @@ Meanings of manifest fields come from the columns of the metadata tables (`iceex
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
+from typing import Any
 
 from iceexplore.errors import OPEN_POINTS, OpenPoint
 from iceexplore.inspect import COLUMN_DOCS
+from iceexplore.manifests import field_id
+from iceexplore.metadata import Dialect
 
-__all__ = ["ENTRY_KINDS", "Meaning", "PROPOSAL", "SECTIONS", "SPEC", "meaning", "open_points", "spec_name"]
+__all__ = [
+    "ENTRY_KINDS",
+    "Meaning",
+    "PROPOSAL",
+    "SECTIONS",
+    "SPEC",
+    "column_meaning",
+    "help_sent",
+    "id_of_field",
+    "meaning",
+    "open_points",
+    "spec_name",
+]
 
 SPEC = "https://iceberg.apache.org/spec/"
 #: The document of the V4 proposal; it has no links to its sections.
@@ -20,10 +36,17 @@ PROPOSAL = "https://s.apache.org/iceberg-single-file-commit"
 
 @dataclass(frozen=True)
 class Meaning:
-    """A field's meaning, with the title and URL of the spec's section; both are empty if the spec has none."""
+    """A field's meaning, with the title and URL of the spec's section; both are empty if the spec has none.
+
+    Attributes
+    ----------
+    id
+        The field's id in the file; None for fields without one.
+    """
 
     text: str
     section: str = ""
+    id: int | None = None
 
     @property
     def link(self) -> str:
@@ -278,8 +301,78 @@ def meaning(
 
 def open_points(kind: str, name: str, *, partition: bool = False) -> list[OpenPoint]:
     """Return what the V4 proposal leaves open or contradicts about a field of a kind of node in its trees."""
-    kinds = {kind}
-    if kind in ENTRY_KINDS:
-        kinds |= {"any", "manifest" if kind in _MANIFESTS else "file"}
-    wanted = {f"{k}.{'partition' if partition else name}" for k in kinds}
+    return _points_of({kind}, "partition" if partition else name)
+
+
+def _points_of(kinds: Set[str], name: str) -> list[OpenPoint]:
+    """Return the open points about a field of entries of these kinds."""
+    if kinds & ENTRY_KINDS:
+        kinds = kinds | {
+            "any",
+            *(("manifest",) if kinds & {*_MANIFESTS} else ()),
+            *(("file",) if kinds & {*_FILES} else ()),
+        }
+    wanted = {f"{kind}.{name}" for kind in kinds}
     return [point for point in OPEN_POINTS.values() if wanted.intersection(point.fields)]
+
+
+def id_of_field(kind: str, name: str, dialect: Dialect | None) -> int | None:
+    """Return the id of a field of a content entry of a kind; None for other fields, or if the dialect is not known."""
+    if dialect is None or kind not in ENTRY_KINDS:
+        return None
+    return field_id(dialect, name, manifest=kind in _MANIFESTS, vector=kind in ("deletion-vector", "manifest-dv"))
+
+
+#: Columns of the tables of entries that are a field by another name.
+_COLUMN_FIELDS = {
+    "file": "location",
+    "path": "location",
+    "length": "file_size_in_bytes",
+    "added_snapshot_id": "snapshot_id",
+    "spec_id": "partition_spec_id",
+    "partition_summaries": "partitions",
+    "file_path": "location",
+    "content": "content_type",
+    "referenced_data_file": "referenced_file",
+    "content_offset": "offset",
+    "content_size_in_bytes": "size_in_bytes",
+}
+_COUNTS_OF_FILES = re.compile(r"(added|existing|deleted)_(?:data|delete)_files_count")
+#: Columns that no file has: they are ours.
+_COLUMNS_WITHOUT_FIELD = frozenset({"deleted_rows", "removed_by", "manifest_dv", "manifest", "ordinal"})
+
+
+def column_meaning(name: str, doc: str, kinds: Set[str], dialect: Dialect | None) -> tuple[Meaning, list[OpenPoint]]:
+    """Return the meaning of a column in a table of entries with the field that it shows, and what is open about it.
+
+    Parameters
+    ----------
+    doc
+        What the column is.
+    kinds
+        The kinds of its rows, of `ENTRY_KINDS`.
+    dialect
+        That of the file with the entries; None if it is not known.
+    """
+    if dialect is None or name in _COLUMNS_WITHOUT_FIELD:
+        return Meaning(doc), []
+    manifest = kinds <= {*_MANIFESTS}
+    own = _COUNTS_OF_FILES.sub(r"\1_files_count", _COLUMN_FIELDS.get(name, name))
+    found = field_id(dialect, own, manifest=manifest)
+    points = _points_of(kinds, own) if dialect.has_root_manifest and not dialect.is_draft else []
+    if found is None:
+        return Meaning(doc), points
+    if dialect.has_root_manifest:
+        section = "v4" if dialect.is_draft else "proposal"
+    elif manifest:
+        section = "manifest list"
+    else:
+        section = "entry" if own in (*_ENTRY_FIELDS, "data_file") else "file"
+    return Meaning(doc, SECTIONS[section], found), points
+
+
+def help_sent(found: Meaning, points: list[OpenPoint], opened: dict[str, list[Any]]) -> list[Any]:
+    """Return a meaning for the browser: text, section, URL, ids of open points, which are added to `opened`."""
+    opened |= {p.id: [p.title, list(p.says), p.answer] for p in points}
+    text = found.text if found.id is None else f"{found.text}; field id {found.id}"
+    return [text, found.section, found.link, *([[p.id for p in points]] if points else [])]

@@ -28,6 +28,7 @@ from iceexplore.widgets.detail._node_tables import (
     tables_of,
     tabs_of,
 )
+from iceexplore.widgets.detail._table_help import table_help
 from iceexplore.widgets.detail._table_views import view_of
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._query import GridQuery
@@ -279,6 +280,10 @@ class NodeTables(GridSource):
     def docs(self, of: str, table: str) -> Mapping[str, str]:
         """Return what the spec says about the columns."""
         return table_docs(self._host.state, self._node(of), CHANGES if is_changes(table) else table)
+
+    def help(self, of: str, table: str) -> tuple[Mapping[str, list[Any]], Mapping[str, list[Any]]]:
+        """Return the fields that the columns of a table of entries show."""
+        return ({}, {}) if is_changes(table) else table_help(self._host.state, self._node(of), table)
 
     def above(self, of: str, table: str) -> list[Block]:
         """Return the sums of changes."""

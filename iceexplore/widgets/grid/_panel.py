@@ -68,6 +68,10 @@ class GridSource:
         """Return descriptions of the columns, by name."""
         return {}
 
+    def help(self, of: str, table: str) -> tuple[Mapping[str, list[Any]], Mapping[str, list[Any]]]:
+        """Return the help of columns, by name, and the open points that it names, as the details of a node have it."""
+        return {}, {}
+
     def unread(self, of: str, table: str) -> str:
         """Return the reason why a table may lack rows; empty if it is complete."""
         return ""
@@ -112,7 +116,8 @@ class GridPanel(Panel):
         ``total`` rows, ``whole`` (the number without a filter) and ``nodes``, the node that each row represents, or
         None. ``above`` has blocks to show above the table. ``text`` instead of ``rows`` is for content that is not a
         table (see `GridSource.text`). ``none`` is shown instead of rows if there are none, ``lacks`` if some may be
-        missing because files could not be read, ``preview`` if there are more rows than the table has.
+        missing because files could not be read, ``help`` (by column) and ``open`` are as in
+        `iceexplore.widgets.detail._detail.detail_of`, ``preview`` if there are more rows than the table has.
         ``refused`` explains an invalid filter; the page is then the one before, except for ``n``.
 
     Notes
@@ -265,6 +270,11 @@ class GridPanel(Panel):
         if query.order.filters:
             meant = conditions(table, query.order.filters, view.looks)
             made["understood"] = ["" if one is None else one.text for one in meant]
+        helps, opened = source.help(of, key)
+        names = [table.names[c] for c in made["shown"]]
+        if helped := {str(c): helps[name] for c, name in zip(made["shown"], names, strict=True) if name in helps}:
+            points = {id_ for _, _, _, *ids in helped.values() for some in ids for id_ in some}
+            made |= {"help": helped, "open": {id_: point for id_, point in opened.items() if id_ in points}}
         if preview := source.preview(of, key, len(table)):
             made["preview"] = preview
         if above := source.above(of, key):

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** @import { Child, Properties } from "./types.d.ts" */
+/** @import { Child, Help, OpenPoint, Properties } from "./types.d.ts" */
 
 import { consumeEvent, copyText, el, fill, keepFocus } from "./dom.js";
 
@@ -173,4 +173,31 @@ export function foldedMenu(summary, properties, ...inside) {
     event.stopPropagation();
   }
   return menu;
+}
+
+/**
+ * Return the explanation of a field: its meaning, the section of the spec, and what the V4 proposal leaves open.
+ *
+ * @param {Help} help
+ * @param {Record<string, OpenPoint>} [open]
+ * @returns {Child[]}
+ */
+export function helpOf([meaning, section, link, points = []], open = {}) {
+  const anchor = section && el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section);
+  return [meaning, anchor && [". Spec: ", anchor], points.map((key) => openPoint(open[key]))];
+}
+
+/**
+ * Return what the V4 proposal leaves open about a field, folded.
+ *
+ * @param {OpenPoint} point
+ */
+function openPoint([title, says, answer]) {
+  const quotations = says.map((quotation) => el("blockquote", quotation));
+  const summary = el("summary", `Open in the proposal: ${title}`);
+  const details = el("details.point", { ontoggle: show }, summary, quotations, el("div", answer));
+  function show() {
+    details.scrollIntoView({ block: "nearest" });
+  }
+  return details;
 }

@@ -4,9 +4,9 @@
  * @module
  */
 
-/** @import { Detail, Fact, Model, OpenPoint } from "./types.d.ts" */
+/** @import { Detail, Fact, Help, Model, OpenPoint } from "./types.d.ts" */
 
-import { copyButton, markTab, tabRow } from "./controls.js";
+import { copyButton, helpOf, markTab, tabRow } from "./controls.js";
 import { changeSelection, el, fill, focusedIn, icon, lineIcon, linkButton, plural } from "./dom.js";
 import { gridView, selectNode } from "./grid.js";
 import { headButton } from "./room.js";
@@ -49,24 +49,19 @@ function copyIconButton(text, title) {
  * Return a field: its name is a button that explains it, a long value is folded, and ids and locations can be copied.
  *
  * @param {Fact} fact
- * @param {[meaning: string, section?: string, link?: string, open?: string[]]} [help]
+ * @param {Help} [help]
  * @param {Record<string, OpenPoint>} [open]
  */
-function fieldItem([name, text, exact = text], [meaning, section, link, points = []] = [""], open = {}) {
+function fieldItem([name, text, exact = text], help, open) {
   const isLong = text.length > UNFOLDED;
   const folded = isLong ? el("details.fold", el("summary", text.slice(0, FOLDED) + "…"), text) : text;
   const value = el("dd", folded, isCopied(name, text) && copyIconButton(exact, `Copy ${name}`));
   let size = "";
   if (text.length >= WHOLE_WIDTH) size = "wide";
   else if (text.length >= TWO_COLUMNS) size = "two";
-  if (!meaning) return el("div", { class: size }, el("dt", name), value);
+  if (!help) return el("div", { class: size }, el("dt", name), value);
 
-  const anchor = section && el("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, section);
-  const explanation = el(
-    "div.help",
-    { onkeydown: leave },
-    el("dd", meaning, anchor && [". Spec: ", anchor], points.map((key) => openPoint(open[key]))),
-  );
+  const explanation = el("div.help", { onkeydown: leave }, el("dd", helpOf(help, open)));
   const button = el(
     "button.why",
     { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: toggle },
@@ -99,21 +94,6 @@ function fieldItem([name, text, exact = text], [meaning, section, link, points =
     button.focus();
   }
   return item;
-}
-
-/**
- * Return what the V4 proposal leaves open about a field, folded.
- *
- * @param {OpenPoint} point
- */
-function openPoint([title, says, answer]) {
-  const quotations = says.map((quotation) => el("blockquote", quotation));
-  const summary = el("summary", `Open in the proposal: ${title}`);
-  const details = el("details.point", { ontoggle: show }, summary, quotations, el("div", answer));
-  function show() {
-    details.scrollIntoView({ block: "nearest" });
-  }
-  return details;
 }
 
 /**

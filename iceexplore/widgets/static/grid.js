@@ -8,7 +8,7 @@
 /** @import { Model, Query, Sort, TablePage, TextPage } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
-import { checkBox, foldedMenu } from "./controls.js";
+import { checkBox, foldedMenu, helpOf } from "./controls.js";
 import {
   changeSelection,
   clamp,
@@ -145,6 +145,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   const list = el("div.menu-list", NO_TAB_STOP);
   const menu = foldedMenu(summary, { ontoggle: drawMenu }, list);
   const panel = el("div.panel", NO_TAB_STOP);
+  // Below the table, so that no heading moves away from the pointer.
+  const help = el("div.help.column-help", { role: "status", hidden: true, onkeydown: leaveHelp });
   const status = el("span.message.gap", { role: "status" });
   const pager = el("div.pager");
   /** The page that is shown. */
@@ -155,6 +157,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    * @type {Query | null}
    */
   let asked = null;
+  /** The column whose field is explained, or -1. */
+  let explained = -1;
   /** The fault of the filter that is being typed. */
   let fault = "";
   /** A message about the last action. */
@@ -190,11 +194,10 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   const actions = gridExport(model, {
     grid,
     page: () => /** @type {TablePage} */ (page),
-    // The header has two buttons for a column.
-    cell: () => (focus.row === HEADER ? [0, Math.floor(focus.place / 2)] : [focus.row, focus.place]),
+    cell: () => [Math.max(0, focus.row), columnAt(focus.row, focus.place)],
     say: setNote,
   });
-  const box = el("div.grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, pager);
+  const box = el("div.grid", { role: "region", ariaLabel: label }, filters.bar, filters.chips, panel, help, pager);
 
   function drawStatus() {
     const text = fault || note;
@@ -308,6 +311,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       setNote(filters.typedMeaning());
     }
     if (isMoved) filters.drawColumns();
+    if (isMoved || !page.help?.[explained]) explain(-1);
     drawMenu();
     // The focus stays at the same position in the table, whatever is there now.
     panel.replaceChildren();
@@ -375,7 +379,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    * @param {TablePage} shown
    * @param {number} place The column's index.
    */
-  function headCell({ columns, sort, filters: applied }, place) {
+  function headCell({ columns, sort, filters: applied, help: helps }, place) {
     const { name, right, doc } = columns[place];
     const isFiltered = applied.some(({ column }) => column === place);
     const direction = sort?.[0] === place ? `${sort[1]}ending` : "none";
@@ -397,12 +401,40 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
           ariaLabel: `Filter ${name}`,
           onclick: () => filters.begin(place),
         }, lineIcon(FILTER_ICON, 12)),
+        helps?.[place] && el("button.funnel.why", {
+          tabindex: -1,
+          ariaLabel: `${name}: what is it?`,
+          ariaExpanded: place === explained,
+          "data-place": place,
+          onclick: () => explain(place === explained ? -1 : place),
+        }),
       ),
       el("span.grip", {
         onpointerdown: drag,
         ondblclick: (/** @type {MouseEvent} */ event) => resize(indexOf(event), 0),
       }),
     );
+  }
+  /**
+   * Explain the field that a column shows.
+   *
+   * @param {number} place The column's index; -1 for none.
+   */
+  function explain(place) {
+    const found = page.help?.[place];
+    explained = found ? place : -1;
+    help.hidden = !found;
+    fill(help, found && [el("strong", page.columns?.[place].name), " ", helpOf(found, page.open)]);
+    const buttons = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll("[data-place]"));
+    for (const button of buttons) button.ariaExpanded = String(Number(button.dataset.place) === explained);
+  }
+  /** @param {KeyboardEvent} event */
+  function leaveHelp(event) {
+    if (event.key !== "Escape" || explained < 0) return;
+    const button = /** @type {HTMLElement | null} */ (panel.querySelector(`[data-place="${explained}"]`));
+    consumeEvent(event);
+    explain(-1);
+    button?.focus();
   }
   /**
    * Return a function that makes the rows of a page. They are copies of one, as a page has a thousand cells and more.
@@ -647,6 +679,16 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     if (row !== HEADER) return [...(rowAt(row)?.cells ?? [])];
     return /** @type {HTMLElement[]} */ ([...panel.querySelectorAll(".ice-table thead button")]);
   }
+  /**
+   * Return the column, among those shown, of a place in a row: the header has several buttons for a column.
+   *
+   * @param {number} row
+   * @param {number} place
+   */
+  function columnAt(row, place) {
+    if (row !== HEADER) return place;
+    return /** @type {HTMLTableCellElement | null} */ (focusableIn(HEADER)[place]?.closest("th"))?.cellIndex ?? place;
+  }
   /** Give the tab stop to the cell that has the focus; without a focus it stays at its place. */
   function moveTabStop() {
     const old = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".ice-table [tabindex='0']"));
@@ -663,10 +705,9 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    */
   function moveTo(row, place) {
     const next = clamp(HEADER, row, (page.rows?.length ?? 0) - 1);
-    // The header has two buttons for a column.
-    if (next === HEADER && focus.row !== HEADER) place *= 2;
-    if (next !== HEADER && focus.row === HEADER) place = Math.floor(place / 2);
     const cells = focusableIn(next);
+    if (next !== HEADER) place = columnAt(focus.row, place);
+    else if (focus.row !== HEADER) place = cells.findIndex((_, at) => columnAt(HEADER, at) === place);
     cells[clamp(0, place, cells.length - 1)].focus();
   }
   /**
@@ -743,6 +784,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       PageDown: () => turnTo(pageNow + 1),
       PageUp: () => turnTo(pageNow - 1),
       // In the header, the key belongs to the button.
+      Escape: explained >= 0 && (() => explain(-1)),
       Enter: row !== HEADER && (() => open(/** @type {Element} */ (event.target))),
     };
     /** @type {Record<string, false | (() => void)>} */

@@ -374,12 +374,14 @@ export interface Detail {
   facts?: Fact[];
   more?: Fact[];
   /** By field: its meaning, the section of the specification with its address, and keys of `open`. */
-  help?: Record<string, [meaning: string, section?: string, link?: string, open?: string[]]>;
+  help?: Record<string, Help>;
   /** What the V4 proposal leaves open: a title, quotations, and what is written here. */
   open?: Record<string, OpenPoint>;
   tables?: { of: string; key: string; title: string }[];
 }
 
+/** What a field is: its meaning, the section of the spec and its URL, and keys of open points. */
+export type Help = [meaning: string, section?: string, link?: string, open?: string[]];
 export type OpenPoint = [title: string, says: string[], answer: string];
 
 // Grids ----------------------------------------------------------------------------------------------------------------
@@ -440,6 +442,9 @@ export interface TablePage {
   size: number;
   total: number;
   whole: number;
+  /** The fields that columns show, by index. */
+  help?: Record<string, Help>;
+  open?: Record<string, OpenPoint>;
   /** Shown above the table. */
   above?: Block[];
   /** Shown where there are no rows. */

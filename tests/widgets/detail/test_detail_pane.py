@@ -27,6 +27,7 @@ from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
 from iceexplore.widgets.detail._node_tables import load_table, parent_table, table_docs, tables_of, tabs_of
 from iceexplore.widgets.detail._raw_json import MAX_JSON, raw_json
 from iceexplore.widgets.detail._recorded import recorded_of
+from iceexplore.widgets.detail._table_help import table_help
 from iceexplore.widgets.grid._query import Filter, GridQuery, Order
 
 
@@ -688,3 +689,41 @@ def test_counts_of_a_manifest_are_compared_once_it_is_read(trips: ix.Table) -> N
         fact[1] == "3 recorded, 2 counted" for fact in [*sent["facts"], *sent["more"]]
     )
     widget.close()
+
+
+def help_of(table: Table, node: str, key: str) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    return table_help(table.state, next(n for n in one_of_each_kind(table) if n.kind == node), key)
+
+
+def test_the_columns_of_entries_name_the_fields_that_they_show(trips: ix.Table, four: ix.Table) -> None:
+    listed, _ = help_of(trips, "manifest-list", "manifests")
+    assert listed["added_data_files_count"][0].endswith("; field id 504")
+    assert listed["length"][1] == SECTIONS["manifest list"]
+    assert listed["length"][2] == f"{SPEC}#manifest-lists"
+    files, _ = help_of(trips, "snapshot", "files")
+    assert files["file_path"][0].endswith("; field id 100") and files["file_path"][1] == SECTIONS["file"]
+    assert files["deleted_rows"][1:] == ["", ""]  # a column of ours is no field
+    entries, opened = help_of(four, "root-manifest", "leaf")
+    assert entries["content"][0].endswith("; field id 134") and entries["content"][2] == PROPOSAL
+    assert "inheritance" in entries["snapshot_id"][3] and opened["inheritance"][0]
+    assert "field id" not in entries["partition"][0]  # the proposal has none
+    assert help_of(trips, "table", "snapshots") == ({}, {})
+
+
+def test_an_older_leaf_below_a_v4_root_has_the_fields_of_its_own_version(trips: ix.Table) -> None:
+    s = trips.simulate(format_version=4, seed=1)
+    s.append(1, rows=1)
+    below = next(n for n in build_tree(s.table.state, depth="files").nodes if n.kind == "data-manifest")
+    helped, _ = table_help(s.table.state, below, "leaf")
+    assert helped["status"][1] == SECTIONS["entry"]
+    assert helped["location"][1] == SECTIONS["file"]
+
+
+def test_a_page_has_the_help_of_the_columns_that_it_shows(widget: Explorer) -> None:
+    widget.select(next(i for i in widget.nodes if i.startswith("manifest:")))
+    assert widget.settle(60)
+    page = widget.pages["detail"]
+    assert page["table"] == "leaf"
+    assert sorted(map(int, page["help"])) == sorted(page["shown"])
+    place = [column["name"] for column in page["columns"]].index("record_count")
+    assert page["help"][str(place)] == ["number of rows; field id 103", "Data File Fields", f"{SPEC}#data-file-fields"]
