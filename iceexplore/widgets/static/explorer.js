@@ -10,6 +10,7 @@
 import { markTab, tabRow } from "./controls.js";
 import { detailView } from "./detail.js";
 import {
+  changeSelection,
   clamp,
   consumeEvent,
   el,
@@ -198,6 +199,8 @@ export function explorerView(model, root, given = {}) {
     });
     return button;
   });
+  // The timeline and the tree show what is compared; of the other tabs' content, no sign would.
+  const comparison = el("button.button.framed.comparing", { hidden: true, onclick: showComparison });
   // A saved page has no Python that finds anything.
   const find = model.history && omnibox(model, root);
   const fullScreenButton = el(
@@ -211,7 +214,7 @@ export function explorerView(model, root, given = {}) {
     el(
       "div.bar",
       tabRow("div.parts", "Views of the explorer", tabs),
-      el("div.moves", ways, find?.element, fullScreenButton),
+      el("div.moves", comparison, ways, find?.element, fullScreenButton),
     ),
     parts.map(({ panel }) => panel),
   );
@@ -250,6 +253,18 @@ export function explorerView(model, root, given = {}) {
     part.isMade = true;
   }
 
+  function drawComparison() {
+    const { snapshot, against } = model.selection;
+    const [older, newer] = [snapshot, against].map((id) => model.snapshots.findIndex((one) => one.id === id) + 1)
+      .sort((a, b) => a - b);
+    const words = `Snapshots ${older} and ${newer} are compared. Show the changes`;
+    keepFocus(element, () => (comparison.hidden = !older || older === newer), tabs[0]);
+    Object.assign(comparison, { textContent: `Comparing ${older} → ${newer}`, ariaLabel: words, title: words });
+  }
+  function showComparison() {
+    model.set("tab", "tree");
+    changeSelection(model, { node: `snapshot:${model.selection.snapshot}` });
+  }
   /** @param {number} by */
   function go(by) {
     model.requestEach("history_asked", { by });
@@ -278,6 +293,7 @@ export function explorerView(model, root, given = {}) {
   }
   document.addEventListener("fullscreenchange", fullScreenChanged);
   model.follow(["parts", "tab", "scripts"], draw);
+  model.follow("selection", drawComparison);
   model.onEnd(() => {
     isRemoved = true;
     document.removeEventListener("fullscreenchange", fullScreenChanged);

@@ -67,6 +67,7 @@ const MEASURES = /** @type {const} */ ([["rows", "Rows"], ["files", "Files"], ["
 const SPEEDS = /** @type {const} */ ([[2400, "½×"], [1200, "1×"], [600, "2×"], [300, "4×"]]);
 const FIRST_SPEED = "1200";
 const EVERY_OPERATION = "*";
+const COMPARE_PROMPT = "Pick the other snapshot: click it, or use the arrow keys. Escape cancels.";
 /** What the curves of each measure are. */
 const CURVE_WORDS = {
   rows: "line: rows in data files",
@@ -139,12 +140,13 @@ export function timelineView(model) {
   );
   const legend = el("div.line-legend");
   const result = el("div.compared", { role: "status" });
+  const prompt = el("div.line-prompt", { role: "status" });
   const clear = smallButton("×", "End the comparison", () => changeSelection(model, { against: "" }));
   const swap = smallButton("⇄", "Swap: show the other snapshot, compared with this one", () => {
     const { snapshot, against } = model.selection;
     changeSelection(model, { snapshot: against, against: snapshot });
   });
-  const foot = el("div.line-foot", legend, result, swap, clear);
+  const foot = el("div.line-foot", prompt, legend, result, swap, clear);
   const settings = el("span.group.end", zooms, compareButton, scale, measure, totalsButton);
   const isCollapsed = () => chosen(model, "collapsed", all.length < 2 || model.isShort());
   const collapser = collapseButton(model, "collapsed", "timeline", isCollapsed);
@@ -420,9 +422,12 @@ export function timelineView(model) {
    */
   function drawFoot(other) {
     const compared = all[other];
+    const isPrompted = isComparing();
+    prompt.textContent = isPrompted ? COMPARE_PROMPT : "";
     const show = () => {
-      legend.hidden = Boolean(compared);
-      result.hidden = !compared;
+      prompt.hidden = !isPrompted;
+      legend.hidden = isPrompted || Boolean(compared);
+      result.hidden = isPrompted || !compared;
       clear.hidden = !compared;
       swap.hidden = !compared || other === current();
     };
@@ -550,6 +555,7 @@ export function timelineView(model) {
   function setComparing(on) {
     compareButton.ariaPressed = String(on);
     line.classList.toggle("ice-comparing", on);
+    drawFoot(selectedIndex("against"));
     if (on) line.focus();
   }
   /** @param {boolean} on */

@@ -84,12 +84,17 @@ def test_a_comparison_is_shown_swapped_and_ended(browser: Any) -> None:
         assert chosen(page) == "Compared"
         words = page.locator(".ice-above h4").first.inner_text()
         assert words.startswith("+")
+        page.get_by_role("tab", name="Rows").click()
+        page.get_by_text(f"Comparing 1 → {len(table.snapshots)}").click()  # it is in sight on every tab
+        bare.idle()
+        assert bare.widget.tab == "tree" and chosen(page) == "Compared"
         page.locator(".ice-line-foot button", has_text="⇄").click()
         bare.idle()
         assert chosen(page) == "Compared" and page.locator(".ice-above h4").first.inner_text() == words
         page.locator(".ice-line-foot button", has_text="×").click()
         bare.idle()
         assert chosen(page) == "Changes" and "Compared" not in tabs(page)
+        assert page.get_by_text("Comparing 1").is_hidden()
 
 
 def test_a_saved_page_shows_its_comparison(browser: Any, tmp_path: Path) -> None:

@@ -105,8 +105,12 @@ def test_mouse(show: Show) -> None:
     bare.idle()
     assert widget.selection["against"] == ""
     bare.page.get_by_role("button", name="Compare").click()
+    prompt = bare.page.locator(".ice-line-prompt")
+    assert prompt.inner_text().startswith("Pick the other snapshot")
+    assert bare.page.locator(".ice-line-legend").is_hidden()
     bare.page.mouse.click(*place(bare, 0))
     bare.idle()
+    assert prompt.is_hidden()
     assert widget.selection["against"] == widget.snapshots[0]["id"]
     bare.page.get_by_role("button", name="Later snapshot").click()
     bare.idle()
