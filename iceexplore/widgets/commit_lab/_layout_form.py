@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from iceexplore.graph import TableState
 from iceexplore.widgets.commit_lab._form import Call, Field, checked_values
+from iceexplore.widgets.core._panel import TableLike
 
 if TYPE_CHECKING:
     from iceexplore.commits import LayoutOptions
 
-__all__ = ["layout_calls", "layout_fields", "start_of"]
+__all__ = ["layout_calls", "layout_fields", "pending_options", "start_of"]
 
 _LABELS = {
     "dialect": "Dialect",
@@ -34,22 +35,47 @@ _LABELS = {
 _OPEN = {"dialect": "the table's", "manifest_format": "the dialect's"}
 
 
-def layout_fields(state: TableState) -> tuple[Field, ...]:
-    """Return fields for the format version and for each option of a V4 layout, with the option's documentation."""
-    from iceexplore.commits import option_docs
+def pending_options(table: TableLike) -> LayoutOptions | None:
+    """Return the options of a simulation whose first commit upgrades the table; None for any other table."""
+    options: LayoutOptions | None = getattr(table, "options", None)
+    state = getattr(table, "state", None)
+    if options is None or state is None or options.format_version <= state.metadata.format_version:
+        return None
+    return options
+
+
+def layout_fields(state: TableState, pending: LayoutOptions | None = None) -> tuple[Field, ...]:
+    """Return fields for the format version and for each option of a V4 layout, with the option's documentation.
+
+    Parameters
+    ----------
+    pending
+        The options of the simulation that is explored (`pending_options`): the form begins with them.
+    """
+    from iceexplore.commits import LayoutOptions, option_docs
 
     version = state.metadata.format_version
-    versions = [("", f"{version} (current)")] + [(str(v), f"{v} (upgrade first)") for v in range(version + 1, 5)]
+    coming = version if pending is None else pending.format_version
+    usual = LayoutOptions.of(coming)
+    versions = [("", f"{version} (current)")] + [
+        (str(v), f"{v} (this simulation's: upgrade first)" if v == coming else f"{v} (upgrade first)")
+        for v in range(version + 1, 5)
+    ]
     text = "A higher version upgrades the table in the first commit. The options apply to version 4 only."
-    out = [Field("format_version", "Format version", "choice", "", text, tuple(versions))]
+    chosen = "" if coming == version else str(coming)
+    out = [Field("format_version", "Format version", "choice", chosen, text, tuple(versions))]
     v4 = ("4", *([""] if version == 4 else []))
     for option in option_docs(4):
         name, default, text = option.name, option.default, option.text
         label, when = _LABELS.get(name, name), ("format_version", v4)
+        own = None if pending is None or not pending.has_layout else getattr(pending, name)
+        own = None if own == getattr(usual, name) else own
+        if own is not None:
+            default = own
         if option.choices:
             free = [("", _OPEN[name])] if name in _OPEN else []
             choices = tuple(free + [(c, c) for c in option.choices])
-            out.append(Field(name, label, "choice", "" if free else default, text, choices, when=when))
+            out.append(Field(name, label, "choice", "" if free and own is None else default, text, choices, when=when))
         elif isinstance(default, bool):
             out.append(Field(name, label, "flag", default, text, when=when))
         else:
@@ -59,8 +85,15 @@ def layout_fields(state: TableState) -> tuple[Field, ...]:
     return tuple(out)
 
 
-def start_of(state: TableState, layout: Mapping[str, Any]) -> tuple[int | None, dict[str, Any]]:
+def start_of(
+    state: TableState, layout: Mapping[str, Any], pending: LayoutOptions | None = None
+) -> tuple[int | None, dict[str, Any]]:
     """Return the start of a simulation: the format version (None for the table's) and the non-default options.
+
+    Parameters
+    ----------
+    pending
+        As of `layout_fields`.
 
     Raises
     ------
@@ -70,14 +103,16 @@ def start_of(state: TableState, layout: Mapping[str, Any]) -> tuple[int | None, 
     from iceexplore.commits import LayoutOptions
 
     form = layout_fields(state)
-    values = checked_values(form, layout)
+    values = checked_values(form if pending is None else layout_fields(state, pending), layout)
     version = int(values.pop("format_version")) if values["format_version"] else None
     options = {f.name: values[f.name] for f in form[1:] if values[f.name] != f.default}
     LayoutOptions.of(version or state.metadata.format_version, **options)
     return version, options
 
 
-def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str, Any]) -> tuple[Call, ...]:
+def layout_calls(
+    state: TableState, options: LayoutOptions, layout: Mapping[str, Any], pending: LayoutOptions | None = None
+) -> tuple[Call, ...]:
     """Return the calls that change an existing simulation to this layout; empty if it has it already.
 
     Parameters
@@ -86,6 +121,8 @@ def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str,
         The state of the table with which the form was created.
     options
         The simulation's present options.
+    pending
+        As of `layout_fields`.
 
     Raises
     ------
@@ -94,7 +131,7 @@ def layout_calls(state: TableState, options: LayoutOptions, layout: Mapping[str,
     """
     from iceexplore.commits import LayoutOptions
 
-    version, given = start_of(state, layout)
+    version, given = start_of(state, layout, pending)
     version = max(options.format_version, version or 0)
     if not LayoutOptions.of(version).has_layout:
         if version == options.format_version:

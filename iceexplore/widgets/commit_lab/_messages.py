@@ -29,7 +29,7 @@ def form_of(session: Session) -> dict[str, Any]:
     )
     return {
         "choose": [field.sent("") for field in choose],
-        "layout": [field.sent("layout") for field in layout_fields(session.table.state)],
+        "layout": [field.sent("layout") for field in layout_fields(session.table.state, session.pending)],
         "operations": [
             {"name": o.name, "title": o.title, "help": o.help, "fields": [field.sent(o.name) for field in fields]}
             for o, fields in offered

@@ -15,7 +15,7 @@ from typing import Any
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError
 from iceexplore.widgets.commit_lab._file_operations import calls_of, operation, rival_calls
 from iceexplore.widgets.commit_lab._form import Call
-from iceexplore.widgets.commit_lab._layout_form import layout_calls, start_of
+from iceexplore.widgets.commit_lab._layout_form import layout_calls, pending_options, start_of
 from iceexplore.widgets.core._panel import TableLike
 
 __all__ = ["Line", "RefusedError", "Session", "Step"]
@@ -110,7 +110,10 @@ class Session:
         # For a simulation or a lab, which may change later, use its present table.
         self.table: TableLike = getattr(table, "table", table)
         self.seed = seed
-        self.lines = [Line("main", (None, {}))]
+        #: The options of a simulation that upgrades with its first commit: the lab begins with them.
+        self.pending = pending_options(table)
+        start = (None, {}) if self.pending is None else start_of(table.state, {}, self.pending)
+        self.lines = [Line("main", start)]
         self.current = 0
         self._ids = itertools.count(1)
 
@@ -144,7 +147,7 @@ class Session:
             try:
                 begun = Line(line.name, line.start, line.base, line.steps[:at], at, line.twins)
                 before = self._begin(begun, layout) if step is None else step.after
-                calls = () if step is None else layout_calls(self.table.state, before.options, layout)
+                calls = () if step is None else layout_calls(self.table.state, before.options, layout, self.pending)
                 after, lines = _performed(before, calls, name, values, rival)
             except IceexploreError as error:
                 raise error if isinstance(error, RefusedError) else RefusedError(error) from error
@@ -157,7 +160,7 @@ class Session:
 
     def _begin(self, line: Line, layout: Mapping[str, Any]) -> Simulation:
         """Return the simulation with which a line begins, a new one if the layout has changed."""
-        start = start_of(self.table.state, layout)
+        start = start_of(self.table.state, layout, self.pending)
         if line.base is None or start != line.start:
             line.start, line.twins = start, {}
             line.base = self.simulated(start)

@@ -120,7 +120,7 @@ class TableWidget(RoomTraits, ScriptedWidget):
         self._host.make(self.panels)
         first = {
             "title": signs(state.name),
-            "badges": [*state.format_badges, *([signs(state.travel)] if state.travel else [])],
+            "badges": _badges(table, state),
             "styles": styles(),
             "caption": self._caption_of(start),
             "selection": start,
@@ -258,6 +258,15 @@ def _state_of(table: TableLike) -> TableState:
             raise OptionError(f"a widget takes a Table: {not_a_table('this', catalog, 'catalog')}")
         raise OptionError(f"a widget takes a Table (ix.open(...)), not {type(table).__name__}")
     return state
+
+
+def _badges(table: TableLike, state: TableState) -> list[str]:
+    """Return the format, what a simulation will write, and what was travelled to."""
+    version, badges = state.metadata.format_version, list(state.format_badges)
+    if hasattr(table, "overlay"):  # a simulation
+        coming = table.options.format_version
+        badges.append("Simulation" if coming <= version else f"Simulation: the first commit upgrades to v{coming}")
+    return [*badges, *([signs(state.travel)] if state.travel else [])]
 
 
 def _check_names(widget: type[TableWidget], given: Iterable[str]) -> None:
