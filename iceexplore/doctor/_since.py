@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.doctor.examination._examination import Examination, since_snapshot
-from iceexplore.doctor.model._finding import Finding, Since
+from iceexplore.doctor.model._finding import LISTED_SINCE, Finding, Since
 from iceexplore.errors import PROBLEM_KINDS, IceexploreError, Problems
 from iceexplore.manifests import Manifest, ManifestReader
 from iceexplore.metadata import Snapshot, ancestry, in_order, parse_table_metadata, parse_version
@@ -46,9 +46,12 @@ class Dates:
         """Return a finding and its consequences with the commit that introduced each."""
         follows = tuple(self.dated(one) for one in finding.follows)
         since = finding.since or self._since(finding)
-        return replace(finding, since=since, follows=follows)
+        snapshots = tuple(sorted(finding.snapshots, key=lambda one: self._order.get(one, -1)))
+        return replace(finding, since=since, snapshots=snapshots, follows=follows)
 
     def _since(self, finding: Finding) -> Since | None:
+        if finding.code in LISTED_SINCE and canonical(finding.where) in self._rows:
+            return self._of_manifest(canonical(finding.where))
         if finding.code in _UNDATED or PROBLEM_KINDS[finding.code].health:  # health declines over many commits
             return None
         if finding.location.endswith((".json", ".gz")):
@@ -68,6 +71,10 @@ class Dates:
     def _line(self) -> list[Snapshot]:
         """All snapshots of the table, oldest first."""
         return in_order(self._examination.state.metadata.snapshots)
+
+    @cached_property
+    def _order(self) -> dict[int, int]:
+        return {snapshot.snapshot_id: place for place, snapshot in enumerate(self._line)}
 
     @cached_property
     def _rows(self) -> dict[str, tuple[Snapshot, int]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import iceexplore as ix
-from iceexplore.doctor import Finding, Since
+from iceexplore.doctor import Finding, Since, finding_lines
 from iceexplore.metadata import Snapshot
 from tests.doctor.damages import Record, edit_avro, edit_json, healthy, local, records, root_path
 
@@ -70,6 +70,29 @@ def test_the_time_at_which_a_file_was_deleted_is_unknown(tmp_path: Path) -> None
     folder = healthy(tmp_path)
     local(ix.open(folder).inspect.files()["file_path"][0]).unlink()
     assert _found(folder, "file-missing").since is None
+
+
+def test_a_missing_manifest_dates_to_the_first_snapshot_that_lists_it(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    line = _snapshots(folder)
+    _manifest_of(folder, line[1]).unlink()
+    one = _found(folder, "file-missing")
+    assert one.since is not None and one.since.snapshot_id == line[1].snapshot_id
+    listing = [s.snapshot_id for s in line[1:]]
+    report = ix.open(folder).check(snapshots="all")
+    one = next(f for f in report if f.code == "file-missing")
+    assert list(one.snapshots) == listing, "oldest first"
+    lines = dict(finding_lines(one))
+    assert lines["Since"].startswith(f"snapshot {listing[0]} of ")
+    assert lines["Since"].endswith("append, the first that lists it")
+    assert lines["Affects"].startswith(f"{len(listing)} snapshots, {listing[0]} to {listing[-1]} (main, audited)")
+
+
+def test_a_fault_of_older_snapshots_affects_no_branch(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    root_path(folder, 3).unlink()
+    one = next(f for f in ix.open(folder).check(snapshots="all") if f.code == "file-missing")
+    assert dict(finding_lines(one))["Affects"] == f"snapshot {_snapshots(folder)[0].snapshot_id} (no branch or tag)"
 
 
 def test_a_fault_older_than_all_snapshots(tmp_path: Path) -> None:

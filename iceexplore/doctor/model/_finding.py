@@ -25,6 +25,8 @@ MOST_PLACES = 10
 #: Attributes of findings that are lists in JSON, and those that reports of earlier versions lack.
 _LISTS = frozenset({"modes", "places", "snapshots", "refs", "partitions"})
 _ADDED = frozenset({"rows", "partitions", "partition_count"})
+#: Codes of manifests that are lost at a time that nothing records: they date to the first snapshot that lists them.
+LISTED_SINCE = frozenset({"file-missing"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Finding:
     places
         The first ten places.
     snapshots, refs
-        Ids of the affected snapshots, and the branches and tags that point to one of them.
+        Ids of the affected snapshots, oldest first, and the branches and tags that point to one of them.
     rows
         The rows that the fault concerns in the newest affected snapshot, by the record counts in the metadata: the
         rows of the data files at its places, and the rows that delete files and deletion vectors at its places delete
@@ -95,7 +97,8 @@ class Finding:
         The number of these partitions; None where it is unknown, and for faults of the metadata file or of a whole
         list.
     since
-        The commit that introduced the fault; None if it is unknown or was not searched for.
+        The commit that introduced the fault, of a missing manifest the first snapshot that lists it; None if it is
+        unknown or was not searched for.
     follows
         Findings that this fault causes; they are not listed by themselves.
     """

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.model._finding import LISTED_SINCE, Finding
 from iceexplore.graph import amount
 from iceexplore.metadata import TableMetadata, format_ms
 from iceexplore.render import escape
@@ -118,7 +118,9 @@ def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
         when = "" if since.timestamp_ms is None else f" of {format_ms(since.timestamp_ms)}"
         how = "" if since.operation is None else f", {since.operation}"
         who = "" if since.engine is None else f" by {since.engine}"
-        yield "Since", f"snapshot {since.snapshot_id}{when}{how}{who}{', at the latest' if since.at_latest else ''}"
+        listed = ", the first that lists it" if one.code in LISTED_SINCE else ""
+        late = ", at the latest" if since.at_latest else ""
+        yield "Since", f"snapshot {since.snapshot_id}{when}{how}{who}{listed}{late}"
     elif since is not None and since.metadata_file is not None:
         yield "Since", since.metadata_file.rpartition("/")[2] + (", at the latest" if since.at_latest else "")
     elif since is not None:
@@ -133,13 +135,19 @@ def affected_text(one: Finding) -> str:
     """Return what a finding affects: snapshots and refs, rows and partitions; unescaped, empty if nothing is known."""
     parts = []
     if one.snapshots:
-        refs = f": {', '.join(one.refs)}" if one.refs else ""
-        parts.append(f"{len(one.snapshots):,} snapshot{'s' if len(one.snapshots) > 1 else ''}{refs}")
+        parts.append(f"{_snapshots_text(one.snapshots)} ({', '.join(one.refs) or 'no branch or tag'})")
     rows = "" if one.rows is None else amount(one.rows, "row") if one.rows else "no rows"
     partitions = _partitions_text(one)
     return "; ".join(
         [*parts, *([" in ".join(part for part in (rows, partitions) if part)] if rows or partitions else [])]
     )
+
+
+def _snapshots_text(snapshots: tuple[int, ...]) -> str:
+    first, last, count = snapshots[0], snapshots[-1], len(snapshots)
+    if count == 1:
+        return f"snapshot {first}"
+    return f"{count:,} snapshots, {first} {'and' if count == 2 else 'to'} {last}"
 
 
 def _partitions_text(one: Finding) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from iceexplore.graph import TableState, amount, json_safe
+from iceexplore.graph import TableState, amount, format_ms, json_safe
 from iceexplore.metadata import Snapshot, in_order
 from iceexplore.render import escape
 from iceexplore.widgets.problems._nodes_of_problems import Place, places_of
@@ -107,6 +107,7 @@ def _item(one: Finding, state: TableState, at: Mapping[tuple[str, str], Place]) 
         "chain": f"{amount(len(one.follows), 'finding follows', 'findings follow')} from this" if one.follows else "",
         "more": f"and {more:,} more" if more else "",
         "since": _since(one, state),
+        "affected": _affected(one, state),
         "places": [
             [text_of(where), _selection(here if where == one.where else at.get((one.code, where)))]
             for where in (one.places if one.count > 1 else ())
@@ -136,6 +137,20 @@ def _since(one: Finding, state: TableState) -> dict[str, str] | None:
     if snapshot is None or state.metadata.snapshot(snapshot) is None:
         return None
     return {"snapshot": str(snapshot), "node": f"snapshot:{snapshot}"}
+
+
+def _affected(one: Finding, state: TableState) -> list[list[Any]]:
+    """Return the first and the last of the affected snapshots that the table still has: a text, and what to select."""
+    order = in_order(state.metadata.snapshots)
+    at = [place for place, snapshot in enumerate(order) if snapshot.snapshot_id in set(one.snapshots)]
+    if not at:
+        return []
+    out: list[list[Any]] = []
+    for word, place in [("Snapshot", at[0])] if len(at) == 1 else [("First:", at[0]), ("Last:", at[-1])]:
+        name, time = str(order[place].snapshot_id), format_ms(order[place].timestamp_ms).replace(".000 UTC", " UTC")
+        words = f"{word} {place + 1:,} of {len(order):,}, {time}"
+        out.append([words, {"snapshot": name, "node": f"snapshot:{name}"}])
+    return out
 
 
 def _places(state: TableState, shown: Snapshot | None, findings: Iterable[Finding]) -> dict[tuple[str, str], Place]:

@@ -159,7 +159,23 @@ export function findingsView(model) {
    * @param {number} index
    */
   function findingElement(finding, index) {
-    const { id, severity, title, code, text, where, count, lines, node, since, places, follows, chain, more } = finding;
+    const {
+      id,
+      severity,
+      title,
+      code,
+      text,
+      where,
+      count,
+      lines,
+      node,
+      since,
+      affected = [],
+      places,
+      follows,
+      chain,
+      more,
+    } = finding;
     const [, sign, name] = EFFECTS.find(([effect]) => effect === severity) ?? EFFECTS[0];
     const isCurrent = node?.node === model.selection.node;
     const acts = [
@@ -172,6 +188,9 @@ export function findingsView(model) {
     const chained = follows.map((one) =>
       el("li", el("div", one.text, " ", el("span.badge", one.code)), el("div.where", placeElement(one.where, one.node)))
     );
+    const ends = affected.map(([words, selection]) => [" · ", linkButton(words, () => goToNode(model, selection))]);
+    const lineElement = (/** @type {[label: string, line: string]} */ [label, line]) =>
+      el("div", el("dt", label), el("dd", line, label === "Affects" && ends));
     const placed = places.map(([place, selection]) => el("li.where", placeElement(place, selection)));
     function ontoggle() {
       if (group.open === index < FIRST_OPEN) toggled.delete(id);
@@ -193,7 +212,7 @@ export function findingsView(model) {
         "div.diagnosis",
         { ariaCurrent: isCurrent || null },
         el("div", text),
-        el("dl.diagnosis-lines", lines.map(([label, line]) => el("div", el("dt", label), el("dd", line)))),
+        el("dl.diagnosis-lines", lines.map(lineElement)),
         el("div.acts", acts),
         chain && el("details.rest", { open: true }, el("summary", chain), el("ul", chained), more),
         placed.length > 0 &&

@@ -77,6 +77,10 @@ def test_from_a_finding_to_its_node_and_its_commit(opened: Opened, tmp_path: Pat
     assert dict(totals["lines"])["Since"].startswith(f"snapshot {newest} of ")
     assert missing["since"] is None, "nothing records when a file was deleted"
     assert {"Where", "Do", "Affects"} <= dict(missing["lines"]).keys()
+    assert [words[:17] for words, _ in missing["affected"]] == ["Snapshot 4 of 4, "]
+    assert missing["affected"][0][1] == {"snapshot": newest, "node": f"snapshot:{newest}"}
+    begun = totals["affected"][0]
+    assert begun[1] == totals["since"] and begun[0].startswith(("First: ", "Snapshot "))
 
 
 def test_a_fault_of_an_older_snapshot_is_shown_in_its_tree(opened: Opened) -> None:
