@@ -2,7 +2,7 @@
 
 from iceexplore.errors import moved_names
 from iceexplore.graph._bundle import REDACTIONS, Bundle, blank_secrets, is_secret_name, write_bundle
-from iceexplore.graph._card import human_bytes, table_card, totals
+from iceexplore.graph._card import human_bytes, percent, table_card, totals
 from iceexplore.graph._diff import Diff, diff, entry_changes, file_changes, files_change, rows_changed
 from iceexplore.graph._frame import to_frame
 from iceexplore.graph._records import Records, RefRecords, history, ref_records, snapshot_records
@@ -82,6 +82,7 @@ __all__ = [
     "nameless",
     "open_state",
     "partition_ranges",
+    "percent",
     "redactions",
     "ref_records",
     "refreshed",

@@ -14,7 +14,7 @@ from iceexplore.manifests import ContentType, Manifest, live, whole
 from iceexplore.metadata import Schema, TableMetadata, format_sort_order, format_spec, in_order
 from iceexplore.render import Card, CardTable
 
-__all__ = ["Totals", "human_bytes", "table_card", "totals"]
+__all__ = ["Totals", "human_bytes", "percent", "table_card", "totals"]
 
 Totals = dict[str, int | None]
 
@@ -201,6 +201,11 @@ def _source_of_counts(state: TableState) -> list[tuple[str, str]]:
     if seen.issuperset(names):
         return []
     return [("Counts from", "the snapshot's summary, compared with the manifest list only")]
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share from 0 to 1 as text: ``33 %``."""
+    return f"{100 * share:,.{digits}f} %"
 
 
 def human_bytes(size: int) -> str:

@@ -86,7 +86,7 @@ def test_deletes_are_those_of_a_plan(tmp_path: Path) -> None:
     assert bar_of(figure, "with a deletion vector")[0] == tasks["deletion_vector"].notna().sum()
     with_files = [n for n, v in zip(tasks["deletes"], tasks["deletion_vector"].isna(), strict=True) if n and v]
     assert bar_of(figure, "with position delete files")[0] == len(with_files)
-    assert figure.verdict == "10 deletes apply to 10 of 12 data files, and remove 75 of 718 rows (10%)."
+    assert figure.verdict == "10 deletes apply to 10 of 12 data files, and remove 75 of 718 rows (10 %)."
     assert sum(tasks["rows"]) - t.count() == 75
     kinds = t.inspect.files.arrow().to_pylist()
     assert sum(matches(r, figure.show.where) for r in kinds) == 10  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from iceexplore.doctor.model._finding import MOST_PLACES, Finding, finding_of
 from iceexplore.doctor.model._hits import Found, Hits
 from iceexplore.errors import PROBLEM_KINDS, Problem
 from iceexplore.formats import PUFFIN
-from iceexplore.graph import TableState, json_safe
+from iceexplore.graph import TableState, json_safe, percent
 from iceexplore.manifests import whole
 from iceexplore.verification import verify_steps
 
@@ -185,4 +185,4 @@ def _in_words(steps: Generator[float, None, pa.Table], of: str) -> Generator[str
         except StopIteration as end:
             found: pa.Table = end.value
             return found
-        yield f"Opening files{of}: {share:.0%} …"
+        yield f"Opening files{of}: {percent(share)} …"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.maintenance._size_based import Mask
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, percent
 from iceexplore.planning import FileTasks, Stretches, counted, deleted_rows, plan_scan
 
 __all__ = ["DELETE_GROUPS", "DELETE_RATIO", "DeleteGroups", "MANY_DELETES", "files_of_group"]
@@ -24,8 +24,8 @@ _ANY = "with deletes"
 _VECTOR, _POSITIONS = "with a deletion vector", "with position delete files"
 _EQUALITY = "with equality delete files"
 _FEW, _MANY = f"with 2 to {MANY_DELETES - 1} deletes", f"with {MANY_DELETES} deletes or more"
-_SLIGHTLY, _PARTLY = "up to 10 % of rows deleted", f"10 to {DELETE_RATIO:.0%} of rows deleted".replace("%", " %")
-_MOSTLY = f"{DELETE_RATIO:.0%} of rows deleted or more".replace("%", " %")
+_SLIGHTLY, _PARTLY = "up to 10 % of rows deleted", f"10 to {percent(DELETE_RATIO)} of rows deleted"
+_MOSTLY = f"{percent(DELETE_RATIO)} of rows deleted or more"
 #: The names of the groups. A file may be in several.
 DELETE_GROUPS = (_ANY, _VECTOR, _POSITIONS, _EQUALITY, _FEW, _MANY, _SLIGHTLY, _PARTLY, _MOSTLY)
 

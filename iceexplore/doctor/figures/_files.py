@@ -14,7 +14,7 @@ from iceexplore.doctor.figures._delete_groups import DELETE_GROUPS, DeleteGroups
 from iceexplore.doctor.figures._figure import FigureBar, HealthFigure, Shown
 from iceexplore.doctor.health._files import FEW_PARTITIONS, SKEW
 from iceexplore.doctor.maintenance._size_based import Mask, summed
-from iceexplore.graph import TableState, amount, human_bytes
+from iceexplore.graph import TableState, amount, human_bytes, percent
 from iceexplore.inspect import tuple_texts
 from iceexplore.manifests import ContentType, EntryBatch, whole
 from iceexplore.planning import (
@@ -149,7 +149,7 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         notes.append("Rows that equality deletes remove are not counted: metadata does not have their number.")
     removed = "an unknown number of rows" if unknown and not lost else f"{lost:,} of {total:,} rows"
     ratio = lost / max(1, total)
-    part = f" ({ratio:.0%})" if ratio >= 0.01 else " (less than 1%)" if lost else ""
+    part = f" ({percent(ratio)})" if ratio >= 0.01 else " (less than 1 %)" if lost else ""
     many = int(touched.sum())
     verdict = (
         f"{amount(len(matched.deletes), 'delete')} {'applies' if len(matched.deletes) == 1 else 'apply'} to {many:,} "

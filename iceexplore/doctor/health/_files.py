@@ -15,7 +15,7 @@ from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
 from iceexplore.doctor.maintenance._rewrite_data_files import RewriteDataFilesPlan
 from iceexplore.doctor.maintenance._size_based import Longs
 from iceexplore.doctor.model._finding import Finding
-from iceexplore.graph import amount, human_bytes
+from iceexplore.graph import amount, human_bytes, percent
 from iceexplore.manifests import whole
 from iceexplore.planning import (
     FileTasks,
@@ -100,7 +100,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
         _place(tasks, hit),
         text,
         field="103 record_count",
-        found=f"up to {share[hit].max():.0%} of a file's rows",
+        found=f"up to {percent(share[hit].max())} of a file's rows",
         thresholds=(limit,),
         severity=waste.severity(dead),
         waste=waste,

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Expression, Predicate, predicates
+from iceexplore.graph import percent
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.metadata import TableMetadata, Transform, parse_transform
 from iceexplore.planning.advice._partitioning import candidates
@@ -278,7 +279,7 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     rows = shares.files.add(shares.files.rows)
     share = float((np.minimum(part, 1.0) * rows).sum() / max(1.0, rows.sum()))
     if share >= _NEARLY_ALL:
-        return f"{name}: about {share:.0%} of the rows match, so no sort order could skip many files"
+        return f"{name}: about {percent(share)} of the rows match, so no sort order could skip many files"
     change = "no change" if ordered.files == now.files else f"{now.files:,} now"
     return f"sorting by {name}: {amount(ordered.files, 'file')} ({change})"
 

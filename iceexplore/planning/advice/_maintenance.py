@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from iceexplore.arrow import compute as pc
-from iceexplore.graph import human_bytes
+from iceexplore.graph import human_bytes, percent
 from iceexplore.manifests import whole
 from iceexplore.planning.advice._spread import Reading
 from iceexplore.planning.advice._suggestion import Suggestion, amount, call, options
@@ -65,7 +65,7 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
     share = float(gone.sum()) / max(1.0, float(rows[touched].sum()))
     data = Reading(len(tasks), int(bytes_.sum()))
     why = f"{count:,} deletes ({human_bytes(size)}) apply to {int(touched.sum()):,} of the {len(tasks):,} files read"
-    why += f" and remove {gone.sum():,.0f} of their rows ({share:.1%})." if gone.any() else "."
+    why += f" and remove {gone.sum():,.0f} of their rows ({percent(share, 1)})." if gone.any() else "."
     if equality:
         why += f" {equality:,} of them are equality deletes, which must be compared with every row."
     before = Reading(data.files + count, data.bytes + size)

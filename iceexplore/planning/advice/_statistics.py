@@ -10,7 +10,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyArray
 from iceexplore.arrow import compute as pc
 from iceexplore.expressions import Predicate
-from iceexplore.graph import human_bytes
+from iceexplore.graph import human_bytes, percent
 from iceexplore.manifests import EntryBatch
 from iceexplore.planning.advice._axis import cut_length
 from iceexplore.planning.advice._spread import Mask, Reading
@@ -62,7 +62,9 @@ def missing_bounds(
             set_property(table, name, "truncate(16)"),
             call("rewrite_data_files", table, options=options(rewrite_all="true")),
         ),
-        assumes="" if share is None else f"bounds would prune as many of these files as of others ({1 - share:.0%})",
+        assumes=""
+        if share is None
+        else f"bounds would prune as many of these files as of others ({percent(1 - share)})",
         column=column,
     )
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from iceexplore.arrow import AnyChunkedArray, build
 from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
-from iceexplore.graph import TableState, human_bytes, to_frame
+from iceexplore.graph import TableState, human_bytes, percent, to_frame
 from iceexplore.planning.delete_index._lists import Stretches
 from iceexplore.planning.model._groups import GROUPINGS, counted
 from iceexplore.planning.model._tasks import FileTasks
@@ -229,7 +229,7 @@ class TableDistribution(BarPicture):
         which = "small" if small == count == 1 else "all small" if small == count else f"{small:,} small"
         files = f"{count:,} ({which})" if small else f"{count:,}"
         size = int(r["bytes"])
-        text = f"{gone:,.0f}" + (f" ({gone / rows:.1%})" if rows and gone else "")
+        text = f"{gone:,.0f}" + (f" ({percent(gone / rows, 1)})" if rows and gone else "")
         equality = int(r["equality_deletes"])
         if equality:
             text = f"{text} + {equality:,} equality" if gone else f"? ({equality:,} equality)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from iceexplore.graph import human_bytes
+from iceexplore.graph import human_bytes, percent
 
 if TYPE_CHECKING:
     from iceexplore.planning.scan._files import LeafScan
@@ -21,12 +21,12 @@ def amount(count: int, one: str) -> str:
 
 
 def share_of(part: float, whole: float) -> str:
-    """Return a share as text: ``33%``; ``<1%`` and ``>99%`` where rounding would show 0% or 100%."""
+    """Return a share as text: ``33 %``; ``< 1 %`` and ``> 99 %`` where rounding would show 0 % or 100 %."""
     if 0 < part < 0.005 * whole:
-        return "<1%"
+        return "< 1 %"
     if 0.995 * whole < part < whole:
-        return ">99%"
-    return f"{part / whole:.0%}"
+        return "> 99 %"
+    return percent(part / whole)
 
 
 def basename(location: str | None) -> str:

@@ -124,7 +124,7 @@ def test_a_frequent_value_and_a_dense_middle_are_not_seen() -> None:
     [
         ("clustered", "x = 77", "sorting by x: 1 file (no change)"),
         ("shuffled", "x = 99999", "the plan reads no data file"),
-        ("shuffled", "x >= 0", "the plan reads|about 100% of the rows match"),
+        ("shuffled", "x >= 0", "the plan reads|about 100 % of the rows match"),
         ("shuffled", "x <> 77", "a file is skipped only if every row has this one value"),
         ("prefix", "x not like 'user-000000%'", "a file is skipped only if every value begins with it"),
         ("shuffled", "x is not null", "a file is skipped only if every row is null"),
@@ -225,7 +225,7 @@ def test_deletes(version: int) -> None:
     assert dead.before is not None
     assert dead.after is not None
     assert dead.before.files == len(plan) + 24
-    assert "remove 2,160 of their rows (60.0%)" in dead.why
+    assert "remove 2,160 of their rows (60.0 %)" in dead.why
     then = lab.read(lab.written({"x": "long"}, table.to_arrow(), files=24).plan())
     assert dead.after.files == then[0]
     assert 0.5 < dead.after.bytes / then[1] < 2

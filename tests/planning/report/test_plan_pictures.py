@@ -272,8 +272,8 @@ def test_bytes_with_those_of_delete_files_are_an_upper_limit() -> None:
 
 def test_a_small_part_is_described_as_neither_none_nor_all() -> None:
     text = many().plan("id = 5").waterfall().to_text()
-    assert "1 (<1%)" in text or "1 (5%)" in text
-    assert ">99%" in many().plan("id >= 10").waterfall().to_text()
+    assert "1 (< 1 %)" in text or "1 (5 %)" in text
+    assert "> 99 %" in many().plan("id >= 10").waterfall().to_text()
 
 
 def test_where_every_file_is_small_bars_are_solid() -> None:
