@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -39,6 +39,8 @@ __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
 _STOPS, _STOPS_OF_MANY = 240, 96
 _LONGEST = 60
+#: The fewest digits of a rounded number, and the longest number that is not rounded, in characters.
+_LEAST_DIGITS, _SHORT_NUMBER = 6, 10
 #: A date, hours and minutes, and what is left out: seconds, fractions, and UTC.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
 _UNORDERED = ("unknown", "variant", "geometry", "geography")
@@ -189,10 +191,25 @@ def _literal(value: PlainValue, kind: Type) -> str:
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
     """Return the stops as short text: of times, only the parts in which they differ."""
     texts = [human_value(kind, "identity", v) for v in stops.values]
+    if type_base(kind) in ("float", "double"):
+        texts = _rounded(stops.values, texts, single=type_base(kind) == "float")
     if type_base(kind).startswith("timestamp"):
         short = [_TIME.sub(lambda m: m[1] if m[2] == "00:00" else f"{m[1]} {m[2]}", text) for text in texts]
         texts = short if len(set(short)) > 0.9 * len(texts) else texts
     return tuple(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in texts)
+
+
+def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[str]:
+    """Return floats with the fewest digits, from six on, that distinguish the stops from one another."""
+    if single:  # as a double, 1.3 would be 1.2999999523162842
+        texts = [str(np.float32(v)) for v in values]
+    for digits in range(_LEAST_DIGITS, 17):
+        if max(map(len, texts), default=0) <= _SHORT_NUMBER:
+            break
+        short = [f"{v:.{digits}g}" for v in values]
+        if len(set(short)) == len(set(texts)):
+            return short
+    return texts
 
 
 def _rest_text(rest: Expression) -> str:
