@@ -48,8 +48,8 @@ def test_a_story_in_order_of_time_and_its_picture(lab: Lab) -> None:
     story = lab.table.rows("id in (1, 7)", history=True).story()
     text = story.to_text()
     dead, old, new = text.split("\n\n")[1:]
-    assert "gone" in dead and "by deletion vector" in dead
-    assert "by equality delete file" in old and old.rstrip().endswith("gone")
+    assert "no longer live" in dead and "by deletion vector" in dead
+    assert "by equality delete file" in old and old.rstrip().endswith("no longer live")
     assert "the same _row_id" in new and "now" in new and "live in data/" in new
     times = [line.strip()[:23] for line in new.splitlines()[1:-1]]
     assert times == sorted(times) and lab.table.location not in text

@@ -282,3 +282,25 @@ def test_a_value_is_never_more_than_a_value(value: str) -> None:
         return
     assert isinstance(bound, Predicate)
     assert bound.op == "is-null" or bound.literals in ((value,), (value.strip()[1:-1].replace("''", "'"),))
+
+
+def test_a_row_of_the_table_has_its_own_history_in_any_order(table: ix.Table) -> None:
+    widget = Rows(table, rows_filter="start_station = 'Museum'", rows_history=True)
+    assert widget.settle(60)
+    of = widget.rows_answer["of"]
+    widget.query = {"rows": {"n": 1, "of": of, "table": "rows", "sort": [0, "desc"]}}
+    assert widget.settle(60)
+    page = widget.pages["rows"]
+    number = page["numbers"][0]
+    assert number != 0 and page["rows"][0][0] == str(widget.found[number].values["trip_id"])
+    widget.rows_ask = {"n": 1, "want": "story", "of": of, "row": number}
+    assert widget.settle(60)
+    assert (widget.rows_story["of"], widget.rows_story["row"]) == (of, number)
+    (_, head), (_, events) = widget.rows_story["blocks"]
+    assert f"trip_id = {page['rows'][0][0]}," in head[2]
+    assert events
+    widget.rows_ask = {"n": 2, "want": "story", "of": of, "row": 10_000}
+    assert widget.settle(60)
+    assert "there is no row 10000" in widget.error["text"]
+    assert "removed with their files" in widget.rows_answer["headline"]
+    widget.close()

@@ -193,7 +193,7 @@ class Fate:
                 how = "by compaction, " if self.by is not None and self.by.operation == "replace" else ""
                 out = f"moved {how}{within} to {self.moved_to.text}"
             case "removed":
-                out = f"gone with its file, which was removed {within}"
+                out = f"removed with its file {within}"
             case _:
                 out = "not known"
         return f"{out}: {self.why}" if self.why else out

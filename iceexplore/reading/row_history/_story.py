@@ -144,7 +144,7 @@ def _paragraph(row: Sequence[RowPlace]) -> list[str]:
         if place.fate.kind in ("live", "unknown"):
             out.append(f"  {'now':23}  {place.fate.text} in {place.file}, position {place.position}")
     if all(p.fate.kind not in ("live", "unknown") for p in row):
-        out.append(f"  {'now':23}  gone")
+        out.append(f"  {'now':23}  no longer live")
     return out
 
 

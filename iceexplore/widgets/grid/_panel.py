@@ -40,7 +40,14 @@ class GridSource:
     """The tables of one grid. A table is identified by its owner, a node id or any text, and its key.
 
     A subclass implements `frame`; the rest is optional. All methods run in the worker.
+
+    Attributes
+    ----------
+    numbered
+        Whether pages have the numbers of their rows, by which the browser can ask for more about one of them.
     """
+
+    numbered: bool = False
 
     def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
         """Return a whole table.
@@ -116,7 +123,8 @@ class GridPanel(Panel):
         ``total`` rows, ``whole`` (the number without a filter) and ``nodes``, the node that each row represents, or
         None. ``above`` has blocks to show above the table. ``text`` instead of ``rows`` is for content that is not a
         table (see `GridSource.text`). ``none`` is shown instead of rows if there are none, ``lacks`` if some may be
-        missing because files could not be read, ``help`` (by column) and ``open`` are as in
+        missing because files could not be read, ``numbers`` those of the rows in the table (`GridSource.numbered`),
+        ``help`` (by column) and ``open`` are as in
         `iceexplore.widgets.detail._detail.detail_of`, ``preview`` if there are more rows than the table has.
         ``refused`` explains an invalid filter; the page is then the one before, except for ``n``.
 
@@ -286,6 +294,8 @@ class GridPanel(Panel):
         first = made["page"] * made["size"]
         places = range(first, first + len(made["rows"]))
         shown_rows = list(places) if rows is None else rows[first : first + len(made["rows"])].tolist()
+        if source.numbered:
+            made["numbers"] = shown_rows
         nodes = list(source.nodes(of, key, shown_rows))
         return {**query.sent(), **signs_of_page(made), "nodes": nodes}
 

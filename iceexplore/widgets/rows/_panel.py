@@ -24,7 +24,7 @@ from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._table import ArrowTable
 from iceexplore.widgets.grid._view import TableView
 from iceexplore.widgets.rows._matches import is_cheap, matches_text
-from iceexplore.widgets.rows._stories import condition_of, nodes_of_places, rows_sent
+from iceexplore.widgets.rows._stories import condition_of, fate_words, nodes_of_places, rows_sent, story_sent
 from iceexplore.widgets.scan_lab._texts import python_text
 from iceexplore.widgets.scan_lab._typing import FilterBoxPanel
 
@@ -41,7 +41,7 @@ MOST_ROWS, FIRST_ROWS = 1_000, 100
 _COLUMNS = 60
 _KEPT = 2
 _LONGEST = 100_000
-_ASKS = ("examples", "find", "first", "value", "count")
+_ASKS = ("examples", "find", "first", "value", "count", "story")
 
 
 class RowsPanel(Panel):
@@ -63,8 +63,10 @@ class RowsPanel(Panel):
         The number of matching live rows, as counted on request: ``of`` and ``text``.
     rows_ask
         Other requests of the browser: ``n``, incremented; ``want``: "examples", "find" (again), "first" (read the
-        first rows although that is not cheap), "count", or "value" with ``column`` and ``value``; ``earlier``: requests
-        before it, which may have been merged.
+        first rows although that is not cheap), "count", "value" with ``column`` and ``value``, or "story" with ``of``
+        and ``row``, the row's number in the table; ``earlier``: requests before it, which may have been merged.
+    rows_story
+        The history of the row that was selected in the table: ``of`` and ``row`` of the request, and ``blocks``.
     """
 
     rows_filter = SyncedTrait(traitlets.Unicode())
@@ -72,6 +74,7 @@ class RowsPanel(Panel):
     rows_answer = SyncedTrait(traitlets.Dict())
     rows_count = SyncedTrait(traitlets.Dict())
     rows_ask = SyncedTrait(traitlets.Dict())
+    rows_story = SyncedTrait(traitlets.Dict())
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
@@ -154,7 +157,7 @@ class RowsPanel(Panel):
     def _on_ask(self, ask: Mapping[str, Any]) -> None:
         acts: dict[str, Callable[[], None]] = {
             "examples": self._box.request_examples, "find": self._search, "first": lambda: self._search(forced=True),
-            "value": lambda: self._set_value(ask), "count": self._count_rows,
+            "value": lambda: self._set_value(ask), "count": self._count_rows, "story": lambda: self._tell_story(ask),
         }  # fmt: skip
         act = acts.get(str(ask.get("want")))
         if act is None:
@@ -231,6 +234,19 @@ class RowsPanel(Panel):
 
         self.host.run("rows-count", "Counting rows", read, show)
 
+    def _tell_story(self, ask: Mapping[str, Any]) -> None:
+        of, row = ask.get("of"), ask.get("row")
+        if not isinstance(of, str) or type(row) is not int:
+            raise OptionError(f"rows_ask={str(ask)[:200]}: give of (text) and row (an integer)")
+        places = self.result(of).places
+        if not 0 <= row < len(places):
+            raise OptionError(f"there is no row {row} among {len(places):,} rows")
+
+        def show(blocks: list[Block]) -> None:
+            self.rows_story = {"of": of, "row": row, "blocks": blocks}
+
+        self.host.run("rows-story", "Following the row", lambda: story_sent(places, row), show)
+
     def no_kernel_html(self) -> str:
         """Return the histories of the rows as HTML."""
         return blocks_html(self.rows_answer.get("blocks", ()))
@@ -239,7 +255,7 @@ class RowsPanel(Panel):
 def _headline(found: RowPlaces, filtered: bool) -> str:
     """Return how many rows were found, by fate."""
     fates = [place.fate.kind for place in found]
-    kinds = [f"{fates.count(kind):,} {kind}" for kind in dict.fromkeys(fates)]
+    kinds = [f"{fates.count(kind):,} {fate_words(kind, fates.count(kind))}" for kind in dict.fromkeys(fates)]
     text = amount(len(fates), "row") + (f": {', '.join(kinds)}" if kinds else "")
     if found.complete:
         return text
@@ -279,6 +295,8 @@ class RowTables(GridSource):
 
     def __init__(self, result: Callable[[str], Found]) -> None:
         self._result = result
+
+    numbered = True
 
     def frame(self, of: str, table: str) -> pd.DataFrame | ArrowTable:
         """Return a row per place of a row: values, fate, and what deleted or moved it."""

@@ -20,7 +20,7 @@ from iceexplore.widgets.tree._forest import short
 if TYPE_CHECKING:
     from iceexplore.reading import RowPlace, RowPlaces
 
-__all__ = ["condition_of", "find_files", "nodes_of_places", "rows_sent"]
+__all__ = ["condition_of", "fate_words", "find_files", "nodes_of_places", "rows_sent", "story_sent"]
 
 #: A number, true or false, or a quoted text.
 _LITERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|true|false|'[^']*(''[^']*)*'", re.IGNORECASE)
@@ -94,6 +94,17 @@ def rows_sent(places: RowPlaces) -> list[Block]:
     return out
 
 
+def story_sent(places: RowPlaces, number: int) -> list[Block]:
+    """Return the history of one row, given by the number of one of its places."""
+    row = next(row for row in places.story().rows if any(place is places[number] for place in row))
+    return _row(row, _Nodes(places.state, list(row)))
+
+
+def fate_words(kind: str, count: int) -> str:
+    """Return what became of rows: a row is deleted, or removed with its file."""
+    return f"removed with {'its file' if count == 1 else 'their files'}" if kind == "removed" else kind
+
+
 def nodes_of_places(state: TableState, places: Sequence[RowPlace]) -> list[str | None]:
     """Return the node of each row's file: in the snapshot shown or, if it was removed, in the one that added it."""
     nodes = _Nodes(state, list(places))
@@ -165,7 +176,7 @@ def _by_commit(places: RowPlaces, nodes: _Nodes) -> Iterator[list[Part]]:
             counts.setdefault(fate.by.snapshot_id, Counter())[fate.kind] += 1
     found = sorted(commits, key=lambda i: (commits[i].timestamp_ms or -1, str(i)))
     for snapshot in found[:_COMMITS]:
-        kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(counts[snapshot].items()))
+        kinds = ", ".join(f"{n:,} {fate_words(kind, n)}" for kind, n in sorted(counts[snapshot].items()))
         yield [*nodes.commit(commits[snapshot]), kinds]
     if len(found) > _COMMITS:
         yield [["note", f"and {len(found) - _COMMITS:,} more commits"]]

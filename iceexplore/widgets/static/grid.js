@@ -131,6 +131,7 @@ export function selectNode(model, node) {
  * @param {string} options.label
  * @param {(node: string) => void} [options.onRow] A row that represents a node was opened; by default the node is
  *   selected.
+ * @param {(number: number) => void} [options.onPick] A cell of a row got the focus: the row's number in the table.
  * @returns {{
  *   element: HTMLElement,
  *   ask: (change: Query) => void,
@@ -140,7 +141,7 @@ export function selectNode(model, node) {
  * }} `ask` requests another page, `show` another table, and `look` a table that is not shown yet; `current` returns the
  *   pending query, or else that of the page.
  */
-export function gridView(model, { grid, label, onRow = (node) => selectNode(model, node) }) {
+export function gridView(model, { grid, label, onRow = (node) => selectNode(model, node), onPick }) {
   const summary = el("summary.button");
   const list = el("div.menu-list", NO_TAB_STOP);
   const menu = foldedMenu(summary, { ontoggle: drawMenu }, list);
@@ -812,6 +813,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     focusin(event) {
       focus = placeOf(/** @type {Element} */ (event.target)) ?? focus;
       moveTabStop();
+      const number = page.numbers?.[focus.row];
+      if (number !== undefined) onPick?.(number);
     },
     keydown: pressed,
   });

@@ -8,9 +8,14 @@
 
 import { blocks } from "./blocks.js";
 import { checkBox, copyButton, keyboardForm } from "./controls.js";
-import { button, el, fill, keepFocus, options, randomId, selectBox } from "./dom.js";
+import { button, el, fill, keepFocus, linkButton, options, randomId, selectBox, timer } from "./dom.js";
 import { filterBox } from "./filterBox.js";
 import { gridView, selectNode } from "./grid.js";
+
+/** The time, in ms, for which a row keeps the focus before its history is asked for. */
+const PICK_DELAY = 150;
+const SELECT_ROW = "Select a row of the table for its own history.";
+const ALL_ROWS = "Of all rows found: the table's filters do not apply here. Select a row for its own history.";
 
 /**
  * Send a request to Python, even if it is repeated: "examples", "find", "first", "count", "value".
@@ -44,7 +49,24 @@ export function rowsView(model) {
   const equalButton = button("Find value", null, { type: "submit" });
   const form = keyboardForm(".scan-form", findValue, column, "=", value, equalButton);
   const answer = el("div.scan-answer");
-  const grid = gridView(model, { grid: "rows", label: "Rows found", onRow: goToRow });
+  const grid = gridView(model, { grid: "rows", label: "Rows found", onRow: goToRow, onPick: pick });
+  const waitToAsk = timer(model);
+  /**
+   * The row of the table whose history is shown, or -1.
+   */
+  let picked = -1;
+  /**
+   * The answer that was drawn last.
+   *
+   * @type {string | undefined}
+   */
+  let drawn;
+  /**
+   * What the histories were drawn of.
+   *
+   * @type {unknown[]}
+   */
+  let drawnStories = [];
   const stories = el("div.scan-why", { tabindex: 0, role: "region", ariaLabel: "What happened to the rows" });
   const root = el(
     "section.scan.rows",
@@ -81,6 +103,46 @@ export function rowsView(model) {
     selectNode(model, node);
   }
 
+  /**
+   * Show the history of a row of the table.
+   *
+   * @param {number} row
+   */
+  function pick(row) {
+    const { of } = model.rows_answer;
+    if (row === picked || of === undefined) return;
+    picked = row;
+    waitToAsk(() => askRows(model, "story", { of, row }), PICK_DELAY);
+  }
+  function showAll() {
+    picked = -1;
+    waitToAsk();
+    drawStories();
+    stories.focus();
+  }
+  function drawStories() {
+    const { of, blocks: texts, more } = model.rows_answer;
+    const story = model.rows_story;
+    const page = model.pages.rows;
+    const isFiltered = page && "rows" in page && page.of === of && (page.filters ?? []).length > 0;
+    const now = [model.rows_answer, story, picked, isFiltered];
+    // Other pages of the table change nothing here.
+    if (now.every((one, i) => one === drawnStories[i])) return;
+    drawnStories = now;
+    stories.scrollTop = 0;
+    if (of !== undefined && picked >= 0 && story.of === of && story.row === picked) {
+      const all = linkButton("Show the histories of all rows", showAll);
+      fill(stories, el("p", el("b", "The row that is selected in the table"), " · ", all), blocks(model, story.blocks));
+      return;
+    }
+    fill(
+      stories,
+      of !== undefined && el("p", el("span.note", isFiltered ? ALL_ROWS : SELECT_ROW)),
+      blocks(model, texts),
+      more && button(more, () => askRows(model, "first"), { class: "primary" }),
+    );
+  }
+
   function drawTop() {
     const { columns = [], filters = [] } = model.scan_examples;
     const items = columns.map(([name, type]) =>
@@ -95,7 +157,9 @@ export function rowsView(model) {
     history.input.checked = model.rows_history;
   }
   function drawAnswer() {
-    const { of, error, headline, note, python = "", blocks: texts, more } = model.rows_answer;
+    const { of, error, headline, note, python = "" } = model.rows_answer;
+    if (of !== drawn) picked = -1;
+    drawn = of;
     const counted = model.rows_count.of === of && model.rows_count.text;
     grid.element.hidden = of === undefined;
     if (of !== undefined) grid.look(of, "rows");
@@ -112,8 +176,6 @@ export function rowsView(model) {
         el("div", { role: "status" }, counted || note),
       );
     }
-    fill(stories, blocks(model, texts), more && button(more, () => askRows(model, "first"), { class: "primary" }));
-    stories.scrollTop = 0;
   }
   /** What belongs to an earlier request is pale. */
   function drawStale() {
@@ -126,6 +188,7 @@ export function rowsView(model) {
   const follow = (names, draw) => model.follow(names, () => keepFocus(root, draw, findButton));
   follow(["scan_examples", "rows_history"], drawTop);
   follow(["rows_answer", "rows_count"], drawAnswer);
+  follow(["rows_answer", "rows_story", "pages"], drawStories);
   follow(["rows_answer", "rows_filter", "rows_history", "selection"], drawStale);
   if (!model.scan_examples.names) askRows(model, "examples");
   return root;
