@@ -38,7 +38,10 @@ KEYS = (
     Place(
         "Explorer",
         ("history",),
-        (Key(("Alt+Left", "Alt+Right"), "Go back or forward: node, snapshot, comparison and tab"),),
+        (
+            Key(("Alt+Left", "Alt+Right"), "Go back or forward: node, snapshot, comparison and tab"),
+            Key((".",), "Hide the details beside the tree, or show them"),
+        ),
     ),
     Place(
         "Find",

@@ -17,7 +17,7 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(px|em|rem|ex|ch|lh|rlh|vh|svh|lvh|d
 #: The sizes of text that the buttons go through, as in ``room.js``, are between these percentages.
 _SMALLEST, _LARGEST = 85, 200
 #: The traits that a cell's next run keeps, if a widget has them.
-_KEPT = ("height", "text_size", "head_collapsed", "collapsed")
+_KEPT = ("height", "text_size", "head_collapsed", "collapsed", "details_hidden")
 
 
 class Height(traitlets.TraitType[str, Any]):

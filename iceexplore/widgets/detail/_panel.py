@@ -54,9 +54,13 @@ class DetailPanel(Panel):
     ----------
     detail
         See `iceexplore.widgets.detail._detail.detail_of`.
+    details_hidden
+        Whether the tree has the room of the details. None: as last chosen in the browser's session, else they are
+        shown.
     """
 
     detail = SyncedTrait(traitlets.Dict())
+    details_hidden = SyncedTrait(traitlets.Bool(None, allow_none=True))
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)

@@ -462,17 +462,19 @@ export async function copyText(given) {
 }
 
 /**
- * Save a file for the user.
+ * Save a file for the user, and say so: not every browser shows downloads.
  *
+ * @param {Pick<Model, "say">} model
  * @param {Blob} blob
  * @param {string} name
  */
-export function saveFile(blob, name) {
+export function saveFile(model, blob, name) {
   const url = URL.createObjectURL(blob);
   const anchor = el("a", { href: url, download: name });
   // The link must be in the page: VS Code only saves files for clicks that it sees there.
   document.body.append(anchor);
   anchor.click();
   anchor.remove();
+  model.say(`Saved ${name}`);
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -23,7 +23,7 @@ import {
   smallButton,
 } from "./dom.js";
 import { omnibox } from "./omnibox.js";
-import { takesKeys } from "./room.js";
+import { choose, chosen, takesKeys } from "./room.js";
 import { timelineView } from "./timeline.js";
 import { treeView } from "./treeView.js";
 
@@ -203,6 +203,9 @@ export function explorerView(model, root, given = {}) {
   const comparison = el("button.button.framed.comparing", { hidden: true, onclick: showComparison });
   // A saved page has no Python that finds anything.
   const find = model.history && omnibox(model, root);
+  const detailsButton = smallButton("Details", "Hide or show the details beside the tree (.)", turnDetails, {
+    class: "details-button",
+  });
   const fullScreenButton = el(
     "button.button",
     { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: toggleFullScreen },
@@ -214,33 +217,34 @@ export function explorerView(model, root, given = {}) {
     el(
       "div.bar",
       tabRow("div.parts", "Views of the explorer", tabs),
-      el("div.moves", comparison, ways, find?.element, fullScreenButton),
+      el("div.moves", comparison, ways, find?.element, detailsButton, fullScreenButton),
     ),
     parts.map(({ panel }) => panel),
   );
 
   function draw() {
-    const chosen = parts.find(({ key }) => key === model.tab) ?? parts[0];
-    markTab(tabs, chosen.tab);
+    const now = parts.find(({ key }) => key === model.tab) ?? parts[0];
+    markTab(tabs, now.tab);
+    detailsButton.hidden = now.key !== "tree";
     model.parts.forEach(([, title], i) => {
       tabs[i].textContent = title;
     });
     for (const { panel } of parts) {
       // The tab may have been selected elsewhere: by a problem that links to its node, or by Python.
-      keepFocus(panel, () => (panel.hidden = panel !== chosen.panel), chosen.tab);
+      keepFocus(panel, () => (panel.hidden = panel !== now.panel), now.tab);
     }
-    if (chosen.isMade) return;
-    const script = model.scripts?.[chosen.key]; // none in a saved page
-    if (chosen.key === "tree") {
-      make(chosen, treeTab);
-    } else if (given[chosen.key]) {
-      make(chosen, given[chosen.key]);
+    if (now.isMade) return;
+    const script = model.scripts?.[now.key]; // none in a saved page
+    if (now.key === "tree") {
+      make(now, treeTab);
+    } else if (given[now.key]) {
+      make(now, given[now.key]);
     } else if (script) {
-      loadView(script).then((view) => make(chosen, view));
+      loadView(script).then((view) => make(now, view));
     } else {
       const waiting = el("span.awaited", "Loading …");
       const missing = el("span.missed", "Not loaded: the kernel has ended.");
-      fill(chosen.panel, el("div.empty", waiting, missing));
+      fill(now.panel, el("div.empty", waiting, missing));
     }
   }
   /**
@@ -253,6 +257,17 @@ export function explorerView(model, root, given = {}) {
     part.isMade = true;
   }
 
+  function areDetailsHidden() {
+    return chosen(model, "details_hidden", false);
+  }
+  function turnDetails() {
+    choose(model, "details_hidden", !areDetailsHidden());
+  }
+  function drawDetails() {
+    const on = areDetailsHidden();
+    detailsButton.ariaPressed = String(!on);
+    keepFocus(element, () => element.classList.toggle("ice-no-details", on), detailsButton);
+  }
   function drawComparison() {
     const { snapshot, against } = model.selection;
     const [older, newer] = [snapshot, against].map((id) => model.snapshots.findIndex((one) => one.id === id) + 1)
@@ -276,6 +291,7 @@ export function explorerView(model, root, given = {}) {
     const isControl = ctrlKey || metaKey;
     const isText = takesKeys(event.target);
     if (by && altKey && !isControl && !shiftKey && !isText) go(by);
+    else if (key === "." && !isControl && !isText && model.tab === "tree") turnDetails();
     else if (isControl ? key === "k" && !altKey : key === "/" && !isText) find?.open();
     else return;
     consumeEvent(event);
@@ -294,6 +310,7 @@ export function explorerView(model, root, given = {}) {
   document.addEventListener("fullscreenchange", fullScreenChanged);
   model.follow(["parts", "tab", "scripts"], draw);
   model.follow("selection", drawComparison);
+  model.follow("details_hidden", drawDetails);
   model.onEnd(() => {
     isRemoved = true;
     document.removeEventListener("fullscreenchange", fullScreenChanged);

@@ -126,7 +126,7 @@ export function gridExport(model, { grid, page, cell, say }) {
       say(`${formatCount(next ?? part.total ?? 0)} of ${formatCount(part.total ?? 0)} rows`);
     } while (next !== null && length <= (part.most ?? Infinity));
     // With a byte order mark, by which Excel recognizes UTF-8.
-    saveFile(new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }), `${name}.csv`);
+    saveFile(model, new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }), `${name}.csv`);
     if (next !== null) {
       say(`Saved ${formatCount(next)} of ${formatCount(part.total ?? 0)} rows, the most that a browser can hold`);
     } else {

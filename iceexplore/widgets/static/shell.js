@@ -9,7 +9,7 @@
 
 /** @import { AnyModel, ErrorText, Model, ModelMethods, RenderContext, View } from "./types.d.ts" */
 
-import { el, fill, keepFocus } from "./dom.js";
+import { el, fill, keepFocus, timer } from "./dom.js";
 import { headButton, widgetRoom } from "./room.js";
 import { followTheme } from "./theme.js";
 
@@ -17,6 +17,8 @@ import { followTheme } from "./theme.js";
 const PATIENCE = 3000;
 /** The time since Python's last sign of life after which a ping is sent when the user comes back to the widget. */
 const REST = 20000;
+/** How long, in ms, a message about something done is shown. */
+const NOTE_TIME = 6000;
 /** How many earlier requests each request of `requestEach` repeats. */
 const MOST_EARLIER = 20;
 
@@ -36,11 +38,15 @@ const SILENT = {
  * Return a model for views: anywidget's, with traits as properties and the methods of `ModelMethods`.
  *
  * @param {AnyModel} model
- * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void, isShort?: () => boolean, roomRuns?: (() => void)[] }} connection
+ * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void, say?: (text: string) => void, isShort?: () => boolean, roomRuns?: (() => void)[] }} connection
  * @param {(() => void)[]} cleanups What to call when the widget is removed; the methods add to it.
  * @returns {Model}
  */
-export function createModel(model, { set, toPython, isShort = () => false, roomRuns = [] }, cleanups) {
+export function createModel(
+  model,
+  { set, toPython, say = () => {}, isShort = () => false, roomRuns = [] },
+  cleanups,
+) {
   /** @type {ModelMethods} */
   const methods = {
     set,
@@ -76,6 +82,7 @@ export function createModel(model, { set, toPython, isShort = () => false, roomR
     onEnd(run) {
       cleanups.push(run);
     },
+    say,
     isShort,
     onRoom(run) {
       roomRuns.push(run);
@@ -134,7 +141,10 @@ export function shell({ model: anyModel, el: host }, view) {
   /** @type {(() => void)[]} */
   const roomRuns = [];
 
-  const model = createModel(anyModel, { set, toPython, isShort: () => isShort, roomRuns }, cleanups);
+  const model = createModel(anyModel, { set, toPython, say, isShort: () => isShort, roomRuns }, cleanups);
+  /** A message about something done. */
+  let note = "";
+  const waitWithNote = timer(model);
 
   function drawTop() {
     title.textContent = model.title;
@@ -142,14 +152,21 @@ export function shell({ model: anyModel, el: host }, view) {
   }
   function drawBusy() {
     const text = silence ? "" : model.busy;
-    busy.textContent = text;
+    busy.textContent = text || note;
     keepFocus(cancel, () => (cancel.hidden = text === ""), title);
     root.classList.toggle("ice-working", text !== "");
     root.ariaBusy = String(text !== "");
   }
+  /** @param {string} text */
+  function say(text) {
+    note = text;
+    drawBusy();
+    waitWithNote(text !== "" && (() => say("")), NOTE_TIME);
+  }
   function drawError() {
     const { text, advice } = silence ?? model.error;
     error.hidden = !text;
+    error.classList.toggle("ice-silent", silence === SILENT);
     fill(error, text && [el("strong", text), el("div", advice)]);
   }
 

@@ -246,11 +246,14 @@ export function slideButtons(model, name, { colours, picture, legend, done, capt
     );
   }
   /** @type {(blob: Blob, ending: string) => void} */
-  const save = (blob, ending) => saveFile(blob, `${fileName(model, name)}.${ending}`);
+  const save = (blob, ending) => saveFile(model, blob, `${fileName(model, name)}.${ending}`);
   /** @type {Record<string, () => Promise<void>>} */
   const ways = {
     // Safari copies only while it handles the click, so it gets a promise.
-    Copy: async () => await navigator.clipboard.write([new ClipboardItem({ "image/png": page().then(pngOf) })]),
+    Copy: async () => {
+      await navigator.clipboard.write([new ClipboardItem({ "image/png": page().then(pngOf) })]);
+      model.say("Copied the picture");
+    },
     PNG: async () => save(await pngOf(await page()), "png"),
     SVG: async () => save(new Blob([await page()], { type: "image/svg+xml" }), "svg"),
   };

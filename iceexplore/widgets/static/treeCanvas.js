@@ -30,6 +30,8 @@ const TIP_DELAY = 350;
 const OVERVIEW_NEEDS = { width: 450, height: 220 };
 /** The maximum size of the overview in px, without its border. */
 const OVERVIEW = { width: 124, height: 84, border: 4 };
+/** The distance of the overview from the edges, in px. */
+const MINI_MARGIN = 10;
 /** The room for a picture on a slide, in px. */
 const SLIDE_ROOM = { width: 1790, height: 800 };
 
@@ -78,6 +80,8 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   const wait = timer(model);
   /** Whether the overview must be drawn again, because cards or colours have changed. */
   let overviewIsOld = true;
+  /** The scale and sizes for which the overview was put into its corner. */
+  let placedFor = "";
 
   // Colours and sizes --------------------------------------------------------------------------------------------------
 
@@ -283,13 +287,41 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     if (mini.hidden) return;
     const small = miniScale();
     if (overviewIsOld) drawOverview(small);
+    const shape = [scale, width, height].join();
+    if (overviewIsOld || shape !== placedFor) placeMini();
     overviewIsOld = false;
+    placedFor = shape;
     const left = OVERVIEW.border - (x / scale) * small;
     const top = OVERVIEW.border - (y / scale) * small;
     const right = left + (width / scale) * small;
     const bottom = top + (height / scale) * small;
     const inset = [top, overview.width - right, overview.height - bottom, left];
     frame.style.inset = inset.map((px) => `max(0px, ${px}px)`).join(" ");
+  }
+  /**
+   * Put the overview into the corner in which it covers the fewest cards. It stays there while the picture is moved,
+   * and cards can be moved out from under it.
+   */
+  function placeMini() {
+    const [wide, high] = [overview.width + 2 * MINI_MARGIN, overview.height + 2 * MINI_MARGIN];
+    const corners = [[false, true], [false, false], [true, true], [true, false]].map(([isLeft, isBottom]) => {
+      const x = isLeft ? 0 : view.width - wide;
+      const y = isBottom ? view.height - high : HEADINGS;
+      const covered = arrangement.rows.filter((row) => {
+        const [left, top] = [row.x * view.scale + view.x, row.y * view.scale + view.y];
+        const isBeside = left > x + wide || left + row.width * view.scale < x;
+        return !isBeside && top < y + high && top + row.height * view.scale > y;
+      });
+      return { isLeft, isBottom, count: covered.length };
+    });
+    const { isLeft, isBottom } = corners.reduce((best, one) => (one.count < best.count ? one : best));
+    const [near, below] = [`${MINI_MARGIN}px`, `${MINI_MARGIN + HEADINGS}px`];
+    Object.assign(mini.style, {
+      left: isLeft ? near : "auto",
+      right: isLeft ? "auto" : near,
+      top: isBottom ? "auto" : below,
+      bottom: isBottom ? near : "auto",
+    });
   }
   /** @param {number} small The overview's scale. */
   function drawOverview(small) {

@@ -327,7 +327,7 @@ export function treeView(model, options = {}) {
     const { n, format, text } = model.written;
     if (n !== requestedFile || !format || text === undefined) return;
     const { ending, type } = FILES[format];
-    saveFile(new Blob([text], { type }), `${fileName(model, "tree")}.${ending}`);
+    saveFile(model, new Blob([text], { type }), `${fileName(model, "tree")}.${ending}`);
     model.save("written", {});
   }
 

@@ -61,6 +61,8 @@ export interface ModelMethods {
   follow(names: string | string[], run: () => void): void;
   /** Call `run` when the widget is removed. */
   onEnd(run: () => void): void;
+  /** Show for a while that something was done. */
+  say(text: string): void;
   /** Whether the widget has a height of its own, and little of it. */
   isShort(): boolean;
   /** Call `run` when `isShort` changes. */
@@ -68,7 +70,7 @@ export interface ModelMethods {
 }
 
 /** The traits that a session of the browser remembers. */
-export type RoomName = "text_size" | "head_collapsed" | "collapsed";
+export type RoomName = "text_size" | "head_collapsed" | "collapsed" | "details_hidden";
 
 /** The model as views get it: traits are its properties, beside the methods above. */
 export type Model = Traits & ModelMethods;
@@ -97,6 +99,7 @@ export interface Traits {
   height: string;
   text_size: number | null;
   head_collapsed: boolean | null;
+  details_hidden: boolean | null;
   shortcuts: [place: string, keys: [names: string[], what: string][]][];
   // the explorer
   parts: [key: string, title: string][];
@@ -191,6 +194,7 @@ export interface Traits {
   rows_answer: RowsAnswer;
   rows_count: { of?: string; text?: string };
   rows_ask: { n?: number; want?: string };
+  rows_story: RowsStory;
   // commit_lab/
   commit_form: CommitForm;
   commit_draft: CommitDraft;
@@ -442,6 +446,8 @@ export interface TablePage {
   size: number;
   total: number;
   whole: number;
+  /** The numbers of the rows in the table, whatever its order. */
+  numbers?: number[];
   /** The fields that columns show, by index. */
   help?: Record<string, Help>;
   open?: Record<string, OpenPoint>;
@@ -650,6 +656,8 @@ export interface Finding extends FollowingFinding {
   count: number;
   lines: [label: string, text: string][];
   since: Partial<Selection> | null;
+  /** The first and the last of the affected snapshots. */
+  affected?: [words: string, selection: Partial<Selection>][];
   /** The first places, if there are several. */
   places: [where: string, node: Partial<Selection> | null][];
   follows: FollowingFinding[];
@@ -791,6 +799,12 @@ export interface ScanExamples {
 }
 
 // Rows -----------------------------------------------------------------------------------------------------------------
+
+export interface RowsStory {
+  of?: string;
+  row?: number;
+  blocks?: Block[];
+}
 
 export interface RowsAnswer {
   /** The number of the result, as text; none while there is none. */

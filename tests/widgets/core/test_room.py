@@ -90,10 +90,12 @@ def test_a_cell_that_runs_again_keeps_the_room(table: ix.Table, made: Any, cell:
     cell("1")
     first, line = made(Explorer, table, height=700), made(Timeline, table)
     first.height, first.text_size, first.collapsed, line.collapsed = "834px", 150, True, True
+    first.details_hidden = True
     cell("2")
     again, other = made(Explorer, table, height=700), made(Timeline, table)
     assert first.comm is None
     assert (again.height, again.text_size, again.head_collapsed, again.collapsed) == ("834px", 150, None, True)
+    assert again.details_hidden is True
     assert (other.collapsed, other.text_size) == (True, None)
     cell("3")
     once_more = made(Explorer, table, height=700)
