@@ -291,8 +291,8 @@ def test_a_row_of_the_table_has_its_own_history_in_any_order(table: ix.Table) ->
     widget.query = {"rows": {"n": 1, "of": of, "table": "rows", "sort": [0, "desc"]}}
     assert widget.settle(60)
     page = widget.pages["rows"]
-    number = page["numbers"][0]
-    assert number != 0 and page["rows"][0][0] == str(widget.found[number].values["trip_id"])
+    number, found = page["numbers"][0], widget.found
+    assert number != 0 and found is not None and page["rows"][0][0] == str(found[number].values["trip_id"])
     widget.rows_ask = {"n": 1, "want": "story", "of": of, "row": number}
     assert widget.settle(60)
     assert (widget.rows_story["of"], widget.rows_story["row"]) == (of, number)

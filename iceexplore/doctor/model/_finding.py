@@ -236,6 +236,13 @@ def finding_of(
     )
 
 
+def snapshots_text(snapshots: tuple[int, ...], refs: Iterable[str]) -> str:
+    """Return affected snapshots, oldest first, and the branches and tags that point to one of them, as text."""
+    first, last, count = snapshots[0], snapshots[-1], len(snapshots)
+    names = f"{count:,} snapshots, {first} {'and' if count == 2 else 'to'} {last}" if count > 1 else f"snapshot {first}"
+    return f"{names} ({', '.join(refs) or 'no branch or tag'})"
+
+
 def rank(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings worst first: by severity, damage before health, then by affected refs, snapshots and places."""
     return sorted(

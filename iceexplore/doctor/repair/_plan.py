@@ -24,7 +24,7 @@ from iceexplore.doctor.repair._write import write_draft
 from iceexplore.errors import IceexploreError
 from iceexplore.graph import TableState, state_of
 from iceexplore.manifests import Manifest
-from iceexplore.metadata import parse_version
+from iceexplore.metadata import in_order, parse_version
 from iceexplore.reading import count_rows
 from iceexplore.render import shown_frame, whole_numbers
 from iceexplore.storage import canonical, parse_document
@@ -163,7 +163,7 @@ def plan_repair(
         Wraps the simulation as a table.
     """
     now, steps = _newest(state, list(findings), check)
-    now = _as_read(now, findings)
+    begun = now = _as_read(now, findings)
     refused: dict[_Key, Unrepaired] = {}
     sandbox = start_sandbox(now)
     left = list(check(now)) if steps else _causes(now, findings)
@@ -188,7 +188,8 @@ def plan_repair(
         for mine, own in made:
             same = {key: f for f in mine if (key := _key_of(f)) in remaining}
             refused |= {key: Unrepaired(f, _without_effect(now, f, own)) for key, f in same.items()}
-            steps += [replace(step, effective=len(same) < len(mine)) for step in own]
+            needed = _needed(begun, mine)
+            steps += [replace(step, effective=len(same) < len(mine), **needed) for step in own]
     unrepaired = [refused.get(_key_of(f)) or Unrepaired(f, _reason(now, f)) for f in left]
     return RepairPlan(state.name, tuple(_merged(steps)), tuple(unrepaired), state, sandbox, show)
 
@@ -331,8 +332,19 @@ def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Findin
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Return the steps without exact repetitions by later rounds."""
-    return list(dict.fromkeys(steps))
+    """Return the steps without repetitions by later rounds, which may need them for fewer snapshots."""
+    first: dict[Step, Step] = {}
+    for step in steps:
+        first.setdefault(replace(step, snapshots=(), refs=()), step)
+    return list(first.values())
+
+
+def _needed(state: TableState, findings: Iterable[Finding]) -> dict[str, Any]:
+    """Return the snapshots that findings affect, oldest first, and the refs that point to one of them."""
+    affected = {snapshot for one in findings for snapshot in one.snapshots}
+    refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
+    order = (s.snapshot_id for s in in_order(state.metadata.snapshots))
+    return {"snapshots": tuple(i for i in order if i in affected), "refs": tuple(refs)}
 
 
 def _reason(state: TableState, finding: Finding) -> str:

@@ -6,11 +6,12 @@ import textwrap
 from collections.abc import Iterator
 from typing import Protocol
 
+from iceexplore.doctor.model._finding import snapshots_text
 from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.errors import visible
 from iceexplore.render import escape
 
-__all__ = ["PlanLike", "plan_heading", "plan_html", "plan_section", "plan_text", "step_effect"]
+__all__ = ["PlanLike", "plan_heading", "plan_html", "plan_section", "plan_text", "step_effect", "step_needed"]
 
 _WIDTH = 100
 _SHOWN = 20
@@ -37,7 +38,7 @@ def plan_text(plan: PlanLike) -> str:
     for number, step in enumerate(plan.steps, 1):
         lines += [f"{number}. {step.title}  [{', '.join(step.codes)}]"]
         lines += textwrap.wrap(step.text, _WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)
-        lines += [f"   {step_effect(step)}"]
+        lines += [f"   {line}" for line in (step_needed(step), step_effect(step)) if line]
         lines += [f"   SQL: {s}" for s in step.sql] + [f"   {p}" for p in step.python]
     if plan.unrepaired:
         lines += ["", "Not mended by this plan:"]
@@ -66,7 +67,7 @@ def _html(plan: PlanLike) -> Iterator[str]:
     for step in plan.steps:
         yield f"<li><b>{escape.html(step.title)}</b> <code>{escape.html(', '.join(step.codes))}</code>"
         yield f"<br>{escape.html(step.text)}"
-        yield f"<br><i>{escape.html(step_effect(step))}</i>"
+        yield from (f"<br><i>{escape.html(line)}</i>" for line in (step_needed(step), step_effect(step)) if line)
         yield from (f"<br><code>{escape.html(s)}</code>" for s in (*step.sql, *step.python))
         yield "</li>"
     if plan.steps:
@@ -87,6 +88,11 @@ def plan_heading(plan: PlanLike) -> str:
     steps = {0: none, 1: "1 step"}.get(len(plan.steps), f"{len(plan.steps):,} steps")
     before, after = (("unknown" if n is None else f"{n:,}") for n in (plan.rows_before, plan.rows_after))
     return f"Repair of {plan.name}: {steps}. Rows: {before} before, {after} after."
+
+
+def step_needed(step: Step) -> str:
+    """Return which snapshots need a step; empty for one about the metadata file alone."""
+    return f"Needed by {snapshots_text(step.snapshots, step.refs)}." if step.snapshots else ""
 
 
 def step_effect(step: Step) -> str:

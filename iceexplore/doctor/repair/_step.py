@@ -28,6 +28,9 @@ class Step:
         True if the repaired values follow from other evidence in the table; False for a guess.
     rows_back, rows_lost
         Rows that readers return again, and rows that the repaired table no longer lists; None if that is unknown.
+    snapshots, refs
+        Ids of the snapshots that need the step, oldest first, and the branches and tags that point to one of them;
+        empty for a step about the metadata file alone.
     effective
         False if the findings that it was planned for remain, unchanged, after it.
     sql, python
@@ -45,11 +48,13 @@ class Step:
     sql: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
     effective: bool = True
+    snapshots: tuple[int, ...] = ()
+    refs: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         values = asdict(self)
-        for name in ("codes", "modes", "sql", "python"):
+        for name in ("codes", "modes", "sql", "python", "snapshots", "refs"):
             values[name] = list(values[name])
         return values
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from iceexplore.doctor.model._finding import LISTED_SINCE, Finding
+from iceexplore.doctor.model._finding import LISTED_SINCE, Finding, snapshots_text
 from iceexplore.graph import amount
 from iceexplore.metadata import TableMetadata, format_ms
 from iceexplore.render import escape
@@ -135,19 +135,12 @@ def affected_text(one: Finding) -> str:
     """Return what a finding affects: snapshots and refs, rows and partitions; unescaped, empty if nothing is known."""
     parts = []
     if one.snapshots:
-        parts.append(f"{_snapshots_text(one.snapshots)} ({', '.join(one.refs) or 'no branch or tag'})")
+        parts.append(snapshots_text(one.snapshots, one.refs))
     rows = "" if one.rows is None else amount(one.rows, "row") if one.rows else "no rows"
     partitions = _partitions_text(one)
     return "; ".join(
         [*parts, *([" in ".join(part for part in (rows, partitions) if part)] if rows or partitions else [])]
     )
-
-
-def _snapshots_text(snapshots: tuple[int, ...]) -> str:
-    first, last, count = snapshots[0], snapshots[-1], len(snapshots)
-    if count == 1:
-        return f"snapshot {first}"
-    return f"{count:,} snapshots, {first} {'and' if count == 2 else 'to'} {last}"
 
 
 def _partitions_text(one: Finding) -> str:

@@ -50,10 +50,12 @@ def plan_sent(plan: RepairPlan, state: TableState, *, level: str, snapshots: str
 
 
 def _step(number: int, step: Step) -> list[Block]:
-    from iceexplore.doctor import step_effect
+    from iceexplore.doctor import step_effect, step_needed
 
     codes: list[Part] = [part for code in step.codes for part in (" ", ["badge", code])]
     out: list[Block] = [["h", [f"{number}. {step.title}", *codes]], ["p", [text_of(step.text)]]]
+    if needed := step_needed(step):
+        out.append(["advice", [text_of(needed)]])
     out.append(["advice", [f"{amount(step.places, 'place')}; {step_effect(step)}"]])
     return [*out, *(["code", text_of(line)] for line in (*step.sql, *step.python))]
 
