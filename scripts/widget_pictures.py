@@ -1,13 +1,16 @@
 """Take the pictures of each widget in four states, light, dark, narrow and of a damaged table (`make docs`).
 
 Each in a page of its own, by Chromium, with Python behind it. They go to ``docs/widgets``; ``docs/widgets.md`` shows
-them.
+them. Two more are of the explorer of large tables, which are made for it: a history of 1,000 commits, and 1,100,000
+files (`benchmarks/generate.py`: minutes, 250 MB; kept in the folder that ``--warehouse`` names).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -113,6 +116,52 @@ def tables(folder: Path) -> tuple[Path, Path]:
     return whole, damaged
 
 
+def history(folder: Path) -> ix.Table:
+    """A table of 1,000 commits: appends, deletes of rows and files, and rewritten manifests; the same each time."""
+    columns = {"id": "long", "region": "string", "ts": "timestamp"}
+    simulated = ix.empty(columns, partition_by=["region"], format_version=3, seed=1)
+
+    def live() -> list[str]:
+        return list(simulated.table.inspect.data_files.arrow().column("file_path").to_pylist())
+
+    for n in range(1, 1_001):
+        if n % 24 == 0:
+            simulated.rewrite_manifests()
+        elif n % 9 == 0:
+            simulated.row_delta(deletes={live()[n % 7]: list(range(n % 900, n % 900 + n % 50 + 1))})
+        elif n % 31 == 0:
+            simulated.delete_files(live()[:2])
+        else:
+            simulated.append(1 + n % 3, rows=1_000 + 137 * (n % 11))
+    return simulated.table
+
+
+def many_files(folder: Path) -> ix.Table:
+    """A table of 1,000,000 data files and 100,000 delete files, made unless the folder has it."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    generator: Any = importlib.import_module("generate")
+    shape = generator.Shape(files=1_000_000, deletes=100_000, manifests=110, partitioned=True)
+    return ix.open(generator.generate(shape, folder / "clicks"))
+
+
+#: Large tables: a title, what the picture shows, the table, and the tab that is shown.
+LARGE: dict[str, tuple[str, str, Callable[[Path], ix.Table], str]] = {
+    "history": (
+        "The explorer of a table with 1,000 snapshots",
+        "Where commits are too near to draw each, the timeline has a band by operation and a bar per bin; the overview "
+        "below zooms, and a filter dims what does not match.",
+        history,
+        "tree",
+    ),
+    "files": (
+        "The explorer of a table with 1,100,000 files",
+        "The tab Files draws a cell for several files of a partition where there are too many, shaded by age.",
+        many_files,
+        "files",
+    ),
+}
+
+
 def act(bare: BarePage) -> None:
     """What somebody would do first, where a widget waits for it."""
     first = "Apply" if isinstance(bare.widget, CommitLab) else "Check the table"
@@ -128,20 +177,43 @@ def page_of() -> str:
         lines += ["", f"## {title}"]
         for state, (words, *_) in STATES.items():
             lines += ["", f"{words}:", "", f"![{title}: {words.lower()}](widgets/{name}-{state}.png)"]
+    for name, (title, words, *_) in LARGE.items():
+        lines += ["", f"## {title}", "", words]
+        for theme in ("light", "dark"):
+            lines += ["", f"{theme.capitalize()}:", "", f"![{title}: {theme}](widgets/large-{name}-{theme}.png)"]
     return "\n".join(lines) + "\n"
+
+
+def take_large(browser: Any, name: str, warehouse: Path, target: Path) -> None:
+    """Take the pictures of the explorer of a large table; reading its files takes a minute."""
+    _, _, make, tab = LARGE[name]
+    table = make(warehouse)
+    themes: tuple[Theme, ...] = ("light", "dark")
+    for theme in themes:
+        widget = Explorer(table, tab=tab, file_color="age")
+        assert widget.settle(900)
+        assert not widget.error, widget.error
+        with bare_page(browser, widget, width=1100, height=1000, theme=theme) as bare:
+            bare.page.wait_for_timeout(1_500)
+            shown: Any = bare.page.locator(".ice-widget").first
+            shown.screenshot(path=target / f"large-{name}-{theme}.png")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Take them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, default=ROOT / "docs", help="folder that gets the pictures")
-    parser.add_argument("--only", nargs="*", default=list(WIDGETS), choices=list(WIDGETS))
+    every = [*WIDGETS, *(f"large-{name}" for name in LARGE)]
+    parser.add_argument("--only", nargs="*", default=every, choices=every)
+    parser.add_argument("--warehouse", type=Path, help="folder that keeps the large table of files")
     options = parser.parse_args(arguments)
     target = options.target / "widgets"
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warehouse-") as folder, chromium_browser(chromium()) as browser:
         whole, damaged = tables(Path(folder))
-        for name in options.only:
+        for name in (one for one in options.only if one.startswith("large-")):
+            take_large(browser, name.removeprefix("large-"), options.warehouse or Path(folder), target)
+        for name in (one for one in options.only if one in WIDGETS):
             for state, how in STATES.items():
                 widget = WIDGETS[name][1](ix.open(damaged if how.damaged else whole))
                 with bare_page(browser, widget, width=how.width, height=1000, theme=how.theme) as bare:

@@ -9,7 +9,18 @@
 
 import { blocks } from "./blocks.js";
 import { copyButton } from "./controls.js";
-import { button, changeSelection, el, fill, formatCount, keepFocus, linkButton, selectBox, setEnabled } from "./dom.js";
+import {
+  button,
+  changeSelection,
+  el,
+  fill,
+  formatCount,
+  keepFocus,
+  linkButton,
+  plural,
+  selectBox,
+  setEnabled,
+} from "./dom.js";
 import { sidesView } from "./sides.js";
 
 /**
@@ -218,7 +229,7 @@ export function findingsView(model) {
         placed.length > 0 &&
           el(
             "details.rest",
-            el("summary", count > placed.length ? `The first ${placed.length} places` : "Places"),
+            el("summary", count > placed.length ? `The first ${plural(placed.length, "place")}` : "Places"),
             el("ul", placed),
           ),
       ),

@@ -172,7 +172,7 @@ def test_progress_is_shown_and_a_check_can_be_cancelled(opened: Opened) -> None:
     widget.observe(lambda change: shown.append(change["new"]), "busy")
     ask(widget, "check", level="files", snapshots="current")
     assert shown[:2] == ["Checking the table …", "Check 1 of 9: the metadata file …"]
-    assert "Opening files: 100% …" in shown
+    assert "Opening files: 100 % …" in shown
     report = widget.doctor_report
     assert (report["level"], report["findings"]) == ("files", [])
     widget.doctor_asked = {"n": 9, "do": "check", "level": "rows", "snapshots": "all"}
