@@ -122,7 +122,8 @@ def history(folder: Path) -> ix.Table:
     simulated = ix.empty(columns, partition_by=["region"], format_version=3, seed=1)
 
     def live() -> list[str]:
-        return list(simulated.table.inspect.data_files.arrow().column("file_path").to_pylist())
+        paths: list[Any] = simulated.table.inspect.data_files.arrow().column("file_path").to_pylist()
+        return paths
 
     for n in range(1, 1_001):
         if n % 24 == 0:

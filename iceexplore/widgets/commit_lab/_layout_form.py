@@ -58,8 +58,7 @@ def layout_fields(state: TableState, pending: LayoutOptions | None = None) -> tu
     coming = version if pending is None else pending.format_version
     usual = LayoutOptions.of(coming)
     versions = [("", f"{version} (current)")] + [
-        (str(v), f"{v} (this simulation's: upgrade first)" if v == coming else f"{v} (upgrade first)")
-        for v in range(version + 1, 5)
+        (str(v), f"{v} (simulation's)" if v == coming else f"{v} (upgrade first)") for v in range(version + 1, 5)
     ]
     text = "A higher version upgrades the table in the first commit. The options apply to version 4 only."
     chosen = "" if coming == version else str(coming)

@@ -265,7 +265,7 @@ def _badges(table: TableLike, state: TableState) -> list[str]:
     version, badges = state.metadata.format_version, list(state.format_badges)
     if hasattr(table, "overlay"):  # a simulation
         coming = table.options.format_version
-        badges.append("Simulation" if coming <= version else f"Simulation: the first commit upgrades to v{coming}")
+        badges.append("Simulation" if coming <= version else f"Simulation: writes v{coming}")
     return [*badges, *([signs(state.travel)] if state.travel else [])]
 
 

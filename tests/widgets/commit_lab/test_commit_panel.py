@@ -889,10 +889,10 @@ def test_figures_of_large_and_hostile_tables_stay_small(lab: Any) -> None:
 def test_a_simulation_that_will_upgrade_begins_with_its_version() -> None:
     pending = ix.sample("trips").simulate(format_version=4, seed=1, flush_data_files=3)
     widget = CommitLab(pending)
-    assert "Simulation: the first commit upgrades to v4" in widget.badges
+    assert "Simulation: writes v4" in widget.badges
     fields = {field["name"]: field for field in widget.commit_form["layout"]}
     assert fields["format_version"]["default"] == "4"
-    assert dict(fields["format_version"]["choices"])["4"] == "4 (this simulation's: upgrade first)"
+    assert dict(fields["format_version"]["choices"])["4"] == "4 (simulation's)"
     assert fields["flush_data_files"]["default"] == 3
     assert widget.simulation.options == pending.options
     widget.apply("append", layout={})
