@@ -495,3 +495,34 @@ def test_an_explained_field_moves_no_other_to_another_column(browser: Any) -> No
         buttons.nth(3).focus()
         bare.press("Escape")
         assert page.locator(".ice-help").count() == 3
+
+
+def test_the_details_are_hidden_by_a_key_and_stay_so_in_other_tabs(browser: Any) -> None:
+    """And what a message about a download, a busy kernel and the overview of the tree must not cover or move."""
+    with bare_page(browser, Explorer(ix.sample("trips")), width=1200) as bare:
+        page = bare.page
+        details, stage = page.locator(".ice-detail"), box(bare, ".ice-stage")["width"]
+        page.get_by_role("tab", name="Tree").focus()
+        bare.press(".")
+        assert bare.widget.room()["details_hidden"] is True
+        assert details.is_hidden()
+        assert box(bare, ".ice-stage")["width"] > 1.5 * stage
+        page.get_by_role("tab", name="Files").click()
+        bare.idle()
+        assert page.get_by_role("button", name="Details").count() == 0, "they are those of the tree"
+        page.get_by_role("tab", name="Tree").click()
+        bare.idle()
+        assert details.is_hidden()
+        page.get_by_role("button", name="Save the picture").click()
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="SVG: Tree").click()
+        assert saved.value.suggested_filename == "trips-tree.svg"
+        page.get_by_text("Saved trips-tree.svg").wait_for()
+        page.get_by_role("button", name="Details").click()
+        bare.idle()
+        assert bare.widget.room()["details_hidden"] is False
+        assert details.is_visible()
+        before = box(bare, ".ice-timeline")
+        notice = "one => { one.hidden = false; one.textContent = 'busy'; one.classList.add('ice-silent'); }"
+        page.locator(".ice-error").first.evaluate(notice)
+        assert box(bare, ".ice-timeline") == before, "nothing moves under the pointer"

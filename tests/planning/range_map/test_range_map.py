@@ -16,8 +16,11 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError, OptionError
 from iceexplore.graph import TableState, open_state
+from iceexplore.metadata import PrimitiveType
 from iceexplore.planning import RangeMap, ScanPlan, cells_of, exact_cells, plan_scan, range_columns
+from iceexplore.planning.range_map._build import _labels
 from iceexplore.planning.range_map._live_files import planned_rows
+from iceexplore.planning.range_map._stops import Stops
 from tests.helpers.oracle_filters import filters, to_sql
 from tests.helpers.tables.oracle_tables import ALL, random_table
 
@@ -209,3 +212,15 @@ def test_wrong_columns_are_named(trips: ix.Table) -> None:
     empty = ix.empty({"a": "long"})
     assert len(empty.plan("a > 1").range_map()) == 0
     assert "0 of 0 files" in empty.plan("a > 1").range_map().to_text()
+
+
+def test_labels_of_floats_have_the_digits_that_distinguish_them() -> None:
+    def labels(values: list[float], kind: str) -> tuple[str, ...]:
+        return _labels(Stops(tuple(values), (), (), ()), PrimitiveType(kind))
+
+    single = [float(np.float32(v)) for v in (0.1, 1.3, 12.9)]
+    assert labels(single, "float") == ("0.1", "1.3", "12.9")
+    assert labels([0.1 + 0.2, 1.0, 2.5], "double") == ("0.3", "1", "2.5")
+    near = [1.00000001, 1.00000002, 1.00000003]
+    assert len(set(labels(near, "double"))) == 3
+    assert labels([0.5, 2.25], "double") == ("0.5", "2.25")
