@@ -18,7 +18,7 @@ from iceexplore.expressions import Predicate, bind_filter
 from iceexplore.widgets import Explorer, Rows
 from iceexplore.widgets.rows import _matches
 from iceexplore.widgets.rows._matches import matches_text
-from iceexplore.widgets.rows._stories import condition_of
+from iceexplore.widgets.rows._stories import condition_of, fate_words
 from tests.helpers.hostile import HOSTILE
 
 SCHEMA = ix.empty({"c": "string"}).schema
@@ -121,7 +121,10 @@ def test_rows_no_longer_live_are_counted_by_commit(rows: Rows, table: ix.Table) 
             kinds = expected.setdefault(str(row["_fate_snapshot_id"]), {})
             kinds[row["_fate"]] = kinds.get(row["_fate"], 0) + 1
     assert len(expected) > 1, "several commits deleted such rows"
-    assert counted == {k: ", ".join(f"{n} {kind}" for kind, n in sorted(v.items())) for k, v in expected.items()}
+    assert counted == {
+        k: ", ".join(f"{n} {fate_words(kind, n)}" for kind, n in sorted(v.items())) for k, v in expected.items()
+    }
+    assert "10 removed with their files" in counted.values()
     order = [table.metadata.snapshot(int(snapshot)) for snapshot in counted]
     assert [s.sequence_number for s in order if s] == sorted(s.sequence_number for s in order if s)
     live = search(rows, "trip_id = 423")["blocks"]

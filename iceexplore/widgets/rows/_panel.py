@@ -157,7 +157,7 @@ class RowsPanel(Panel):
     def _on_ask(self, ask: Mapping[str, Any]) -> None:
         acts: dict[str, Callable[[], None]] = {
             "examples": self._box.request_examples, "find": self._search, "first": lambda: self._search(forced=True),
-            "value": lambda: self._set_value(ask), "count": self._count_rows, "story": lambda: self._tell_story(ask),
+            "value": lambda: self._set_value(ask), "count": self._count_rows, "story": lambda: self._show_story(ask),
         }  # fmt: skip
         act = acts.get(str(ask.get("want")))
         if act is None:
@@ -234,7 +234,7 @@ class RowsPanel(Panel):
 
         self.host.run("rows-count", "Counting rows", read, show)
 
-    def _tell_story(self, ask: Mapping[str, Any]) -> None:
+    def _show_story(self, ask: Mapping[str, Any]) -> None:
         of, row = ask.get("of"), ask.get("row")
         if not isinstance(of, str) or type(row) is not int:
             raise OptionError(f"rows_ask={str(ask)[:200]}: give of (text) and row (an integer)")

@@ -402,7 +402,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
           ariaLabel: `Filter ${name}`,
           onclick: () => filters.begin(place),
         }, lineIcon(FILTER_ICON, 12)),
-        helps?.[place] && el("button.funnel.why", {
+        helps?.[place] && el("button.explain.why", {
           tabindex: -1,
           ariaLabel: `${name}: what is it?`,
           ariaExpanded: place === explained,
