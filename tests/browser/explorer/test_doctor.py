@@ -64,6 +64,8 @@ def test_from_a_check_to_the_node_and_to_the_repair(browser: Any, tmp_path: Path
         bare.press("Enter")  # shut
         assert not missing.locator(".ice-diagnosis").is_visible()
         bare.press("Enter", "Tab")
+        assert page.evaluate("document.activeElement.textContent").startswith("Snapshot 4 of 4, ")
+        bare.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Show"
         bare.press("Enter")
         assert widget.tab == "tree"
