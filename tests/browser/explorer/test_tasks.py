@@ -215,7 +215,7 @@ def their_sizes(hand: Hand) -> None:
 
 def append_in_v4(hand: Hand) -> None:
     hand.tab("Simulate")
-    hand.page.wait_for_function("!document.querySelector('.ice-commit-form').ariaBusy?.includes('true')")
+    hand.page.wait_for_function("document.querySelector('.ice-commit-form')?.ariaBusy === 'false'")
     hand.do(hand.panel().get_by_role("button", name="Apply in V4"))
 
 
