@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.transforms import BucketTransform
-from pyiceberg.types import DateType, IntegerType, LongType, TimestampType, TimeType
+from pyiceberg.types import BinaryType, DateType, IntegerType, LongType, StringType, TimestampType, TimeType
 
 from iceexplore.metadata import PrimitiveType, apply_transform, arrow_type
 
@@ -39,6 +39,20 @@ def test_whole_numbers_as_pyiceberg(kind: str) -> None:
     check()
 
 
+@pytest.mark.parametrize("kind", ["string", "binary"])
+def test_bytes_as_pyiceberg(kind: str) -> None:
+    theirs = StringType() if kind == "string" else BinaryType()
+
+    @given(st.lists(st.one_of(st.none(), st.text() if kind == "string" else st.binary())), st.integers(1, 2**31 - 1))
+    def check(values: list[Any], width: int) -> None:
+        column = pa.array(values, arrow_type(PrimitiveType(kind)))
+        found = apply_transform(f"bucket[{width}]", PrimitiveType(kind), column)
+        bucket: BucketTransform[Any] = BucketTransform(width)
+        assert found.to_pylist() == [None if v is None else bucket.transform(theirs)(v) for v in values]
+
+    check()
+
+
 def test_hashes_of_the_spec() -> None:
     day = dt.date(2017, 11, 16)
     at = dt.datetime(2017, 11, 16, 22, 31, 8)
@@ -49,6 +63,8 @@ def test_hashes_of_the_spec() -> None:
         ("date", day, -653330422),
         ("time", noon, -662762989),
         ("timestamp", at, -2047944441),
+        ("string", "iceberg", 1210000089),
+        ("binary", bytes(range(4)), -188683207),
     ):
         column = pa.array([value], arrow_type(PrimitiveType(kind)))
         width = 2**31 - 1

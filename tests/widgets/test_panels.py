@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +27,9 @@ from iceexplore.widgets import (
     TableWidget,
     Timeline,
 )
+from iceexplore.widgets.core import _preload as preloads
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
+from iceexplore.widgets.core._preload import preload
 from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.core._scripted import ScriptedWidget
 from iceexplore.widgets.timeline._panel import TimelinePanel
@@ -213,3 +219,25 @@ def test_a_panel_needs_no_widget(table: ix.Table) -> None:
     assert {row[0]: row[1] for row in panel.comparison["rows"]}["data files"] > 0
     panel.on_selected(host.selection, old)
     assert panel.comparison == {}
+
+
+def test_a_kernel_imports_what_requests_need_once_the_widget_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("imported_later", "that_fails", "imported_after_it")
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("raise OSError" if name == "that_fails" else "")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(preloads, "_AFTER", 0.0)
+    preload(names)
+    assert not sys.modules.keys() & set(names), "a script imports what it uses"
+
+    async def kernel() -> None:
+        preload(names)
+        while names[-1] not in sys.modules:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(kernel(), 60))
+    assert names[0] in sys.modules and names[1] not in sys.modules
+    for panel in Explorer.panels:
+        assert all(find_spec(name) for name in panel.later), panel

@@ -27,6 +27,8 @@ _INT = PrimitiveType("int")
 #: Types whose stored integer is hashed as a long (spec, "Appendix B"); for nanosecond types, the microseconds are
 #: hashed.
 _HASHED_AS_LONG = frozenset(("int", "long", "date", "time", "timestamp", "timestamptz"))
+#: Types whose bytes are hashed as they are; of a string, those of its UTF-8.
+_BYTES = frozenset(("string", "binary"))
 _SOURCES = _HASHED_AS_LONG | {
     "binary", "decimal", "fixed", "string", "timestamp_ns", "timestamptz_ns", "uuid"
 }  # fmt: skip
@@ -145,6 +147,10 @@ def _hash_function(width: int, source: Type) -> Callable[[Any], int | None] | No
 
     None for a type for which the spec defines no hash.
     """
+    if str(source) in _BYTES:  # frequent, and PyIceberg's module takes a quarter of a second to import
+        from mmh3 import hash as murmur3
+
+        return lambda value: None if value is None else (murmur3(value) & 0x7FFF_FFFF) % width
     from pyiceberg.transforms import BucketTransform as Theirs
     from pyiceberg.types import NestedField
 

@@ -53,6 +53,8 @@ class CommitPanel(Panel):
         Where the table was saved, ``path`` and ``code``, or why it was not, ``error``; and the same as ``blocks``.
     """
 
+    later = ("iceexplore.commits", "pyarrow.parquet", "pyroaring")
+
     commit_form = SyncedTrait(traitlets.Dict())
     commit_draft = SyncedTrait(traitlets.Dict())
     commit_asked = SyncedTrait(traitlets.Dict())

@@ -17,6 +17,7 @@ from iceexplore.widgets.core._error_messages import words_of
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._ids import id_of
 from iceexplore.widgets.core._panel import Panel, TableLike
+from iceexplore.widgets.core._preload import preload
 from iceexplore.widgets.core._selection import valid_selection
 from iceexplore.widgets.core._worker import Work
 
@@ -57,6 +58,7 @@ class WidgetHost:
         _hosts.setdefault(self._state, WeakSet()).add(self)
         for panel in self.panels:
             panel.begin()
+        preload(name for panel in self.panels for name in panel.later)
 
     def close(self) -> None:
         """Stop reading, and release what the panels hold."""

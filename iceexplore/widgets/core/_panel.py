@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar, overload
 
 import traitlets
 from traitlets import Bunch
@@ -161,7 +161,14 @@ class Panel:
     ----------
     host
         The panel's widget. The widget's traits can be used from `begin` on.
+
+    Attributes
+    ----------
+    later
+        Modules that its requests import; a kernel imports them once the widget is shown.
     """
+
+    later: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, host: PanelHost) -> None:
         self.host = host

@@ -81,6 +81,8 @@ class DeletesPanel(Panel):
         positions.
     """
 
+    later = ("pyroaring",)
+
     vector_of = SyncedTrait(traitlets.Dict())
     vector = SyncedTrait(traitlets.Dict())
 

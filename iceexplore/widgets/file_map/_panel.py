@@ -53,6 +53,8 @@ class FileMapPanel(Panel):
         Which files are shown: a name in `iceexplore.doctor.DELETE_GROUPS`, or all (empty).
     """
 
+    later = ("iceexplore.doctor",)
+
     file_map = SyncedTrait(traitlets.Dict())
     file_color = SyncedTrait(traitlets.Enum(_COLORS, "size"))
     file_filter = SyncedTrait(traitlets.Unicode())

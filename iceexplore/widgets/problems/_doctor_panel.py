@@ -52,6 +52,8 @@ class DoctorPanel(Panel):
         The tree before the repair; ``repair_after_*`` is the tree of the repaired, simulated table.
     """
 
+    later = ("iceexplore.doctor",)
+
     doctor_asked = SyncedTrait(traitlets.Dict())
     doctor_report = SyncedTrait(traitlets.Dict())
     doctor_effects = SyncedTrait(traitlets.List(traitlets.Unicode(), list(_EFFECTS)))

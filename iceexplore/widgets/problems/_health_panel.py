@@ -41,6 +41,8 @@ class HealthPanel(Panel):
         ``gain`` (plan the rewrite for the figure ``of``).
     """
 
+    later = ("iceexplore.doctor",)
+
     health = SyncedTrait(traitlets.Dict())
     health_asked = SyncedTrait(traitlets.Dict())
 
@@ -95,14 +97,14 @@ class HealthPanel(Panel):
             raise OptionError(f"health_asked={str(dict(asked))[:60]}: choose 'look', 'read', 'clustering' or 'gain'")
 
     def _read(self, *, forced: bool) -> None:
-        from iceexplore.doctor import TableHealth, metadata_size
-
         if self.made is not None:
             self._show(self.made)
             return
         state, remote = self.host.state, self._is_remote
 
         def read() -> Generator[str, None, TableHealth | MetadataSize]:
+            from iceexplore.doctor import TableHealth, metadata_size  # here, as it is slow: in the worker
+
             size = metadata_size(state)
             if not forced and not _is_cheap(size, remote=remote):
                 return size

@@ -69,6 +69,8 @@ class RowsPanel(Panel):
         The history of the row that was selected in the table: ``of`` and ``row`` of the request, and ``blocks``.
     """
 
+    later = ("iceexplore.reading", "pyarrow.parquet")
+
     rows_filter = SyncedTrait(traitlets.Unicode())
     rows_history = SyncedTrait(traitlets.Bool())
     rows_answer = SyncedTrait(traitlets.Dict())

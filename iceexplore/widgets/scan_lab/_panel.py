@@ -73,6 +73,8 @@ class ScanPanel(Panel):
         The tab beside the tree: "why", a table ("tasks", "skipped", "deletes", "head") or "advice".
     """
 
+    later = ("iceexplore.planning",)
+
     scan_filter = SyncedTrait(traitlets.Unicode())
     scan_columns = SyncedTrait(traitlets.List(traitlets.Unicode()))
     scan_row_groups = SyncedTrait(traitlets.Bool())
