@@ -247,10 +247,10 @@ def _report(
 
 def _totals(table: Table) -> dict[str, int]:
     """Return a table's totals (snapshots, files, rows, bytes), and the metadata that planning a full scan reads."""
-    from iceexplore.commits import plan_cost
+    from iceexplore.commits import plan_files
 
     plan = table.plan().totals
-    cold = plan_cost(table.state).cold
+    cold = plan_files(table.state)
     return {
         "format_version": table.format_version,
         "snapshots": len(table.snapshots),

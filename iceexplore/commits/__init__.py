@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, retained
+from iceexplore.commits._cost import Cost, PlanCost, Retained, cost_of, plan_cost, plan_files, retained
 from iceexplore.commits.added_files._from_paths import entry_of_file, files_of_paths
 from iceexplore.commits.added_files._new_files import FilesLike, new_files
 from iceexplore.commits.added_files._synthetic_merge import merged_groups
@@ -220,6 +220,7 @@ __all__ = [
     "overwrite",
     "path_keys",
     "plan_cost",
+    "plan_files",
     "planned",
     "publish_by_rename",
     "publish_by_swap",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from iceexplore.commits.transaction._committer import Committer
 
-__all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "retained"]
+__all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "plan_files", "retained"]
 
 #: The name that each kind of written file has in the names of columns.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
@@ -89,8 +89,8 @@ def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCos
         The state whose snapshot is cached; by default the parent snapshot, if the table has it.
     """
     before = cached if cached is not None else _parent(state)
-    cold = _plan_files(state)
-    known = set() if before is None else {f.key for f in _plan_files(before)}
+    cold = plan_files(state)
+    known = set() if before is None else {f.key for f in plan_files(before)}
     warm = tuple(f for f in cold if f.kind == "metadata" or f.key not in known)
     return PlanCost(cold, warm)
 
@@ -197,7 +197,8 @@ def _freed_data(state: TableState, keep: list[Snapshot], go: list[Snapshot]) -> 
     return by_file.num_rows, int(pc.sum(by_file["file_size_in_bytes_max"]).as_py() or 0)
 
 
-def _plan_files(state: TableState) -> tuple[MetadataFile, ...]:
+def plan_files(state: TableState) -> tuple[MetadataFile, ...]:
+    """Return the files that planning a scan of the state's snapshot reads without a cache; see `PlanCost`."""
     size = state.storage.stat(state.metadata_location).size or 0
     first = MetadataFile(state.metadata_location, "metadata", size)
     root = state.root()

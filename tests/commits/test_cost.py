@@ -13,7 +13,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.arrow import build
-from iceexplore.commits import plan_cost, retained
+from iceexplore.commits import plan_cost, plan_files, retained
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, travel
 from iceexplore.planning import plan_scan
@@ -110,6 +110,7 @@ def test_a_leaf_that_is_removed_wholly_is_not_planned(inline: int) -> None:
     assert len(plan_scan(state)) == 3
     reads = [r for r in state.storage.reads if r.kind not in ("stat", "list") and not r.cached]
     cold = plan_cost(state).cold
+    assert plan_files(state) == cold
     assert (len(reads), sum(r.length for r in reads)) == (len(cold), sum(f.size for f in cold))
     assert [f.kind for f in cold] == ["metadata", "manifest-list", "manifest"]
 

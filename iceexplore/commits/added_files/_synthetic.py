@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from iceexplore.commits.added_files._synthetic_values import LETTERS, Numbers, l
 from iceexplore.commits.model._writer import CommitWriter
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState
-from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, stats_type
+from iceexplore.manifests import ENTRY_SCHEMA, ContentType, EntryBatch, Manifest, stats_type
 from iceexplore.metadata import (
     PartitionSpec,
     arrow_type,
@@ -157,18 +157,20 @@ def _tuples(
     return pa.StructArray.from_arrays(made, fields=list(kind))
 
 
-def _newest(state: TableState) -> list[Any]:
-    """Return the root's own files and the last few data manifests, newest first."""
+def _newest(state: TableState) -> Iterator[Manifest]:
+    """Yield the root's own files and the last few data manifests, newest first; each is read when it is asked for."""
     root = state.root()
     if root is None:
-        return []
+        return
     direct = state.reader.direct(root)
     kinds = root.entries["content_type"].to_numpy()
     added = pc.fill_null(root.entries["sequence_number"], 0).to_numpy()
     rows = np.flatnonzero(kinds == int(ContentType.DATA_MANIFEST))
     rows = rows[np.argsort(-added[rows], kind="stable")][:_LEAVES_READ]
-    parts = frozenset({"entries", "partition"})
-    return [*([] if direct is None else [direct]), *(state.reader.leaf(root, int(r), parts) for r in rows)]
+    if direct is not None:
+        yield direct
+    for row in rows.tolist():
+        yield state.reader.leaf(root, row, frozenset({"entries", "partition"}))
 
 
 def synthetic_files(

@@ -44,6 +44,7 @@ class Report:
         self.step = step
         self.before: TableState = step.before.state
         self.after: TableState = step.after.state
+        self._twin_costs: dict[str, dict[str, dict[str, float]]] = {}
 
     @cached_property
     def diff(self) -> Diff:
@@ -242,9 +243,16 @@ class Report:
         ]
         return pd.DataFrame(rows, columns=["kind", "file", "bytes", "commit", "attempt", "location"])
 
+    @cached_property
     def costs(self) -> dict[str, dict[str, float]]:
-        """Return the costs of the step by level; see `bars`."""
+        """The costs of the step by level; see `bars`."""
         return _costs(self.step.before, self.step.after)
+
+    def twin_costs(self, name: str, twin: Twin) -> dict[str, dict[str, float]]:
+        """Return those of the same operation in another layout, whose name is given."""
+        if name not in self._twin_costs:
+            self._twin_costs[name] = _costs(twin.before, twin.after)
+        return self._twin_costs[name]
 
 
 def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
@@ -298,7 +306,7 @@ def costs_sent(found: list[dict[str, Any]]) -> list[Block]:
 
 def headline_sent(report: Report) -> list[Part]:
     """Return the cost of a step in a line: what its commits wrote, and what the next plan of a cold reader reads."""
-    costs = report.costs()
+    costs = report.costs
     files, size, gets, read = (int(sum(costs[key].values())) for key in ("files", "bytes", "plan_files", "plan_bytes"))
     return [
         ["b", f"{files:,} PUT{'' if files == 1 else 's'}, {human_bytes(size)} written"],
@@ -321,9 +329,9 @@ def compared(report: Report, twin: tuple[str, Twin] | None) -> str:
 
 def _both(report: Report, twin: tuple[str, Twin] | None) -> dict[str, dict[str, dict[str, float]]]:
     options = report.step.after.options
-    sides = {options.title: report.costs()}
+    sides = {options.title: report.costs}
     if twin is not None and not twin[1].refused:
-        sides[twin[0]] = _costs(twin[1].before, twin[1].after)
+        sides[twin[0]] = report.twin_costs(*twin)
     return sides
 
 
@@ -336,9 +344,9 @@ def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]
         level = "data" if write.kind not in _LEVELS or write.location.startswith(data) else write.kind
         out["files"][level] += 1
         out["bytes"][level] += write.length
-    from iceexplore.commits import plan_cost
+    from iceexplore.commits import plan_files
 
-    for file in plan_cost(after.state).cold:
+    for file in plan_files(after.state):
         level = file.kind if file.kind in _LEVELS else "manifest"
         out["plan_files"][level] += 1
         out["plan_bytes"][level] += file.size

@@ -10,6 +10,7 @@ from decimal import Context, Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 from uuid import UUID
 
 import numpy as np
@@ -20,12 +21,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import CommitWriter, LayoutOptions, append, is_synthetic, new_files
+from iceexplore.commits.added_files._synthetic import _newest
 from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OptionError, OutsideRootsError, RuleError
 from iceexplore.graph import TableState
-from iceexplore.manifests import EntryBatch
+from iceexplore.manifests import EntryBatch, ManifestReader
 from iceexplore.metadata import apply_transform, arrow_type, parse_type
 from tests.commits.operations_table import BY_KIND, NOW, Commits, frame, sandbox, table
 from tests.helpers.folders import fresh
@@ -623,3 +626,12 @@ def test_transforms_are_pyicebergs(name: str, transform: str) -> None:
     if pa.types.is_temporal(got.type):
         got = got.cast(pa.int32() if pa.types.is_date32(got.type) else pa.int64())
     assert build.to_pylist(got) == [None if v is None else theirs(v) for v in build.to_pylist(plain)]
+
+
+def test_manifests_are_read_until_partitions_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaf = Mock(wraps=ManifestReader.leaf)
+    monkeypatch.setattr(ManifestReader, "leaf", lambda reader, *args: leaf(reader, *args))
+    newest = _newest(ix.sample("trips").state)
+    next(newest)
+    assert leaf.call_count == 1
+    assert 1 + len(list(newest)) == leaf.call_count > 1
