@@ -33,6 +33,10 @@ __all__ = ["check_existence", "missing_rows"]
 _MOST_LOOKED_UP = 200
 #: From this number of files on, a local folder is listed instead of looking up each file.
 _MANY = 20
+#: From this number of unlisted files on, folders are looked up before their files: without its folder, no file exists.
+_MANY_ABSENT = 500
+#: The longest path whose folders are looked up, so that the time for it does not grow quadratically.
+_LONGEST = 4096
 #: The number of locations that are held as Python objects at a time.
 _AT_ONCE = 1 << 16
 _CHECK = "data and delete files exist"
@@ -110,7 +114,10 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
         absent = _absent(reals, there)
         elsewhere = _elsewhere(examination, [_text(real) for real in build.to_pylist(reals.take(absent))])
         absent = absent.filter(pc.invert(pc.is_in(reals.take(absent), value_set=elsewhere)))
-        gone = [name for name in build.to_pylist(unique.take(absent)) if _lacks(examination, name)]
+        without = _without_folder(examination, reals.take(absent))
+        looked_up = build.to_pylist(unique.take(absent.filter(pc.invert(without))))
+        gone = [name for name in looked_up if _lacks(examination, name)]
+        gone += build.to_pylist(unique.take(absent.filter(without)))
     elif (known := len(reals) - reals.null_count) <= _MOST_LOOKED_UP:
         gone = [name for name in build.to_pylist(unique.filter(reals.is_valid())) if _lacks(examination, name)]
     else:
@@ -173,6 +180,37 @@ def _elsewhere(examination: Examination, reals: list[str]) -> AnyArray:
         except IceexploreError:
             continue  # its files are looked up one by one
     return pa.array(sorted(found), pa.binary())
+
+
+def _without_folder(examination: Examination, reals: AnyArray) -> AnyArray:
+    """Return which of many places are below a folder of the table that does not exist; False for a few."""
+    if len(reals) < _MANY_ABSENT:
+        return build.array(np.zeros(len(reals), np.bool_))
+    storage = examination.state.storage
+    known = {storage.folder: False}
+
+    def is_gone(folder: str) -> bool:
+        below: list[str] = []
+        while folder not in known:
+            if len(folder) > _LONGEST or not folder.startswith(f"{storage.folder}/"):
+                return False
+            below.append(folder)
+            folder = folder.rpartition("/")[0]
+        gone = known[folder]
+        for one in reversed(below):
+            known[one] = gone = gone or is_missing(one)
+        return gone
+
+    def is_missing(folder: str) -> bool:
+        try:
+            storage.entries(folder, details=False)
+        except FileMissingError:
+            return True
+        except IceexploreError:
+            pass  # its files are looked up one by one
+        return False
+
+    return pa.array([is_gone(_text(real).rpartition("/")[0]) for real in build.to_pylist(reals)], pa.bool_())
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:
