@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import iceexplore as ix
 from iceexplore.errors import OptionError
 from iceexplore.graph import FILE_KINDS, LiveFiles, cell_shades, file_cells, live_files
-from iceexplore.graph.file_map._live_files import ADDED, REMOVED
+from iceexplore.graph.file_map._live_files import ADDED, REMOVED, _first_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -171,3 +174,9 @@ def test_a_manifest_that_cannot_be_read_is_not_an_empty_one(trips: Path, tmp_pat
 def test_arguments(wrong: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         ix.sample("trips").file_map(**wrong)
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=12), st.lists(st.sampled_from("abxy"), max_size=6))
+def test_the_first_of_equal_places_is_found(places: list[str], wanted: list[str]) -> None:
+    found = _first_of(pa.array(wanted, pa.string()), pa.array(places, pa.string()))
+    assert found.to_pylist() == [places.index(one) if one in places else None for one in wanted]

@@ -294,9 +294,9 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
         if not len(rows):
             continue
         paths, places = named.take(pa.array(rows, pa.int64())), whole(targets)
-        found: AnyArray = pc.index_in(paths, value_set=places)
+        found = _first_of(paths, places)
         if found.null_count:  # as in tables that were moved by editing their metadata: compare without scheme and host
-            found = pc.coalesce(found, pc.index_in(_bare(paths), value_set=_bare(places)))
+            found = pc.coalesce(found, _first_of(_bare(paths), _bare(places)))
         hit = bools(pc.is_valid(found))
         at = data[np.asarray(pc.fill_null(found, 0).to_numpy(zero_copy_only=False))[hit]]
         total = np.zeros(len(kind), np.int64)
@@ -305,6 +305,16 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
         touched[at] = True
         out = np.where(touched, np.where(total > 0, total, -1), out)
     return out, shared
+
+
+def _first_of(wanted: AnyArray, places: AnyArray) -> AnyArray:
+    """Return the index of the first of many places that equals each wanted one; null without one.
+
+    Few are wanted: to hash those, and then the places that are any of them, takes a third of the time.
+    """
+    near = build.array(np.flatnonzero(bools(pc.is_in(places, value_set=wanted))))
+    found: AnyArray = near.take(pc.index_in(wanted, value_set=places.take(near)))
+    return found
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,7 @@ from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, direct_places
 from iceexplore.manifests import CONTENT_NAMES, ENTRY_SCHEMA, ContentType, Manifest, Status, read_manifest_dv
 from iceexplore.metadata import format_transform, format_value, type_base
-
-if TYPE_CHECKING:
-    import pandas as pd
+from iceexplore.widgets.grid._table import ListTable
 
 __all__ = ["column_table", "leaf_table", "removed_table"]
 
@@ -106,7 +104,7 @@ def entry_of(state: TableState, node: TreeNode) -> tuple[Manifest, int]:
     return _root(state, parts[0]), parts[-1]
 
 
-def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
+def column_table(state: TableState, node: TreeNode) -> ListTable:
     """Return the column metrics of a file in its manifest: sizes, counts and typed bounds, a row per column."""
     manifest, row = entry_of(state, node)
     if not 0 <= row < manifest.entries.num_rows:
@@ -116,20 +114,14 @@ def column_table(state: TableState, node: TreeNode) -> pd.DataFrame:
         e.expr_id: format_transform(e.transform, e.source_ids, state.metadata) for e in state.metadata.expressions
     }
     of_row = _typed if manifest.dialect.typed_stats else _from_maps
-    records = []
+    records: list[dict[str, Any]] = []
     for field_id, kind, values in of_row(manifest, row, {i: field.type for i, (_, field) in fields.items()}):
         name = fields[field_id][0] if field_id in fields else other.get(field_id, f"#{field_id}")
         if any(v is not None for v in values.values()):
             records.append({"id": field_id, "column": name, "type": "" if kind is None else str(kind), **values})
-    import pandas as pd
-
-    numbers = {"id", "value_count", "null_count", "nan_count", "column_size"}
     names = ("id", "column", "type", "lower", "upper", "value_count", "null_count", "nan_count", "column_size")
-    columns: dict[str, Any] = {}
-    for name in names:  # built column by column, as casting a frame of records would dominate saving a page
-        made: list[Any] = [record.get(name) for record in records]
-        columns[name] = pd.array(made, dtype="Int64") if name in numbers else pd.Series(made, dtype=object)
-    return pd.DataFrame(columns, copy=False)
+    columns = {name: [record.get(name) for record in records] for name in names}
+    return ListTable(columns, {"id", "value_count", "null_count", "nan_count", "column_size"})
 
 
 _COUNTS = ("value_count", "null_count", "nan_count", "column_size")

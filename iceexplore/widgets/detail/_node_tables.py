@@ -9,7 +9,7 @@ import pyarrow as pa
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, travel
 from iceexplore.widgets.changes._tables import CHANGES, COLUMN_DOCS, compared_key
-from iceexplore.widgets.grid._table import ArrowTable, FrameTable, GridTable, LeafTable
+from iceexplore.widgets.grid._table import ArrowTable, GridTable, LeafTable
 
 __all__ = [
     "JSON",
@@ -169,7 +169,7 @@ def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
     if key == "columns":
         from iceexplore.widgets.detail._manifest_tables import column_table
 
-        return FrameTable(column_table(state, node))
+        return column_table(state, node)
     from iceexplore.inspect import Inspect
 
     table = Inspect(state_at(state, node))[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from iceexplore.inspect import LeafRows, MetadataTable
 
-__all__ = ["ArrowTable", "Columns", "FrameTable", "GridTable", "LeafTable"]
+__all__ = ["ArrowTable", "Columns", "FrameTable", "GridTable", "LeafTable", "ListTable"]
 
 #: Maximum number of columns that are cached when requested together, as filtering or sorting by a column is often
 #: repeated.
@@ -166,6 +166,68 @@ class FrameTable(GridTable):
     def frame(self) -> pd.DataFrame:
         """Return the DataFrame."""
         return self._frame
+
+
+class ListTable(GridTable):
+    """A table from lists of values of any types, of which a DataFrame is made only for what needs one.
+
+    Parameters
+    ----------
+    columns
+        The values by name; None is null.
+    numbers
+        The columns that are integers.
+    """
+
+    def __init__(self, columns: Mapping[str, list[Any]], numbers: Collection[str]) -> None:
+        self._columns = columns
+        self._numbers = numbers
+        self.names = tuple(columns)
+        self.right = tuple(name in numbers for name in columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()), ()))
+
+    @property
+    def nbytes(self) -> int:
+        """A rough size of the values."""
+        return 64 * len(self) * len(self.names)
+
+    def _column(self, place: int) -> AnyArray:
+        name = self.names[place]
+        return pa.array(self._columns[name], pa.int64()) if name in self._numbers else self._whole.column(place)
+
+    def rows(self, at: slice, order: npt.NDArray[np.int64] | None = None) -> pd.DataFrame:
+        """Return a slice of the rows."""
+        return self._whole.rows(at, order)
+
+    def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
+        """Return the values of some columns. NaN counts as null, as in a DataFrame."""
+        found = [self._columns[self.names[place]] for place in columns]
+        chosen = [column[at] if order is None else [column[row] for row in order[at].tolist()] for column in found]
+        return [[None if isinstance(v, float) and v != v else v for v in column] for column in chosen]
+
+    def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
+        """Return some rows with all columns."""
+        return self._whole.some(rows, columns)
+
+    def parts(self, columns: Collection[int]) -> Iterator[Columns]:
+        """Yield the table itself as the only part."""
+        yield self
+
+    def frame(self) -> pd.DataFrame:
+        """Return the whole table."""
+        return self._whole.frame()
+
+    @cached_property
+    def _whole(self) -> FrameTable:
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            name: pd.array(values, dtype="Int64") if name in self._numbers else pd.Series(values, dtype=object)
+            for name, values in self._columns.items()
+        }
+        return FrameTable(pd.DataFrame(columns, copy=False))
 
 
 class ArrowTable(GridTable):

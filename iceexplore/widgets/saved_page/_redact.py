@@ -212,12 +212,13 @@ class PageRedactor:
 
     def _all(self, value: JsonValue) -> JsonValue:
         """Return a value whose texts have no secrets and paths."""
-        if isinstance(value, dict):
-            return self._dict(value)
-        if isinstance(value, list):
-            return [self._all(v) for v in value]
-        if not isinstance(value, str):
-            return value
+        if type(value) is not str:  # first, as most are text
+            if isinstance(value, dict):
+                return self._dict(value)
+            if isinstance(value, list):
+                return [self._all(v) for v in value]
+            if not isinstance(value, str):
+                return value
         made = self._made.get(value)
         if made is None:
             made = _unveiled(blank_secrets(value)) if "credentials" in self.kinds else value

@@ -62,7 +62,8 @@ class SavedPagePanel(Panel):
         super().__init__(host)
         self._grid, self._tree, self._detail = host.panel(GridPanel), host.panel(TreePanel), host.panel(DetailPanel)
         self._doctor, self._health = host.panel(DoctorPanel), host.panel(HealthPanel)
-        self._columns: dict[tuple[str, int, int], dict[str, Any]] = {}
+        #: Tables that several nodes have.
+        self._shared: dict[tuple[str, int, int], dict[str, Any]] = {}
 
     def save(
         self, path: str | PathLike[str], redact: bool | str | Iterable[str], max_bytes: int, rows: int, overwrite: bool
@@ -127,7 +128,7 @@ class SavedPagePanel(Panel):
             size=max_bytes - (size if fits else 0),
             rows=rows,
         )
-        self._columns.clear()
+        self._shared.clear()
         left_out = (*made.left_out(), *(() if fits else (_NO_REPORT,)))
         files = self._files(made, kinds)
         tree = made.trees[next(iter(made.trees))]
@@ -191,9 +192,15 @@ class SavedPagePanel(Panel):
 
             manifest, row = entry_of(self.host.state, self._tree.forest.node(of))
             at = (manifest.location, row, rows)
-            if at not in self._columns:
-                self._columns[at] = self._made_table(of, key, rows)
-            return self._columns[at]
+            if at not in self._shared:
+                self._shared[at] = self._made_table(of, key, rows)
+            return self._shared[at]
+        kind, _, snapshot = of.partition(":")
+        if key == "manifests" and kind in ("snapshot", "root"):  # the same table of both
+            once = (snapshot, -1, rows)  # no entry has this row
+            if once not in self._shared:
+                self._shared[once] = self._made_table(of, key, rows)
+            return self._shared[once]
         return self._made_table(of, key, rows)
 
     def _made_table(self, of: str, key: str, rows: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from iceexplore.widgets.grid._filter_sort import rows_in_order
 from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._query import Filter, GridQuery, Order
-from iceexplore.widgets.grid._table import FrameTable, GridTable
+from iceexplore.widgets.grid._table import FrameTable, GridTable, ListTable
 from iceexplore.widgets.grid._typed_values import FilterError, understood
 from iceexplore.widgets.grid._view import Look
 
@@ -147,6 +147,22 @@ def test_filters_hold_together_and_any_column_may_contain() -> None:
     assert rows(EVERY, Filter(None, "contains", "99")) == [3]
     assert rows(EVERY, Filter(0, "=", "3"), Filter(2, "=", "b")) == [0]
     assert rows(EVERY, Filter(0, "=", "3"), sort=(2, "desc")) == [4, 0]
+
+
+def test_lists_are_shown_as_their_frame() -> None:
+    bounds = [1.5, None, float("nan"), "a", b"\x01", date(2024, 1, 2), Decimal("1.20"), 2**60]
+    table = ListTable({"lower": bounds, "count": [3, None, 2**62, -1, 0, 5, 6, 7], "none": [None] * 8}, {"count"})
+    other = FrameTable(table.frame())
+    assert (table.names, table.right, len(table)) == (other.names, other.right, len(other))
+    orders = [Order(), Order((1, "asc")), Order((0, "desc")), Order(filters=(Filter(1, ">", "1"),))]
+    for rows in (rows_in_order(other, order) for order in orders):
+        for page, size in ((0, 50), (1, 3)):
+            assert page_of(table, page, size, rows=rows) == page_of(other, page, size, rows=rows)
+    for order in orders:
+        one, two = rows_in_order(table, order), rows_in_order(other, order)
+        assert (one is None and two is None) or one.tolist() == two.tolist()  # type: ignore[union-attr]
+    for place in range(3):
+        assert table.column(place).equals(other.column(place))
 
 
 def test_digits_among_many_numbers() -> None:
