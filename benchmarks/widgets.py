@@ -8,9 +8,9 @@ writes ``results/widgets.md``. Opening is timed in fresh Python processes, the b
 - of a timeline of ten thousand snapshots, the time from running its cell until it is painted;
 - of a saved page of the sample, the time of ``save_html`` in a process that has only shown it;
 - of the tab Files, the time from choosing it until its cells are there, and until something says how far reading is;
-- of the twelve tasks of `tests/browser/explorer/test_tasks.py` (`_tasks.py`), the time from the last input until the answer is
-  painted, and until something says how far reading is, for each click; the median run of several, each with a fresh
-  kernel;
+- of the twelve tasks of `tests/browser/explorer/test_tasks.py` (`_tasks.py`), the time from the last input until the
+  answer is painted, and until something says how far reading is, for each click; the median run of several, each with a
+  fresh kernel;
 - a frame is the time between two of the browser's animation frames while each received one event: the pointer dragged,
   the wheel turned, a node folded or unfolded, one selected. It includes our script, layout and painting; Chromium
   paints in software, without a graphics card.
