@@ -25,7 +25,8 @@ __all__ = ["CASES", "Step", "TaskCase", "Timed", "limits", "say", "timed_tasks"]
 tasks: Any = importlib.import_module("tests.browser.explorer.test_tasks")
 harness: Any = importlib.import_module("tests.browser.harness")
 
-_MOST = 180_000
+#: ms to wait for anything; a check of a million files takes minutes where others compute, too.
+_MOST = 900_000
 
 
 @dataclass(frozen=True)
@@ -190,10 +191,10 @@ def _cpu(process: int) -> float:
 def _timed(notebook: Any, folder: Path, table: TaskCase, task: Any, book: Callable[..., Path]) -> Timed:
     noted = folder / "pid"
     first = f"import os, pathlib, iceexplore as ix\npathlib.Path({str(noted)!r}).write_text(str(os.getpid()))"
+    notebook.page.set_default_timeout(_MOST)
     notebook.open(book(folder, first, f"{table.source()}.explore()"))
     notebook.run_all()
     page = notebook.page
-    page.set_default_timeout(_MOST)
     page.wait_for_selector(".ice-widget[aria-busy=false]", timeout=_MOST)
     page.locator(".ice-widget").scroll_into_view_if_needed()
     page.wait_for_timeout(1_000)
