@@ -29,7 +29,7 @@ def test_an_examination_tells_its_progress(tmp_path: Path) -> None:
             break
     assert texts[0] == "Check 1 of 9: the metadata file …"
     assert [text for text in texts if text.startswith("Check 9 of 9: ")]
-    opening = [re.fullmatch(r"Opening files, snapshot (\d+) of 2: (\d+)% …", text) for text in texts]
+    opening = [re.fullmatch(r"Opening files, snapshot (\d+) of 2: (\d+) % …", text) for text in texts]
     seen = [(int(found[1]), int(found[2])) for found in opening if found]
     assert seen == sorted(seen) and seen[-1] == (2, 100)
     assert report.findings == table.check("files", snapshots="all").findings
