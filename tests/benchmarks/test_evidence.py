@@ -8,6 +8,8 @@ import io
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -135,3 +137,17 @@ def test_values_keep_the_separator_of_the_csv_out(evidence: Any, results: Any) -
     rows = histories.run(1, commits=dict.fromkeys(histories.full["commits"], 2), plans=1)
     shapes = set(evidence.Numbers(tuple(rows)).choices("history"))
     assert results.read_csv(results.write_csv(rows, ["histories"])).rows == tuple(rows) and len(shapes) == 4
+
+
+def test_column_chunks_and_footers_are_counted(evidence: Any) -> None:
+    module = importlib.import_module("benchmarks.evidence._fetched")
+    out = io.BytesIO()
+    table = pa.table({name: [float(i) for i in range(10)] for name in "abcd"})
+    pq.write_table(table, out, row_group_size=5)
+    data = out.getvalue()
+    assert module.fetched(data) == module.Fetched(len(data) - 4, 3)  # all but the magic, in one run of chunks
+    one, two = module.fetched(data, {"a"}), module.fetched(data, {"a", "d"})
+    assert one.gets == 2 + 2 and two.gets == 2 + 3  # d of the first row group is beside a of the second
+    footer = int.from_bytes(data[-8:-4], "little") + 8
+    assert two.size - footer == module.fetched(data, {"a"}).size + module.fetched(data, {"d"}).size - 2 * footer
+    assert module.fetched(data, set()) == module.Fetched()
