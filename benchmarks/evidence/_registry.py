@@ -11,6 +11,7 @@ from .experiments.helps import HELPS
 from .experiments.histories import HISTORIES
 from .experiments.latency import LATENCY
 from .experiments.leaves import LEAVES
+from .experiments.paths import PATHS
 from .experiments.planning import PLANNING
 from .experiments.replays import REPLAYS
 from .experiments.thresholds import THRESHOLDS
@@ -28,6 +29,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     LEAVES,
     AFFINITY,
     FORMATS,
+    PATHS,
     REPLAYS,
     LATENCY,
     HELPS,
