@@ -13,6 +13,7 @@ from .experiments.latency import LATENCY
 from .experiments.leaves import LEAVES
 from .experiments.paths import PATHS
 from .experiments.planning import PLANNING
+from .experiments.positions import POSITIONS
 from .experiments.replays import REPLAYS
 from .experiments.thresholds import THRESHOLDS
 from .experiments.vectors import VECTORS
@@ -30,6 +31,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     AFFINITY,
     FORMATS,
     PATHS,
+    POSITIONS,
     REPLAYS,
     LATENCY,
     HELPS,

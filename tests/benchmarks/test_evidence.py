@@ -151,3 +151,20 @@ def test_column_chunks_and_footers_are_counted(evidence: Any) -> None:
     footer = int.from_bytes(data[-8:-4], "little") + 8
     assert two.size - footer == module.fetched(data, {"a"}).size + module.fetched(data, {"d"}).size - 2 * footer
     assert module.fetched(data, set()) == module.Fetched()
+
+
+def test_written_again_a_manifest_is_the_one_that_was_written(evidence: Any) -> None:
+    """What paths and positions compare differs in nothing but what they change."""
+    tables = importlib.import_module("benchmarks.evidence._tables")
+    paths, positions = (importlib.import_module(f"benchmarks.evidence.experiments.{n}") for n in ("paths", "positions"))
+    s = tables.table(1, 3, format_version=4, dialect="v4-draft", flush_data_files=0, leaf_entries=4)
+    s.append(files=8, rows=10)
+    s.delete_files(positions._names(s)[0][1])
+    known: dict[str, bytes] = {}
+    forms = positions._forms(s, known, "parquet")
+    assert forms[positions._DRAFT] == s.state.storage.read(s.state.root().location, kind="manifest-list")
+    assert len(known) == 1 and forms[positions._DRAFT] != forms[positions._NO_ID] == forms[positions._CARRIED]
+    leaf, batch = paths.leaf_of(s)
+    again = paths.encoded(s, batch, paths._LEAF, paths._PARQUET, s.metadata.location)
+    assert again == s.state.storage.read(leaf, kind="manifest")
+    s.close()
