@@ -16,6 +16,7 @@ from .experiments.planning import PLANNING
 from .experiments.positions import POSITIONS
 from .experiments.replays import REPLAYS
 from .experiments.thresholds import THRESHOLDS
+from .experiments.updates import UPDATES
 from .experiments.vectors import VECTORS
 
 __all__ = ["EXPERIMENTS"]
@@ -32,6 +33,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     FORMATS,
     PATHS,
     POSITIONS,
+    UPDATES,
     REPLAYS,
     LATENCY,
     HELPS,

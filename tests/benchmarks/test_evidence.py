@@ -168,3 +168,18 @@ def test_written_again_a_manifest_is_the_one_that_was_written(evidence: Any) -> 
     again = paths.encoded(s, batch, paths._LEAF, paths._PARQUET, s.metadata.location)
     assert again == s.state.storage.read(leaf, kind="manifest")
     s.close()
+
+
+def test_a_scan_reads_each_column_once(evidence: Any) -> None:
+    updates = importlib.import_module("benchmarks.evidence.experiments.updates")
+    s, random = updates._filled(1, 5, 1, 10, **updates._DRAFT)
+    assert updates._scan(s, s.schema.fields).gets == 3
+    for name in ("feature_0", "feature_1", "feature_0"):
+        updates._update(s, updates._FILES, name, updates._new(random))
+    every, each = updates._scan(s, s.schema.fields), [updates._scan(s, [f]) for f in s.schema.fields]
+    assert every.gets == 3 + 3 + 4  # two column files; two columns of the data file before them, and one after
+    assert [one.gets for one in each] == [3] * 5
+    data = s.state.storage.read(s.inspect.data_files.arrow()["file_path"][0].as_py(), kind="data-file")
+    footer = int.from_bytes(data[-8:-4], "little") + 8
+    assert sum(one.size for one in each) == every.size + 2 * footer  # three columns of the data file, each with it
+    s.close()
