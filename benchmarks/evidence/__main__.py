@@ -37,8 +37,10 @@ def about() -> str:
         "file or "
         "a blob is one request. Of the table's JSON the request is counted, the bytes are not: they grow with the "
         "retained snapshots, alike in every layout. Data files are synthetic: they have plausible statistics and are "
-        "never read. A *cold* plan reads everything, a *warm* one what the last commit wrote. No time is measured but "
-        "computed, by the [latency model](#the-latency-model) from these counts.\n\n"
+        "never read, except the real ones of [column files](#column-files-or-rewritten-data-files) and of "
+        "[equality deletes](#equality-deletes-turned-into-dvs). A *cold* plan reads everything, a *warm* one what the "
+        "last commit wrote. No time is measured but computed, by the [latency model](#the-latency-model) from these "
+        "counts.\n\n"
         "An experiment whose command has `--quick` has been run at the notebook's size only.\n\n"
         f"{platform.system()} {platform.machine()}, {packages}."
     )

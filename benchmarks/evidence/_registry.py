@@ -6,6 +6,7 @@ from ._experiment import Experiment
 from .experiments.affinity import AFFINITY
 from .experiments.changes import CHANGES
 from .experiments.commits import COMMITS
+from .experiments.conversion import CONVERSION
 from .experiments.formats import FORMATS
 from .experiments.helps import HELPS
 from .experiments.histories import HISTORIES
@@ -34,6 +35,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     PATHS,
     POSITIONS,
     UPDATES,
+    CONVERSION,
     REPLAYS,
     LATENCY,
     HELPS,

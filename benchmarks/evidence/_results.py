@@ -18,9 +18,8 @@ _COMMAND = "python -m benchmarks.evidence --only"
 _NOT_MEASURED = (
     "## Not measured",
     "",
-    "- Column files against rewrites on wide tables (#15146): the simulator writes no column files.",
-    "- Equality deletes turned into DVs (#17142): the cost is in reading data files, which are synthetic here.",
-    "- `dv_snapshot_id` against carried positions (#16823), and what relative paths save (#15630).",
+    "- An index of keys for turning equality deletes into DVs (#17142), and column files of a part of a file's rows "
+    "(#15146), which the draft does not have.",
     "- Buffering in metadata.json and trees of more than two levels, which the proposal discards.",
     "- CPU time: only `benchmarks/flush.py` measures it, for the default flush thresholds.",
 )
