@@ -53,7 +53,7 @@ def _measure(
                         yield from ((at, *found) for found in _costs(s, turn, name, _feature(count - 3)))
                 s.close()
         for share in shares:
-            for way, options in (_V3, _WAYS[_V3]), (_MERGED, _WAYS[_V3]), (_FILES, _DRAFT):
+            for way, options in (_MERGED, _WAYS[_V3]), (_FILES, _DRAFT):
                 properties = {"write.update.mode": "merge-on-read"} if way == _MERGED else {}
                 s, random = _filled(seed, count, files, rows, properties=properties, **options)
                 chosen = np.sort(random.choice(files * rows, round(files * rows * share), replace=False))
@@ -322,11 +322,11 @@ UPDATES = Experiment(
     method=(
         "Real Parquet files of an id, a partition column and random doubles get new values of one column in all rows, "
         "in commits one after the other (apache/iceberg #15146): by column files of the V4 draft, or by rewriting the "
-        "data files, with row ids kept, in v3 and in the draft. Then some rows are updated, chosen at random, in v3 "
-        "also by merge-on-read. What an update reads is not counted. A scan reads the newest chunks of its columns, by "
-        "the files' footers; the footer's length, the footer, and each run of neighbouring chunks is a GET, and none "
-        "is made of a file that has none of its columns. Updated columns are neighbours; of 10 columns, seven are "
-        "updated in turn."
+        "data files, with row ids kept, in v3 and in the draft. Then some rows are updated, chosen at random, by column "
+        "files or, in v3, by merge-on-read. What an update reads is not counted. A scan reads the newest chunks of its "
+        "columns, by the files' footers; the footer's length, the footer, and each run of neighbouring chunks is a GET, "
+        "and none is made of a file that has none of its columns. Updated columns are neighbours; of 10 columns, seven "
+        "are updated in turn."
     ),
     measure=_measure,
     findings=(
