@@ -183,9 +183,9 @@ POSITIONS = Experiment(
     method=(
         "Commits of the V4 draft remove data files of one leaf at a time, or of any leaf, by manifest DVs; nothing is "
         "rewritten. In the draft, deleted_positions (6) are in the root of the commit that deleted them, and only "
-        "dv_snapshot_id (5) stays, which apache/iceberg #16823 asks for leaving out. Each root is written again by the "
-        "same encoder without the ids, and with the last positions of each manifest DV carried instead. v3 has no "
-        "manifest DVs: what its commits write, for comparison, with manifests rewritten and not merged."
+        "dv_snapshot_id (5) stays, which apache/iceberg #16823 proposed not to set for them. Each root is written "
+        "again by the same encoder without the ids, and with the last positions of each manifest DV carried instead. v3 "
+        "has no manifest DVs: what its commits write, for comparison, with manifests rewritten and not merged."
     ),
     measure=_measure,
     findings=(

@@ -322,11 +322,11 @@ UPDATES = Experiment(
     method=(
         "Real Parquet files of an id, a partition column and random doubles get new values of one column in all rows, "
         "in commits one after the other (apache/iceberg #15146): by column files of the V4 draft, or by rewriting the "
-        "data files, with row ids kept, in v3 and in the draft. Then some rows are updated, chosen at random, by column "
-        "files or, in v3, by merge-on-read. What an update reads is not counted. A scan reads the newest chunks of its "
-        "columns, by the files' footers; the footer's length, the footer, and each run of neighbouring chunks is a GET, "
-        "and none is made of a file that has none of its columns. Updated columns are neighbours; of 10 columns, seven "
-        "are updated in turn."
+        "data files, with row ids kept, in v3 and in the draft. Then some rows are updated, chosen at random, by "
+        "column files or, in v3, by merge-on-read. What an update reads is not counted. A scan reads the newest chunks "
+        "of its columns, by the files' footers; the footer's length, the footer, and each run of neighbouring chunks "
+        "is a GET, and none is made of a file that has none of its columns. Updated columns are neighbours; of 10 "
+        "columns, seven are updated in turn."
     ),
     measure=_measure,
     findings=(
