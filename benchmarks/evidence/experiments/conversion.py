@@ -227,7 +227,7 @@ CONVERSION = Experiment(
         Finding("When does turning them into DVs pay?", _pays),
     ),
     bars=("read to convert a commit", "scan of a column that is no key"),
-    quick={"files": 4, "rows": 1000, "columns": 10, "commits": 2, "each": 10},
+    quick={"files": 4, "rows": 1000, "columns": 6, "commits": 2, "each": 10},
     full={"files": 40, "rows": 20_000, "columns": 10, "commits": 20, "each": 50},
     seeds=2,
 )

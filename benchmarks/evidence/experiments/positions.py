@@ -184,8 +184,8 @@ POSITIONS = Experiment(
         "Commits of the V4 draft remove data files of one leaf at a time, or of any leaf, by manifest DVs; nothing is "
         "rewritten. In the draft, deleted_positions (6) are in the root of the commit that deleted them, and only "
         "dv_snapshot_id (5) stays, which apache/iceberg #16823 proposed not to set for them. Each root is written "
-        "again by the same encoder without the ids, and with the last positions of each manifest DV carried instead. v3 "
-        "has no manifest DVs: what its commits write, for comparison, with manifests rewritten and not merged."
+        "again by the same encoder without the ids, and with the last positions of each manifest DV carried instead. "
+        "v3 has no manifest DVs: what its commits write, for comparison, with manifests rewritten and not merged."
     ),
     measure=_measure,
     findings=(
@@ -193,7 +193,7 @@ POSITIONS = Experiment(
         Finding("What does dv_snapshot_id tell?", _known, first=False),
     ),
     bars=("root, mean", "last root"),
-    quick={"leaves": (8,), "entries": 10, "commits": 6, "each": 2, "last": 2, "formats": ("parquet",)},
+    quick={"leaves": (5,), "entries": 10, "commits": 4, "each": 2, "last": 2, "formats": ("parquet",)},
     full={"leaves": (10, 50), "entries": 200, "commits": 20, "each": 10, "last": 5},
     seeds=2,
 )

@@ -270,9 +270,10 @@ def _paid(n: Numbers) -> Answer:
         f"{alone} to {together} scans",
         f"Counted as time ({_STORE.round_trip_ms:.0f} ms for a GET, {_STORE.megabytes_per_second:.0f} MB/s), {last} "
         f"updates of another column each have saved what {alone} scans of all {columns} columns take in addition if a "
-        f"scan makes its GETs one after the other, and {together} with {many} at once, in {files:.0f} data files of "
-        f"{_file(n, columns)} ({same[0]} and {same[1]} if it is always the same column). With a scan after each "
-        f"update, reading has cost what writing saved {since[0]} (one after the other) or {since[1]} ({many} at once).",
+        f"scan makes its GETs one after the other, and {together} with {many} at once ({same[0]} and {same[1]} if it "
+        f"is always the same column), in {files:.0f} data file{'s' * (files != 1)} of {_file(n, columns)}. With a scan "
+        f"after each update, reading has cost what writing saved {since[0]} (one after the other) or {since[1]} "
+        f"({many} at once).",
     )
 
 
@@ -348,7 +349,7 @@ UPDATES = Experiment(
         "written",
     ),
     bars=("data written by an update", "metadata written by an update", f"{_ALL}, GETs"),
-    quick={"columns": (10, 30), "files": 2, "rows": 2000, "after": (1, 2), "shares": (0.01, 1)},
+    quick={"columns": (10, 20), "files": 1, "rows": 2000, "after": (1, 2), "shares": (0.01, 1)},
     full={"columns": (10, 100), "files": 2, "rows": 20_000, "after": (1, 2, 5, 10), "shares": (0.001, 0.01, 0.1, 1)},
     seeds=2,
 )
