@@ -406,7 +406,7 @@ PLANNING = Experiment(
         Finding("What pruning is lost without partition summaries in manifest_info?", _lost),
     ),
     bars=("manifests opened", "read with the root or list"),
-    quick={"manifests": 5, "files": 20, "leaf": 500, "deletes": 5, "many": (10, 100)},
+    quick={"manifests": 4, "files": 10, "leaf": 200, "deletes": 4, "many": (5, 50)},
     full={"manifests": 20, "files": 40, "leaf": 5000, "deletes": 20, "many": (200, 5000)},
     seeds=1,
 )

@@ -488,13 +488,13 @@ def test_an_explained_field_moves_no_other_to_another_column(browser: Any) -> No
             buttons.nth(i).click()
             bare.idle()
             assert page.evaluate(places) == before, "each field is in the line and column where it was"
-            assert page.locator(".ice-help").count() == i + 1
-        help_box, button = page.locator(".ice-help").first.bounding_box(), buttons.first.bounding_box()
+            assert page.locator(".ice-head .ice-help").count() == i + 1
+        help_box, button = page.locator(".ice-head .ice-help").first.bounding_box(), buttons.first.bounding_box()
         assert help_box["y"] > button["y"] and help_box["width"] > 400
         assert bare.violations() == []
         buttons.nth(3).focus()
         bare.press("Escape")
-        assert page.locator(".ice-help").count() == 3
+        assert page.locator(".ice-head .ice-help").count() == 3
 
 
 def test_the_details_are_hidden_by_a_key_and_stay_so_in_other_tabs(browser: Any) -> None:
