@@ -97,9 +97,9 @@ def test_by_mouse(browser: Any) -> None:
 
         # dragging pans; the wheel is the picture's once the tree has the focus, with Ctrl it zooms at the pointer
         at = where(bare, root)
-        page.mouse.move(at["left"] + 30, at["bottom"] - 30)
+        page.mouse.move(at["left"] + 230, at["bottom"] - 30)  # beside the overview, which may be in any corner
         page.mouse.down()
-        page.mouse.move(at["left"] + 110, at["bottom"] - 70, steps=4)
+        page.mouse.move(at["left"] + 310, at["bottom"] - 70, steps=4)
         page.mouse.up()
         bare.idle()
         moved = where(bare, root)
@@ -455,6 +455,7 @@ def test_thousands_of_nodes(browser: Any, large: Path) -> None:
         assert is_seen(bare, chosen)
         bare.page.locator(".ice-omni-input").fill("region=")
         bare.page.locator(".ice-count-found", has_text="+ found").wait_for()
+        bare.press("Escape")  # the list of what was found covers the tools of the tree
         by_name(bare, "Show as a list").click()
         assert 20 < rows.count() < 80
         # the header of a table stays where it is scrolled
