@@ -27,7 +27,7 @@ os.fsync = lambda fd: None
 # A test's Java lives for seconds or minutes: its second compiler and its collector's threads take more than they give.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-hypothesis.settings.register_profile("short", max_examples=40, deadline=None, derandomize=CI, print_blob=True)
+hypothesis.settings.register_profile("short", max_examples=30, deadline=None, derandomize=CI, print_blob=True)
 hypothesis.settings.register_profile("long", max_examples=5_000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("short")
 

@@ -13,6 +13,7 @@ from iceexplore.widgets import ScanLab
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.explorer.test_explorer import notebook_of
 from tests.browser.harness import Theme
+from tests.helpers.sampling import one_of
 
 pytestmark = pytest.mark.browser
 
@@ -136,7 +137,7 @@ def shown(browser: Any, theme: Theme) -> Iterator[BarePage]:
         yield bare
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", one_of(2, ["light", "dark"]))
 def test_by_keys_alone(shown: BarePage) -> None:
     """From an empty box to a plan, its tree, its tables; axe finds nothing wrong on the way."""
     page, press = shown.page, shown.press

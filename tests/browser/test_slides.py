@@ -13,6 +13,7 @@ import iceexplore as ix
 from iceexplore.widgets import Explorer, ScanLab
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.hostile_table import hostile_table
+from tests.helpers.sampling import one_of
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +47,7 @@ def open_tab(bare: BarePage, key: str) -> None:
     bare.idle()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", one_of(2, ["dark", "light"]))
 def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
     widget = Explorer(ix.sample("trips"), scan_filter="km > 5")
     assert widget.settle(60)

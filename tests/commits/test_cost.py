@@ -179,7 +179,7 @@ def history(s: Any, name: str) -> None:
     "deletes alone", "some files go", "all files go", "all are replaced", "a partition goes, and a newer file comes",
     "equality deletes", "equality deletes, then all are replaced", "another spec",
 ])  # fmt: skip
-@pytest.mark.parametrize("layout", one_of(2, OPENED), ids=str)
+@pytest.mark.parametrize("layout", one_of(3, OPENED), ids=str)
 def test_a_plan_costs_what_the_planner_opens(layout: str, name: str) -> None:
     """Each file once, none that is not opened, and none that is forgotten."""
     s = ix.empty({"id": "long", "kind": "string"}, partition_by=["kind"], seed=5, **OPENED[layout])

@@ -78,7 +78,7 @@ def test_a_removal_in_a_root_that_is_gone_is_not_certain(tmp_path: Path) -> None
     t = ix.open(tmp_path / "t")
     place = t.rows("id = 1", history=True)[0]
     assert place.fate.kind == "removed" and not place.fate.sure
-    assert f"removed in or before snapshot {lab.commits[3].snapshot_id}" in place.fate.text
+    assert f"removed with its file in or before snapshot {lab.commits[3].snapshot_id}" in place.fate.text
 
 
 def test_a_vector_that_cannot_be_read_leaves_the_fate_open(tmp_path: Path) -> None:

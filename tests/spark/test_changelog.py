@@ -10,6 +10,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.storage import canonical
+from tests.helpers.sampling import one_of
 from tests.spark.conftest import Warehouse
 from tests.spark.session import MERGE_ON_READ, Spark
 
@@ -55,7 +56,7 @@ def changelog(spark: Spark, name: str, start: int | None, end: int, **arguments:
     return spark.sql("SELECT * FROM seen").toArrow()  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("version", [pytest.param(1, marks=pytest.mark.long), 2, 3])  # 1 is written as 2 is
+@pytest.mark.parametrize("version", one_of(3, [3, 1, 2]))
 def test_copy_on_write_as_spark_has_it(warehouse: Warehouse, version: int) -> None:
     spark, name = Spark(warehouse.session), f"changes_cow_v{version}"
     write(spark, name, version, **COPY_ON_WRITE)

@@ -140,7 +140,7 @@ def reals(table: ix.Table, locations: Any) -> set[str]:
     return {table.state.storage.resolve(place) for place in locations.to_pylist()}
 
 
-@pytest.mark.parametrize("name", one_of(2, [*SPARK, *LABS]))
+@pytest.mark.parametrize("name", one_of(3, [*SPARK, *LABS]))
 def test_procedures_do_what_the_plans_say(tables: Warehouse, name: str) -> None:
     folder = tables.folder / "labs" / name if name in LABS else tables.path(name)
     with restored(folder):

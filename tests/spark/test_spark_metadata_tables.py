@@ -54,7 +54,7 @@ def check(warehouse: Warehouse, t: Any, name: str, table: str, travel: str = "")
     ]
 
 
-@pytest.mark.parametrize("name", one_of(2, TABLES))
+@pytest.mark.parametrize("name", one_of(3, TABLES))
 def test_every_metadata_table_equals_sparks(warehouse: Warehouse, name: str) -> None:
     assert tables.__name__  # importing it registers the tables
     t = ix.open(warehouse.path(name))

@@ -23,6 +23,7 @@ from tests.browser.bare import BarePage, bare_page
 from tests.browser.explorer.test_timeline import place
 from tests.doctor import manifest_damages  # noqa: F401 (it registers its damages)
 from tests.doctor.damages import DAMAGES, healthy
+from tests.helpers.sampling import one_of
 
 pytestmark = pytest.mark.browser
 
@@ -327,8 +328,12 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> ix.Table:
     return ix.open(path)
 
 
-@pytest.mark.parametrize("keys", [False, True], ids=["mouse", "keys"])
-@pytest.mark.parametrize("task", TASKS, ids=[task.name for task in TASKS])
+@pytest.mark.parametrize(
+    ("task", "keys"),
+    # every other task by keys, and by mouse; the long run has both
+    one_of(2, [(task, keys) for i, task in enumerate(TASKS) for keys in ((False, True) if i % 2 else (True, False))]),
+    ids=lambda one: ("keys" if one else "mouse") if isinstance(one, bool) else one.name,
+)
 def test_a_task(browser: Any, broken: ix.Table, task: Task, keys: bool) -> None:
     table = broken if task is BROKEN else ix.sample("trips")
     with bare_page(browser, Explorer(table), width=1280) as bare:

@@ -18,6 +18,7 @@ import iceexplore as ix
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, FileMap, Problems, ScanLab, Timeline
 from tests.browser.bare import BarePage, bare_page
 from tests.browser.harness import ROOT
+from tests.helpers.sampling import one_of
 
 STEPS = 40
 KEYS = (
@@ -205,7 +206,7 @@ LONG = [(kind, table, seed) for kind in WIDGETS for table in TABLES for seed in 
 
 
 @pytest.mark.parametrize(
-    ("kind", "table", "seed"), [*SHORT, *(pytest.param(*one, marks=pytest.mark.long) for one in LONG)]
+    ("kind", "table", "seed"), [*one_of(2, SHORT), *(pytest.param(*one, marks=pytest.mark.long) for one in LONG)]
 )
 def test_whatever_is_done_it_stays_whole(
     kind: str, table: str, seed: int, browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

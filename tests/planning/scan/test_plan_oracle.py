@@ -18,6 +18,7 @@ from iceexplore.graph import TableState, travel
 from iceexplore.planning import ScanPlan, plan_scan, row_groups_of
 from iceexplore.reading import count_rows, head, to_arrow
 from tests.helpers.oracle_filters import Tree, columns_of, filters, to_pyiceberg, to_sql, truth
+from tests.helpers.sampling import one_of
 from tests.helpers.tables.oracle_tables import ALL, random_table, small_row_groups
 from tests.planning.brute_force import BruteFile, brute_force, by_id, same_value, selects
 
@@ -32,7 +33,7 @@ few = settings(
 )
 
 
-@pytest.mark.parametrize("version", ALL)
+@pytest.mark.parametrize("version", one_of(2, ALL))
 @few
 @given(data=st.data())
 def test_plans_against_brute_force(version: str, data: st.DataObject) -> None:

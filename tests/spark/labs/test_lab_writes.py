@@ -12,6 +12,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.errors import OptionError, OutsideRootsError, StorageError
 from iceexplore.on_spark.transport._arrow_schema import for_spark, spark_schema
+from tests.helpers.sampling import one_of
 from tests.spark.conftest import Warehouse
 from tests.spark.labs.test_labs import PARTITIONS, SCHEMA, rows_of, some
 from tests.spark.session import arrow
@@ -79,7 +80,7 @@ def test_floats_are_in_the_total_order(warehouse: Warehouse, tmp_path: Path) -> 
     assert shown.where("x = double('NaN')").count() == 1, "bounds without NaN would skip the row group"
 
 
-@pytest.mark.parametrize("by", [(), "bucket(2, id)"])
+@pytest.mark.parametrize("by", one_of(2, [("bucket(2, id)",), ((),)]))
 def test_columns_have_any_names(warehouse: Warehouse, tmp_path: Path, by: Any) -> None:
     session = warehouse.session
     lab = ix.create(tmp_path / "t", {"id": "long", "a`b": "long", "`": "long"}, partition_by=by)

@@ -92,7 +92,7 @@ _VERSIONS_AND_MODES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("version", "mode"), one_of(2, _VERSIONS_AND_MODES))
+@pytest.mark.parametrize(("version", "mode"), one_of(3, _VERSIONS_AND_MODES))
 def test_spark_reads_what_labs_write(warehouse: Warehouse, tmp_path: Path, version: int, mode: str) -> None:
     properties = {f"write.{o}.mode": mode for o in ("delete", "update", "merge")}
     lab = ix.create(

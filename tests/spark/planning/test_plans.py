@@ -33,7 +33,7 @@ WRITTEN = sorted(set(TABLES) - {tables.empty.__name__, tables.empty_unpartitione
 MANY = 9
 
 
-@pytest.mark.parametrize("name", one_of(2, WRITTEN))
+@pytest.mark.parametrize("name", one_of(4, WRITTEN))
 def test_plans_of_tables_that_spark_wrote(warehouse: Warehouse, name: str) -> None:
     t = ix.open(warehouse.path(name))
     rows = t.to_arrow()

@@ -77,7 +77,7 @@ def plain(frame: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("name", one_of(2, NAMES))
+@pytest.mark.parametrize("name", one_of(3, NAMES))
 def test_every_snapshot_as_icebergs_runtime(warehouse: Warehouse, name: str) -> None:
     t = ix.open(warehouse.path(name))
     for snapshot in t.snapshots:
@@ -165,7 +165,9 @@ def changed(session: Any, settings: Mapping[str, str]) -> Iterator[None]:
                 session.conf.set(key, was)
 
 
-@pytest.mark.parametrize("name", ["types", "evolved", "v3_dv", "equality_deletes", "java_types", "avro_files"])
+@pytest.mark.parametrize(
+    "name", one_of(2, ["types", "evolved", "v3_dv", "equality_deletes", "java_types", "avro_files"])
+)
 def test_settings_that_change_afterwards(warehouse: Warehouse, name: str) -> None:
     session = warehouse.session
     t = ix.open(warehouse.path(name))

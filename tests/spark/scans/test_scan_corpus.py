@@ -46,7 +46,7 @@ def _open(corpus: Path, name: str, metadata: str) -> ix.Table:
     return ix.open(corpus / name / metadata)
 
 
-@pytest.mark.parametrize("group", one_of(2, sorted({name.partition("/")[0] for name in _tables()})))
+@pytest.mark.parametrize("group", one_of(4, sorted({name.partition("/")[0] for name in _tables()})))
 def test_newest_snapshots(warehouse: Warehouse, corpus: Path, tmp_path: Path, group: str) -> None:
     wrong = []
     for name, expected in sorted(_tables().items()):

@@ -25,6 +25,7 @@ from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._report import bars
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
 from tests.helpers.hostile import HOSTILE
+from tests.helpers.sampling import one_of
 
 SYNCED = [name for name in CommitLab.class_trait_names(sync=True) if name.startswith("commit_")]
 SCHEMA = {"id": "long", "region": "string", "amount": "int"}
@@ -232,7 +233,7 @@ LAYOUTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize("layout", one_of(2, LAYOUTS), ids=str)
 def test_layouts(lab: Any, layout: dict[str, Any]) -> None:
     """The form's options are those of the simulation, from its start and when they are changed later."""
     table = empty(3)
