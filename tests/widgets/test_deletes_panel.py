@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +33,6 @@ from iceexplore.widgets.deletes._positions import (
     vector_texts,
 )
 from iceexplore.widgets.grid._panel import GridPanel
-
-
-@pytest.fixture
-def show() -> Iterator[Callable[..., Any]]:
-    made: list[Any] = []
-
-    def make(kind: Any, *args: Any, **options: Any) -> Any:
-        made.append(kind(*args, **options))
-        assert made[-1].settle(60)
-        return made[-1]
-
-    yield make
-    for widget in made:
-        widget.close()
 
 
 def nodes_of(table: ix.Table, kind: str) -> list[Any]:

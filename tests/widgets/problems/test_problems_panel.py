@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +22,6 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "trips"
     shutil.copytree(Path(sample_path("trips")), path)
     return path
-
-
-@pytest.fixture
-def show() -> Iterator[Callable[..., Any]]:
-    made: list[Any] = []
-
-    def make(kind: Any, *args: Any, **options: Any) -> Any:
-        made.append(kind(*args, **options))
-        assert made[-1].settle(60)
-        return made[-1]
-
-    yield make
-    for widget in made:
-        widget.close()
 
 
 def manifests(table: ix.Table) -> list[str]:
