@@ -542,8 +542,12 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
     /** @type {(place: number, on: boolean) => void} */
     const toggle = (place, on) => {
-      const others = shown.filter((other) => other !== place);
-      ask({ columns: on ? [...shown, place].sort((a, b) => a - b) : others, page: page.page });
+      // Of the pending query: a second box may be ticked before the first one is answered.
+      const { columns: chosen = shown } = current();
+      const next = chosen.filter((other) => other !== place);
+      if (on) next.push(place);
+      if (next.length) ask({ columns: next.sort((a, b) => a - b), page: page.page });
+      else drawMenu();
     };
     const items = () =>
       columns.map(({ name, doc }, place) => {
