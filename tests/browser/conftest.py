@@ -39,3 +39,19 @@ def notebook(lab: LabServer, browser: Any) -> Iterator[NotebookPage]:
 def quickstart() -> Path:
     """The notebook that `make lab` opens."""
     return ROOT / "notebooks" / "01_quickstart.ipynb"
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A tab for a page that was saved: it works from its file, asks nobody, and nothing complains."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    tab = context.new_page()
+    asked: list[str] = []
+    messages: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("console", lambda message: messages.append(message.text))
+    tab.on("pageerror", lambda error: messages.append(str(error)))
+    yield tab
+    assert {url.split(":")[0] for url in asked} <= {"file", "blob", "data"}
+    assert messages == []
+    context.close()

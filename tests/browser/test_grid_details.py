@@ -315,14 +315,12 @@ def test_no_snapshot(browser: Any) -> None:
         bare.page.get_by_text("The version hint is missing").wait_for()
 
 
-def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: Path) -> None:
+def test_a_saved_page_offers_what_works_without_python(page: Any, tmp_path: Path) -> None:
     lab = ix.empty({"id": "long", "=name": "string"}, format_version=2)
     lab.append(pd.DataFrame({"id": [1], "=name": ["x"]}))
     lab.append(3, rows=10)
     widget = Explorer(lab.table)
     assert widget.settle(60)
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    page = context.new_page()
     page.goto(widget.save_html(tmp_path / "saved.html").path.as_uri())
     page.locator(".ice-timeline").wait_for()
     # it searches what is there, alone
@@ -373,4 +371,3 @@ def test_a_saved_page_offers_what_works_without_python(browser: Any, tmp_path: P
     )
     page.get_by_role("button", name="Copy row as JSON").click()
     page.wait_for_function("window.copied?.startsWith('{')")
-    context.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +16,6 @@ from tests.browser.bare import violations
 pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror=\"window['owned']=1\"></script><script>window['owned']=1</script>"
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A tab; nothing but the file itself was asked for, and nothing complained."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    tab = context.new_page()
-    asked: list[str] = []
-    messages: list[str] = []
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.on("console", lambda message: messages.append(message.text))
-    tab.on("pageerror", lambda error: messages.append(str(error)))
-    yield tab
-    assert {url.split(":")[0] for url in asked} <= {"file", "blob"}
-    assert messages == []
-    context.close()
 
 
 def test_walk_through(page: Any, tmp_path: Path) -> None:

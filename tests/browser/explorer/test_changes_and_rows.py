@@ -97,13 +97,12 @@ def test_a_comparison_is_shown_swapped_and_ended(browser: Any) -> None:
         assert page.get_by_text("Comparing 1").is_hidden()
 
 
-def test_a_saved_page_shows_its_comparison(browser: Any, tmp_path: Path) -> None:
+def test_a_saved_page_shows_its_comparison(page: Any, tmp_path: Path) -> None:
     table = ix.sample("trips")
     widget = Explorer(table)
     widget.select(against=table.snapshots[3])
     assert widget.settle(60)
     made = widget.save_html(tmp_path / "page.html")
-    page = browser.new_page()
     page.goto(made.path.as_uri())
     page.locator(".ice-above").wait_for()
     assert chosen(page) == "Compared" and "+6 −1 data files" in page.locator(".ice-above").inner_text()
@@ -114,7 +113,6 @@ def test_a_saved_page_shows_its_comparison(browser: Any, tmp_path: Path) -> None
     page.get_by_role("button", name="Later snapshot").click()
     assert chosen(page) == "Changes" and "+2 data files" in page.locator(".ice-above").inner_text()
     assert violations(page) == []
-    page.close()
     widget.close()
 
 
