@@ -111,7 +111,7 @@ _DONE = {
 _FIRST_DONE = {
     "Which commit deleted my row": "seen('.ice-rows input[aria-label=Value]')",
     "Why does the scan read these files": "tab('Scan') && seen('.ice-scan-line [role=combobox]')",
-    "Which files are tiny": "chosen('Files') && seen('.ice-detail thead th button', /^(size|file_size_in_bytes)/)",
+    "Which files are tiny": "chosen('Files') && seen('.ice-detail .ice-grid[aria-busy=false] tbody td')",
     "The deletion vector of a file": "tab('Deletes') && seen('.ice-part-panel .ice-table tbody .ice-open')",
     "What V4 writes for an append": "document.querySelector('.ice-commit-form')?.ariaBusy === 'false'",
     "What is broken, since when": "tab('Health') && seen('.ice-part-panel button', /^Check the table/)",

@@ -190,7 +190,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   const waitForOther = timer(model);
   const drawSoon = inNextFrame(model, draw);
 
-  const filters = filterBar(model, { label, page: () => page, current, ask, say: setFault });
+  const filters = filterBar(model, { label, page: () => page, current, ask: askOfDrawn, say: setFault });
   filters.bar.append(menu);
   const actions = gridExport(model, {
     grid,
@@ -236,7 +236,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   }
   /** @param {number} to */
   function turnTo(to) {
-    if (isOtherPage(to)) ask({ page: to });
+    if (isOtherPage(to)) askOfDrawn({ page: to });
   }
   function isWaiting() {
     if (asked === null) return false;
@@ -261,6 +261,16 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     asked = { of, table, page: 0, sort, filters, columns, ...change, n };
     model.save("query", { ...queries, [grid]: asked });
     drawState();
+  }
+  /**
+   * Request another page for what the user did to the drawn table; ignore it if that one is about to be replaced by
+   * another, in which a column's number means another column.
+   *
+   * @param {Query} change
+   */
+  function askOfDrawn(change) {
+    const isLeft = asked !== null && page.of !== undefined && asked.table !== page.table;
+    if (!isLeft) ask(change);
   }
   /**
    * Request another table. The typed text, the sort and the filters of the old one are dropped.
@@ -392,7 +402,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
         "div.th",
         el(
           "button.sort",
-          { tabindex: -1, title, onclick: () => ask({ sort: nextSort(current().sort, place) }) },
+          { tabindex: -1, title, onclick: () => askOfDrawn({ sort: nextSort(current().sort, place) }) },
           el("span", name),
           el("span.way", { ariaHidden: true }),
         ),
@@ -546,7 +556,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       const { columns: chosen = shown } = current();
       const next = chosen.filter((other) => other !== place);
       if (on) next.push(place);
-      if (next.length) ask({ columns: next.sort((a, b) => a - b), page: page.page });
+      if (next.length) askOfDrawn({ columns: next.sort((a, b) => a - b), page: page.page });
       else drawMenu();
     };
     const items = () =>
@@ -615,7 +625,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
         event.stopPropagation();
         if (event.key !== "Enter") return;
         const wanted = Number(input.value.replaceAll(/\D/g, ""));
-        if (wanted) ask({ page: Math.min(wanted, pages) - 1 });
+        if (wanted) askOfDrawn({ page: Math.min(wanted, pages) - 1 });
         else input.value = text;
       },
     });

@@ -154,6 +154,7 @@ def reasons_read(hand: Hand) -> None:
 
 def tiny_files(hand: Hand) -> None:
     hand.table_of_node("Files")
+    hand.page.locator(".ice-detail .ice-grid[aria-busy=false]").wait_for()  # a heading before is of another table
     head = hand.page.locator(
         ".ice-detail .ice-table thead th button", has_text=re.compile(r"^(size|file_size_in_bytes)")
     )
