@@ -59,6 +59,7 @@ __all__ = [
     "is_valid",
     "less",
     "less_equal",
+    "list_element",
     "list_flatten",
     "list_parent_indices",
     "list_value_length",
@@ -233,6 +234,7 @@ if TYPE_CHECKING:
     cumulative_sum: _Column
     divide: _Values
     if_else: _Values
+    list_element: _Values
     list_flatten: _Column
     list_parent_indices: _Column
     list_value_length: _Column
@@ -300,6 +302,7 @@ else:
         is_valid,
         less,
         less_equal,
+        list_element,
         list_flatten,
         list_parent_indices,
         list_value_length,

@@ -44,7 +44,7 @@ from iceexplore.manifests.checks._v4 import key_problems, leaf_problems
 from iceexplore.manifests.column_stats._kept_columns import KeptColumns
 from iceexplore.manifests.column_stats._maps import MapStats
 from iceexplore.manifests.decode._avro import expect_files
-from iceexplore.manifests.decode._file import Loader, Part, Source
+from iceexplore.manifests.decode._file import PARTS, Loader, Part, Source
 from iceexplore.manifests.decode._inherit import Parent, inherit, replace
 from iceexplore.manifests.decode._role import role_of
 from iceexplore.manifests.model._arrow import whole
@@ -245,6 +245,22 @@ class ManifestReader:
             Pairs of a root and one of its rows; the iterator is consumed only as far as manifests are read ahead.
         """
         return self._ahead(places, _Wanted(frozenset(parts)))
+
+    def warm(self, root: Manifest, most: int) -> Generator[None, None, None]:
+        """Decode the manifests of a root into the cache, one per step, so that later calls need not read them.
+
+        Nothing is noted in `problems` and `seen`: these say what was looked at. Nothing is decoded either if the
+        manifests take more than ``most`` bytes together, as the root states, or more than half of the cache once
+        decoded.
+        """
+        order = _manifest_rows(root)
+        sizes = _sizes(root, order)
+        total = sum(max(0, size) for size in build.to_pylist(pc.fill_null(sizes, most + 1)))
+        if total > min(most, CACHE.max_bytes // 2 // _DECODED):
+            return
+        for row in order:
+            self._leaf(root, row, _Wanted(PARTS))
+            yield
 
     def _ahead(self, places: Iterable[tuple[Manifest, int]], wanted: _Wanted) -> Generator[Manifest, None, None]:
         def read(place: tuple[Manifest, int]) -> Manifest:

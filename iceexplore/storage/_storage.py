@@ -27,7 +27,7 @@ import threading
 import time
 import urllib.parse
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -192,6 +192,27 @@ class Storage:
         if name == basename(real) and self._closed_under(dirname(real), head):
             self._folders[head] = dirname(real)
         return real
+
+    def resolve_many(self, locations: Iterable[str]) -> Iterator[str | IceexploreError]:
+        """Yield the real location of each file, or the error with which `resolve` would end.
+
+        A folder is listed once to find the links in it, where `resolve` looks at each file.
+        """
+        links: dict[str, frozenset[str]] = {}
+        for location in locations:
+            head, _, name = location.rpartition("/")
+            folder = self._folders.get(head) if name not in ("", ".", "..") else None
+            if folder is not None:
+                known = links.get(folder)
+                if known is None:
+                    known = links[folder] = _links_in(folder)
+                if name not in known:
+                    yield f"{folder}/{name}"
+                    continue
+            try:
+                yield self.resolve(location)
+            except IceexploreError as error:
+                yield error
 
     def place(self, location: str) -> str:
         """Return the real location of a file, to compare whether two locations mean the same file.
@@ -583,3 +604,14 @@ class Storage:
 
 def _absolute(place: str) -> str:
     return place if is_absolute(canonical(check_host(place))) else os.path.abspath(os.path.expanduser(place))
+
+
+def _links_in(folder: str) -> frozenset[str]:
+    """Return the names of a folder's symbolic links; none of a remote folder and of one that cannot be listed."""
+    if not is_local(folder):
+        return frozenset()
+    try:
+        with os.scandir(folder) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_symlink())
+    except OSError:
+        return frozenset()

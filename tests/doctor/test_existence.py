@@ -53,7 +53,7 @@ def test_only_folders_of_the_table_are_looked_up(tmp_path: Path, monkeypatch: py
     ]
     made = existence._without_folder(
         SimpleNamespace(state=state),  # type: ignore[arg-type]
-        pa.array([place.encode() for place in places], pa.binary()),
+        existence._Folders.holding(pa.array([place.encode() for place in places], pa.binary())),
     )
     assert np.flatnonzero(made).tolist() == [*range(1000), 1021]
     assert sorted(call.args[0] for call in entries.call_args_list) == sorted(f"{root}/{name}" for name in (

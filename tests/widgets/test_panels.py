@@ -16,6 +16,7 @@ import pytest
 import traitlets
 
 import iceexplore as ix
+from iceexplore.storage import CACHE
 from iceexplore.widgets import (
     CommitLab,
     DeletionVectors,
@@ -29,7 +30,7 @@ from iceexplore.widgets import (
 )
 from iceexplore.widgets.core import _preload as preloads
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
-from iceexplore.widgets.core._preload import preload
+from iceexplore.widgets.core._preload import manifests_ahead, preload
 from iceexplore.widgets.core._room import RoomTraits
 from iceexplore.widgets.core._scripted import ScriptedWidget
 from iceexplore.widgets.timeline._panel import TimelinePanel
@@ -229,15 +230,38 @@ def test_a_kernel_imports_what_requests_need_once_the_widget_is_there(
         (tmp_path / f"{name}.py").write_text("raise OSError" if name == "that_fails" else "")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(preloads, "_AFTER", 0.0)
-    preload(names)
-    assert not sys.modules.keys() & set(names), "a script imports what it uses"
+    steps: list[str] = []
+
+    def ahead() -> Iterator[str]:
+        for name in names:
+            steps.append(name)
+            yield name
+        raise OSError
+
+    preload(names, ahead)
+    assert not sys.modules.keys() & set(names) and not steps, "a script imports and reads what it uses"
 
     async def kernel() -> None:
-        preload(names)
-        while names[-1] not in sys.modules:
+        preload(names, ahead)
+        while len(steps) < len(names):
             await asyncio.sleep(0.01)
 
     asyncio.run(asyncio.wait_for(kernel(), 60))
     assert names[0] in sys.modules and names[1] not in sys.modules
     for panel in Explorer.panels:
         assert all(find_spec(name) for name in panel.later), panel
+
+
+def test_small_local_manifests_are_read_ahead() -> None:
+    CACHE.clear()
+    state = ix.sample("trips").state
+    steps = list(manifests_ahead(state, state.snapshot))
+    root = state.root()
+    assert root is not None and len(steps) == len(root) > 1
+    seen = set(state.reader.seen)
+    assert seen == {root.location}, "what is checked has been looked at, not decoded"
+    before = sum(read.kind == "manifest" for read in state.storage.reads)
+    assert len(list(state.leaves(parts=frozenset({"entries", "partition", "stats"})))) == len(steps)
+    assert sum(read.kind == "manifest" for read in state.storage.reads) == before > 0
+    assert list(state.reader.warm(root, 1_000)) == [], "too many bytes"
+    assert list(manifests_ahead(state, None)) == []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -112,9 +111,9 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
         there = build.array((_bytes(e.real) for e in entries if not e.is_folder), pa.binary())
         del entries  # a million objects
         absent = _absent(reals, there)
-        elsewhere = _elsewhere(examination, [_text(real) for real in build.to_pylist(reals.take(absent))])
+        elsewhere = _elsewhere(examination, _Folders.holding(reals.take(absent)))
         absent = absent.filter(pc.invert(pc.is_in(reals.take(absent), value_set=elsewhere)))
-        without = _without_folder(examination, reals.take(absent))
+        without = _without_folder(examination, _Folders.holding(reals.take(absent)))
         looked_up = build.to_pylist(unique.take(absent.filter(pc.invert(without))))
         gone = [name for name in looked_up if _lacks(examination, name)]
         gone += build.to_pylist(unique.take(absent.filter(without)))
@@ -139,16 +138,13 @@ def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, lis
     refused: Problem | None = None
     for start in range(0, max(1, len(unique)), _AT_ONCE):
         found: list[bytes | None] = []
-        for name in build.to_pylist(unique.slice(start, _AT_ONCE)):
-            real = None
-            try:
-                real = _bytes(storage.resolve(name))
-            except OutsideRootsError as error:
-                refused = refused or Problems().add_error(error, name)
+        names = build.to_pylist(unique.slice(start, _AT_ONCE))
+        for name, real in zip(names, storage.resolve_many(names), strict=True):
+            if isinstance(real, OutsideRootsError):
+                refused = refused or Problems().add_error(real, name)
                 outside.append(name)
-            except IceexploreError:
-                pass  # the location is invalid: reported when the manifest is read
-            found.append(real)
+            # any other error: the location is invalid, which is reported when the manifest is read
+            found.append(_bytes(real) if isinstance(real, str) else None)
         parts.append(pa.array(found, pa.binary()))
     return pa.concat_arrays(parts), outside, refused
 
@@ -168,24 +164,39 @@ def _absent(reals: AnyArray, there: AnyArray) -> AnyArray:
     return build.array(np.flatnonzero(np.asarray(absent)))
 
 
-def _elsewhere(examination: Examination, reals: list[str]) -> AnyArray:
-    """Return all files in the foreign folders that hold many of these: listing is faster than looking up each one."""
+@dataclass(frozen=True)
+class _Folders:
+    """The folders of places: the different ones, and of each place the index of its own."""
+
+    names: list[str]
+    of: npt.NDArray[np.int64]
+
+    @classmethod
+    def holding(cls, reals: AnyArray) -> _Folders:
+        """Return the folders of these places, which are bytes."""
+        heads = pc.list_element(pc.split_pattern(reals, b"/", max_splits=1, reverse=True), 0)
+        different = pc.unique(heads)
+        of = np.asarray(pc.index_in(heads, different), np.int64)
+        return cls([_text(head) for head in build.to_pylist(different)], of)
+
+
+def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
+    """Return all files in the folders that hold many files in question: listing is faster than looking up each one."""
     storage = examination.state.storage
     found: set[bytes] = set()
-    for folder, count in Counter(real.rpartition("/")[0] for real in reals).items():
-        if count < _MANY:
-            continue
+    counts = np.bincount(folders.of, minlength=len(folders.names))
+    for at in np.flatnonzero(counts >= _MANY):
         try:
-            found |= {_bytes(e.real) for e in storage.entries(folder, details=False) if not e.is_folder}
+            found |= {_bytes(e.real) for e in storage.entries(folders.names[at], details=False) if not e.is_folder}
         except IceexploreError:
             continue  # its files are looked up one by one
     return pa.array(sorted(found), pa.binary())
 
 
-def _without_folder(examination: Examination, reals: AnyArray) -> AnyArray:
-    """Return which of many places are below a folder of the table that does not exist; False for a few."""
-    if len(reals) < _MANY_ABSENT:
-        return build.array(np.zeros(len(reals), np.bool_))
+def _without_folder(examination: Examination, folders: _Folders) -> AnyArray:
+    """Return which of many folders of files are or are in one of the table that does not exist; False for a few."""
+    if len(folders.of) < _MANY_ABSENT:
+        return build.array(np.zeros(len(folders.of), np.bool_))
     storage = examination.state.storage
     known = {storage.folder: False}
 
@@ -210,7 +221,8 @@ def _without_folder(examination: Examination, reals: AnyArray) -> AnyArray:
             pass  # its files are looked up one by one
         return False
 
-    return pa.array([is_gone(_text(real).rpartition("/")[0]) for real in build.to_pylist(reals)], pa.bool_())
+    gone = np.array([is_gone(folder) for folder in folders.names], np.bool_)
+    return build.array(gone[folders.of])
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:

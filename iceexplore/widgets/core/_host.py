@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 from traitlets import Bunch
 
@@ -17,7 +17,7 @@ from iceexplore.widgets.core._error_messages import words_of
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.core._ids import id_of
 from iceexplore.widgets.core._panel import Panel, TableLike
-from iceexplore.widgets.core._preload import preload
+from iceexplore.widgets.core._preload import manifests_ahead, preload
 from iceexplore.widgets.core._selection import valid_selection
 from iceexplore.widgets.core._worker import Work
 
@@ -58,7 +58,7 @@ class WidgetHost:
         _hosts.setdefault(self._state, WeakSet()).add(self)
         for panel in self.panels:
             panel.begin()
-        preload(name for panel in self.panels for name in panel.later)
+        preload((name for panel in self.panels for name in panel.later), partial(_read_ahead, ref(self)))
 
     def close(self) -> None:
         """Stop reading, and release what the panels hold."""
@@ -281,3 +281,9 @@ class WidgetHost:
         self.work.cancel()
         for panel in self.panels:
             self._attempt(partial(panel.on_cancelled, selection))
+
+
+def _read_ahead(host: ReferenceType[WidgetHost]) -> Iterator[None]:
+    one = host()
+    if one is not None:
+        yield from manifests_ahead(one.state, one.snapshot)
