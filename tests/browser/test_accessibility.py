@@ -13,6 +13,7 @@ from iceexplore.errors import problem
 from iceexplore.widgets import CommitLab, DeletionVectors, Explorer, Problems, Rows, ScanLab, Timeline
 from iceexplore.widgets.core._bundle import style_sheet
 from tests.browser.bare import bare_page
+from tests.helpers.sampling import one_of
 
 pytestmark = pytest.mark.browser
 
@@ -176,7 +177,7 @@ def test_a_path_is_selected_whole_in_safari() -> None:
     assert all("-webkit-user-select:" in line for line in style_sheet().splitlines() if "user-select:" in line)
 
 
-@pytest.mark.parametrize("name", ["timeline", "problems", "deletes", "explorer", "scan", "commit"])
+@pytest.mark.parametrize("name", one_of(2, ["timeline", "explorer", "problems", "scan", "deletes", "commit"], 1))
 def test_nothing_is_left_of_a_widget_that_is_taken_away(browser: Any, name: str) -> None:
     with bare_page(browser, WIDGETS[name]()) as bare:
         during = bare.page.evaluate("({ ...window.iceOpen, model: window.ice.listeners() })")

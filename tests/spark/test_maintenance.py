@@ -218,7 +218,7 @@ def _live(table: ix.Table) -> dict[str, int]:
     return counts | {"rows": int(files.loc[files["content"] == 0, "record_count"].sum())}
 
 
-@pytest.mark.parametrize(("name", "options"), DATA)
+@pytest.mark.parametrize(("name", "options"), one_of(2, DATA))
 def test_data_files_are_rewritten_as_planned(tables: Warehouse, name: str, options: dict[str, Any]) -> None:
     folder = tables.path(name)
     with restored(folder):
@@ -272,7 +272,7 @@ def test_groups_are_committed_as_planned(tables: Warehouse, concurrent: int) -> 
             assert _live(plan.after(done)) == _live(new.at(snapshot.snapshot_id))
 
 
-@pytest.mark.parametrize(("name", "options"), DELETES)
+@pytest.mark.parametrize(("name", "options"), one_of(2, DELETES))
 def test_deletes_are_rewritten_as_planned(tables: Warehouse, name: str, options: dict[str, Any]) -> None:
     folder = tables.path(name)
     with restored(folder):
@@ -293,7 +293,7 @@ def test_deletes_are_rewritten_as_planned(tables: Warehouse, name: str, options:
         assert new.count() == plan.table.count() == table.count()
 
 
-@pytest.mark.parametrize(("name", "several"), MANIFESTS)
+@pytest.mark.parametrize(("name", "several"), one_of(2, MANIFESTS))
 def test_manifests_are_rewritten_as_planned(tables: Warehouse, name: str, several: bool) -> None:
     folder = tables.path(name)
     with restored(folder):

@@ -15,6 +15,7 @@ import iceexplore as ix
 from iceexplore.errors import OptionError, UnsupportedError
 from iceexplore.inspect import DEFINITIONS
 from iceexplore.on_spark import metadata_frame
+from tests.helpers.sampling import one_of
 from tests.spark import tables
 from tests.spark.compare import differences
 from tests.spark.conftest import Warehouse
@@ -59,7 +60,7 @@ def test_every_table_of_one(warehouse: Warehouse) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", ["upgraded", "partition_types", "evolved", "java_types", "expired"])
+@pytest.mark.parametrize("name", one_of(2, ["upgraded", "partition_types", "evolved", "java_types", "expired"]))
 def test_partitions_and_readable_metrics(warehouse: Warehouse, name: str) -> None:
     t = ix.open(warehouse.path(name))
     found = [line for table in ("partitions", "files", "all_entries") for line in same(t, warehouse.session, table)]

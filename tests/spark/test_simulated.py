@@ -39,7 +39,7 @@ def read(session: Any, path: Path | str) -> list[Row]:
     return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=str)
 
 
-@pytest.mark.parametrize(("version", "manifest_format"), [*((v, "avro") for v in VERSIONS), (4, "parquet")])
+@pytest.mark.parametrize(("version", "manifest_format"), one_of(2, [*((v, "avro") for v in VERSIONS), (4, "parquet")]))
 def test_spark_finds_the_rows_after_every_commit(
     warehouse: Warehouse, tmp_path: Path, version: int, manifest_format: str
 ) -> None:
@@ -49,7 +49,7 @@ def test_spark_finds_the_rows_after_every_commit(
         assert read(warehouse.session, path) == expected, f"after {i} commits"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", one_of(2, VERSIONS, 1))
 def test_spark_appends_on_top_of_ours_and_we_on_top_of_it(warehouse: Warehouse, tmp_path: Path, version: int) -> None:
     session = warehouse.session
     history, states = play(tmp_path / "t", version, equality=True)
@@ -64,7 +64,7 @@ def test_spark_appends_on_top_of_ours_and_we_on_top_of_it(warehouse: Warehouse, 
     assert read(session, history.lab.folder) == sorted([*expected, *rows_of(2000, 3, "a")], key=str)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", one_of(2, VERSIONS))
 def test_commits_between_sparks_own(warehouse: Warehouse, version: int) -> None:
     session, name, folder = (
         warehouse.session,
@@ -165,7 +165,7 @@ def changed(state: TableState, snapshot: Snapshot, status: Status) -> EntryBatch
     return concat_batches(found)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", one_of(2, TABLES))
 def test_summaries_are_javas(warehouse: Warehouse, name: str) -> None:
     assert tables.__name__  # importing it registers the tables
     state = open_state(str(warehouse.path(name)))

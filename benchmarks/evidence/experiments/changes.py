@@ -163,7 +163,7 @@ CHANGES = Experiment(
         Finding("Which encoding writes least?", _scale, first=False),
     ),
     bars=("files read to know, for a commit", "bytes of them"),
-    quick={"scales": (1,), "commits": 12},
+    quick={"scales": (1,), "commits": 6},
     full={"scales": (1, 100, 1000), "commits": 100},
     seeds=2,
 )

@@ -141,6 +141,6 @@ LEAVES = Experiment(
         Finding("Is rewriting at about 10% invalidated entries a good rule?", _ten),
     ),
     bars=("written by a commit", "cold plan, mean"),
-    quick={"entries": 300, "leaves": 2, "steps": 5, "places": ("one leaf", "any leaf")},
+    quick={"entries": 200, "leaves": 2, "steps": 3, "places": ("one leaf", "any leaf")},
     full={"entries": 2000, "leaves": 2, "steps": 12, "places": ("one leaf", "any leaf")},
 )

@@ -220,7 +220,7 @@ THRESHOLDS = Experiment(
         Finding("Does a threshold by bytes help wide tables?", _by_bytes, first=False),
     ),
     bars=("written by a commit", "cold plan, mean", "last cold plan, GETs"),
-    quick={"commits": 10, "thresholds": (0, 8), "counts": {10: (1, 1000), 50: (1, 200)}, "wide": (50, 5, 300)},
+    quick={"commits": 10, "thresholds": (0, 8), "counts": {10: (1, 300), 50: (1, 100)}, "wide": (50, 5, 300)},
     full={
         "commits": 32,
         "thresholds": (0, 8, 64),

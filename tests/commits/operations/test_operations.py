@@ -33,10 +33,12 @@ from iceexplore.errors import CommitConflictError, IceexploreError, OptionError,
 from iceexplore.manifests import ContentType
 from iceexplore.reading import to_arrow
 from tests.commits.operations_table import BY_KIND, Commits, frame, sandbox
+from tests.helpers.sampling import one_of
 
 DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 LEAVES = (4, {"flush_data_files": 0, "flush_delete_files": 0})
 VERSIONS: list[Any] = [1, 2, 3, (4, {"dialect": "v4-java"}), (4, {}), LEAVES]
+EACH = [pytest.param(version) for version in VERSIONS]
 WITH_DELETES = VERSIONS[1:]
 WITH_VECTORS = VERSIONS[2:]
 
@@ -261,7 +263,7 @@ def test_global_equality_deletes(tmp_path: Path) -> None:
 # Rewrites ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", one_of(2, EACH))
 def test_compact(tmp_path: Path, version: Any) -> None:
     commits = box(tmp_path, version, spec=BY_KIND)
     for start in (0, 10, 20):
@@ -370,7 +372,7 @@ def test_compaction_conflicts_with_new_deletes(tmp_path: Path) -> None:
     assert [r[0] for r in rows_of(third)] == [0, 0, 1, 2, 2, 3, 3, 4, 4, 6, 6, 7, 7, 8, 8, 9, 9]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", one_of(2, EACH, 1))
 def test_rewrite_manifests(tmp_path: Path, version: Any) -> None:
     commits = box(tmp_path, version, spec=BY_KIND)
     for _ in range(4):
@@ -430,7 +432,7 @@ def staged(commits: Commits, operation: Callable[..., Any], *args: Any, **how: A
     return snapshot.snapshot_id
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", one_of(2, EACH))
 def test_cherry_pick_an_append(tmp_path: Path, version: Any) -> None:
     commits = box(tmp_path, version, spec=BY_KIND)
     commits.run(append, frame(TEN))

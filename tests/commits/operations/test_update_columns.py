@@ -619,8 +619,11 @@ SECOND: dict[str, tuple[Callable[[Simulation, str], Any], str | None]] = {
 }
 
 
-@pytest.mark.parametrize("name", SECOND)
-@pytest.mark.parametrize("flush", [0, 100])
+@pytest.mark.parametrize(
+    ("name", "flush"),
+    # each with one of both; the long run has both
+    one_of(2, [(name, flush) for i, name in enumerate(SECOND) for flush in ((0, 100) if i % 2 else (100, 0))]),
+)
 def test_after_another_writer_s_update(name: str, flush: int) -> None:
     act, rule = SECOND[name]
     s = empty(flush_data_files=flush)

@@ -41,7 +41,7 @@ def _bytes(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize(
-    "one", one_of(3, [d for d in DAMAGES if d.name not in HOPELESS]), ids=lambda d: f"{d.mode}-{d.name}"
+    "one", one_of(4, [d for d in DAMAGES if d.name not in HOPELESS]), ids=lambda d: f"{d.mode}-{d.name}"
 )
 def test_a_damage_is_mended(one: Damage, tmp_path: Path) -> None:
     folder = healthy(tmp_path, one.version)

@@ -88,7 +88,7 @@ def _mended(folder: Path, **how: Any) -> RepairPlan:
 DAMAGES = {d.name: d for d in V4_DAMAGES if d.name not in HOPELESS}
 
 
-@pytest.mark.parametrize("damage", one_of(3, DAMAGES.values()), ids=lambda d: f"{d.mode}-{d.name}")
+@pytest.mark.parametrize("damage", one_of(4, DAMAGES.values()), ids=lambda d: f"{d.mode}-{d.name}")
 def test_a_damage_is_mended(damage: V4Damage, tmp_path: Path) -> None:
     folder = damage.healthy(tmp_path)
     table = ix.open(folder)

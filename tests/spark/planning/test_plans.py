@@ -48,7 +48,7 @@ def test_plans_of_tables_that_spark_wrote(warehouse: Warehouse, name: str) -> No
     check(Spark(warehouse.session), name, t, columns, [None, *trees])
 
 
-@pytest.mark.parametrize("version", ["v2", "v3", "v4 java"])
+@pytest.mark.parametrize("version", one_of(2, ["v2", "v3", "v4 java"]))
 @settings(max_examples=2, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_plans_of_random_tables(warehouse: Warehouse, version: str, data: st.DataObject) -> None:

@@ -13,6 +13,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.errors import UnsupportedError
 from iceexplore.on_spark import register
+from tests.helpers.sampling import one_of
 from tests.spark.conftest import Warehouse
 from tests.spark.scans.test_scan import own, plan_of, same
 from tests.spark.session import Spark
@@ -105,7 +106,7 @@ def test_a_hash_in_the_path(warehouse: Warehouse, spark: Spark, tmp_path: Path) 
         t.scan(spark.session, engine="iceberg")
 
 
-@pytest.mark.parametrize("word", ["and", "or"])
+@pytest.mark.parametrize("word", one_of(2, ["and", "or"]))
 def test_filters_of_many_terms(warehouse: Warehouse, spark: Spark, word: str) -> None:
     t = ix.open(warehouse.path("evolved"))
     one = "id <> {}" if word == "and" else "(id = {} and id > 0)"
