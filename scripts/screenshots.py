@@ -29,7 +29,8 @@ NARROW = {"range-map", "waterfall"}
 
 def chromium() -> Path:
     """The Chromium to use: ICEEXPLORE_CHROMIUM, or the one that is installed."""
-    for name in (os.environ.get("ICEEXPLORE_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"):
+    given = os.environ.get("ICEEXPLORE_CHROMIUM", "")
+    for name in (given, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         found = shutil.which(name) if name else None
         if found:
             return Path(found)

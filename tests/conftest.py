@@ -59,7 +59,7 @@ def java_version() -> int | None:
 def chromium_path() -> Path | None:
     """The Chromium of this machine (``ICEEXPLORE_CHROMIUM`` names another); None without one."""
     given = os.environ.get("ICEEXPLORE_CHROMIUM")
-    for name in [given] if given else ["chromium", "chromium-browser", "google-chrome"]:
+    for name in [given] if given else ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]:
         found = shutil.which(name)
         if found:
             return Path(found)
