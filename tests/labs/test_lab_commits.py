@@ -17,6 +17,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.commits import check_rules
 from tests.helpers.folders import local
+from tests.helpers.sampling import one_of
 from tests.labs.writers import TWIN, append, context, go_on, mix, new_lab
 
 pytestmark = pytest.mark.timeout(3600)
@@ -27,7 +28,7 @@ def is_long() -> bool:
     return hypothesis.settings.get_current_profile_name() == "long"
 
 
-@pytest.mark.parametrize(("protocol", "version"), [("rename", 2), ("check-and-put", 4)])
+@pytest.mark.parametrize(("protocol", "version"), one_of(2, [("check-and-put", 4), ("rename", 2)]))
 def test_of_many_writers_no_commit_is_lost(tmp_path: Path, protocol: str, version: int) -> None:
     writers, commits = (8, 50) if is_long() else (4, 5)
     lab, place = new_lab(tmp_path, protocol, format_version=version)
@@ -51,7 +52,7 @@ def test_of_many_writers_no_commit_is_lost(tmp_path: Path, protocol: str, versio
     assert not check_rules(lab.state)
 
 
-@pytest.mark.parametrize(("protocol", "version"), [("rename", 2), ("check-and-put", 3)])
+@pytest.mark.parametrize(("protocol", "version"), one_of(2, [("rename", 2), ("check-and-put", 3)]))
 def test_writers_killed_at_any_point(tmp_path: Path, protocol: str, version: int) -> None:
     kills = 100 if is_long() else 5
     rng = random.Random(7)

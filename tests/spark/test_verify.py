@@ -16,6 +16,7 @@ from iceexplore.errors import UnsupportedError
 from iceexplore.verification import verify_local
 from iceexplore.verification._cross_file import beside, suspects
 from iceexplore.verification._findings import Checked, Place
+from tests.helpers.sampling import one_of
 from tests.spark import tables
 from tests.spark.conftest import Warehouse
 from tests.spark.session import TABLES, Spark
@@ -29,7 +30,7 @@ def rows(frame: Any) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values()) for row in frame.to_pylist()), key=repr)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", one_of(2, TABLES))
 def test_nothing_is_wrong_with_what_spark_wrote(warehouse: Warehouse, name: str) -> None:
     """Every snapshot, every value: here, in threads."""
     assert tables.__name__  # importing it registers the tables
@@ -41,7 +42,9 @@ def test_nothing_is_wrong_with_what_spark_wrote(warehouse: Warehouse, name: str)
         assert found.empty, found.to_string()
 
 
-@pytest.mark.parametrize("name", ["upgraded", "equality_deletes", "orc_files", "avro_files", "v4_java", "empty"])
+@pytest.mark.parametrize(
+    "name", one_of(2, ["upgraded", "equality_deletes", "orc_files", "avro_files", "v4_java", "empty"], 1)
+)
 def test_nor_is_on_workers(warehouse: Warehouse, name: str) -> None:
     t = ix.open(warehouse.path(name))
     assert t.verify(warehouse.session, level="data").collect() == []

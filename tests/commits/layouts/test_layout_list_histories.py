@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from iceexplore.commits import Change
 from iceexplore.graph import TableState
 from iceexplore.manifests import ContentType, Status
+from tests.helpers.sampling import one_of
 from tests.helpers.tables.list_table import ListLab, batch, entry, live_rows
 
 Key = tuple[str, str | None]  # location, and of a DV its data file
@@ -70,7 +71,7 @@ class Model:
 OPERATIONS = ["append", "append", "delete", "overwrite", "rows", "rows", "equality", "compact", "merge", "drop deletes"]
 
 
-@pytest.mark.parametrize("version", [2, 3, 4])
+@pytest.mark.parametrize("version", one_of(2, [2, 3, 4]))
 @given(data=st.data())
 @settings(max_examples=15)
 def test_random_histories(version: int, data: st.DataObject) -> None:

@@ -12,6 +12,7 @@ import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.manifests import ContentType
 from iceexplore.planning import make_filter, may_hold
+from tests.helpers.sampling import one_of
 from tests.helpers.tables.oracle_tables import locations
 
 LAYOUTS: list[dict[str, Any]] = [
@@ -31,7 +32,7 @@ def rows(**columns: pa.Array) -> pa.Table:
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
 @pytest.mark.parametrize(("kind", "bits"), [("int", 32), ("long", 64)])
-@pytest.mark.parametrize("width", [7, 10, 16])
+@pytest.mark.parametrize("width", one_of(3, [7, 10, 16], 1))
 def test_the_lowest_integers_that_truncate_wraps_around(
     layout: dict[str, Any], kind: str, bits: int, width: int
 ) -> None:
