@@ -56,7 +56,7 @@ def shown(notebook: Any, tmp_path: Path) -> Any:
 def settled(notebook: Any) -> None:
     notebook.page.wait_for_timeout(400)
     notebook.page.wait_for_selector(".ice-widget[aria-busy=false]")
-    notebook.page.wait_for_selector(".ice-grid[aria-busy=false]", state="attached")
+    notebook.page.wait_for_function("!document.querySelector('.ice-grid[aria-busy=true]')")
     assert notebook.page.locator(".ice-error:visible").count() == 0
 
 

@@ -248,6 +248,7 @@ def test_on_paper(browser: Any) -> None:
         page.locator(".ice-table thead th", has_text="file_path").wait_for()  # before, the menu is of other columns
         menu = page.locator(".ice-detail .ice-menu summary", has_text="Columns")
         menu.click()
+        page.locator(".ice-detail .ice-menu-list input").first.wait_for()  # made once it is open
         for place in range(page.locator(".ice-detail .ice-menu-list input").count()):
             page.locator(f".ice-detail .ice-menu-list input[data-key='{place}']").check()
             bare.idle()
