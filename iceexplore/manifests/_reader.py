@@ -249,14 +249,13 @@ class ManifestReader:
     def warm(self, root: Manifest, most: int) -> Generator[None, None, None]:
         """Decode the manifests of a root into the cache, one per step, so that later calls need not read them.
 
-        Nothing is noted in `problems` and `seen`: these say what was looked at. Nothing is decoded either if the
-        manifests take more than ``most`` bytes together, as the root states, or more than half of the cache once
-        decoded.
+        `problems` and `seen` stay as they are, because they list what was examined. Nothing is decoded if the root does
+        not state the size of every manifest, if the sizes add up to more than ``most`` bytes, or if the decoded
+        manifests would take more than half of the cache.
         """
         order = _manifest_rows(root)
-        sizes = _sizes(root, order)
-        total = sum(max(0, size) for size in build.to_pylist(pc.fill_null(sizes, most + 1)))
-        if total > min(most, CACHE.max_bytes // 2 // _DECODED):
+        sizes = build.to_pylist(pc.fill_null(_sizes(root, order), 0))
+        if min(sizes, default=0) <= 0 or sum(sizes) > min(most, CACHE.max_bytes // 2 // _DECODED):
             return
         for row in order:
             self._leaf(root, row, _Wanted(PARTS))

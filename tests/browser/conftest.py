@@ -43,7 +43,7 @@ def quickstart() -> Path:
 
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
-    """A tab for a page that was saved: it works from its file, asks nobody, and nothing complains."""
+    """Return a tab for a saved page; fail if the page loads anything but its file, or logs a message."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     tab = context.new_page()
     asked: list[str] = []

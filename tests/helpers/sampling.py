@@ -9,7 +9,7 @@ import pytest
 
 __all__ = ["one_of"]
 
-#: A tuple, too: it comes first.
+#: The type of ``pytest.param``. It is a subclass of tuple, so it has to be checked before plain tuples.
 _PARAM = type(pytest.param())
 
 

@@ -166,14 +166,14 @@ def _absent(reals: AnyArray, there: AnyArray) -> AnyArray:
 
 @dataclass(frozen=True)
 class _Folders:
-    """The folders of places: the different ones, and of each place the index of its own."""
+    """The distinct folders of some files, and for each file the index of its folder."""
 
     names: list[str]
     of: npt.NDArray[np.int64]
 
     @classmethod
     def holding(cls, reals: AnyArray) -> _Folders:
-        """Return the folders of these places, which are bytes."""
+        """Return the folders of files, given by their real locations as bytes."""
         heads = pc.list_element(pc.split_pattern(reals, b"/", max_splits=1, reverse=True), 0)
         different = pc.unique(heads)
         of = np.asarray(pc.index_in(heads, different), np.int64)
@@ -181,7 +181,7 @@ class _Folders:
 
 
 def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
-    """Return all files in the folders that hold many files in question: listing is faster than looking up each one."""
+    """Return all files in folders that hold many of these files: listing a folder is faster than many lookups."""
     storage = examination.state.storage
     found: set[bytes] = set()
     counts = np.bincount(folders.of, minlength=len(folders.names))
@@ -194,7 +194,7 @@ def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
 
 
 def _without_folder(examination: Examination, folders: _Folders) -> AnyArray:
-    """Return which of many folders of files are or are in one of the table that does not exist; False for a few."""
+    """Return for each file whether its folder in the table is known to be missing; False for all if they are few."""
     if len(folders.of) < _MANY_ABSENT:
         return build.array(np.zeros(len(folders.of), np.bool_))
     storage = examination.state.storage

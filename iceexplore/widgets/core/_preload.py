@@ -1,6 +1,6 @@
-"""Import and read what requests will need while nobody waits: a first request otherwise takes some tenths of a second.
+"""Import modules and read manifests before a request needs them, so that the first request does not wait for them.
 
-Both happen only where an event loop runs, as in a notebook's kernel: a script imports and reads what it uses.
+This happens only where an event loop runs, as in a notebook's kernel. A script imports and reads what it uses.
 """
 
 from __future__ import annotations
