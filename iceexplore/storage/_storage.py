@@ -27,7 +27,7 @@ import threading
 import time
 import urllib.parse
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,26 +193,14 @@ class Storage:
             self._folders[head] = dirname(real)
         return real
 
-    def resolve_many(self, locations: Iterable[str]) -> Iterator[str | IceexploreError]:
-        """Yield the real location of each file, or the error with which `resolve` would end.
+    def closed_folder(self, written: str) -> tuple[str, frozenset[str]] | None:
+        """Return the real folder of the files in a folder, and the names of the links in it; None if it is not known.
 
-        A folder is listed once to find the links in it, where `resolve` looks at each file.
+        It is known after one of its files was resolved, if all of them may be read. A file with a name that is not a
+        link's is then at ``folder/name``. Listing a folder once takes less time than looking at each of its files.
         """
-        links: dict[str, frozenset[str]] = {}
-        for location in locations:
-            head, _, name = location.rpartition("/")
-            folder = self._folders.get(head) if name not in ("", ".", "..") else None
-            if folder is not None:
-                known = links.get(folder)
-                if known is None:
-                    known = links[folder] = _links_in(folder)
-                if name not in known:
-                    yield f"{folder}/{name}"
-                    continue
-            try:
-                yield self.resolve(location)
-            except IceexploreError as error:
-                yield error
+        folder = self._folders.get(written)
+        return None if folder is None else (folder, _links_in(folder))
 
     def place(self, location: str) -> str:
         """Return the real location of a file, to compare whether two locations mean the same file.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceexplore.errors import FileMissingError, FormatError, IceexploreError, OutsideRootsError, StorageError
+from iceexplore.errors import FileMissingError, FormatError, OutsideRootsError, StorageError
 from iceexplore.storage import Storage, open_source
 from tests.storage.tables_on_disk import document, make_table, snapshots
 
@@ -56,38 +56,6 @@ def test_a_path_outside_is_refused_by_name(tmp_path: Path, secret: Path) -> None
         "http://localhost:1/x",
     ):
         refused(storage, location)
-
-
-def test_many_locations_are_where_each_is(tmp_path: Path, secret: Path) -> None:
-    folder = tmp_path / "t"
-    storage = hostile(folder, str(folder))
-    data = folder / "data"
-    data.mkdir()
-    (data / "plain").write_text("x")
-    (data / "inside").symlink_to(data / "plain")
-    (data / "outside").symlink_to(secret)
-    (folder / "away").symlink_to(secret.parent)
-    names = ["plain", "gone", "outside", "inside", "plain", "", ".", "..", "../outside/secret.txt", "x/y"]
-    locations = [f"{data}/{name}" for name in names]
-    locations += [
-        str(secret),
-        f"{folder}/away/secret.txt",
-        f"{folder}/away/other",
-        "data/plain",
-        "s3://b/x",
-        "data/gone",
-    ]
-
-    def alone(location: str) -> str | type[Exception]:
-        try:
-            return hostile(folder, str(folder)).resolve(location)
-        except IceexploreError as error:
-            return type(error)
-
-    for _ in range(2):  # unknown folders, then known ones
-        found = list(storage.resolve_many(locations))
-        assert [one if isinstance(one, str) else type(one) for one in found] == [alone(one) for one in locations]
-    assert OutsideRootsError in map(type, found)
 
 
 def test_a_moved_table_does_not_climb_out_either(tmp_path: Path, secret: Path) -> None:

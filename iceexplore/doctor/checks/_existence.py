@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, build
 from iceexplore.arrow import compute as pc
+from iceexplore.doctor.checks._real_locations import as_bytes, real_locations
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.errors import (
     RULES,
@@ -36,8 +37,6 @@ _MANY = 20
 _MANY_ABSENT = 500
 #: The longest path whose folders are looked up, so that the time for it does not grow quadratically.
 _LONGEST = 4096
-#: The number of locations that are held as Python objects at a time.
-_AT_ONCE = 1 << 16
 _CHECK = "data and delete files exist"
 
 
@@ -108,7 +107,7 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
         except IceexploreError as error:
             examination.cannot_know(_CHECK, str(error))
             return None
-        there = build.array((_bytes(e.real) for e in entries if not e.is_folder), pa.binary())
+        there = build.array((as_bytes(e.real) for e in entries if not e.is_folder), pa.binary())
         del entries  # a million objects
         absent = _absent(reals, there)
         elsewhere = _elsewhere(examination, _Folders.holding(reals.take(absent)))
@@ -128,30 +127,12 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
 
 
 def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, list[str], Problem | None]:
-    """Return where files are, as bytes, null if unknown; the locations outside the roots, and the problem of the first.
-
-    Only a part of the locations, of which there may be millions, is held as Python objects at a time.
-    """
-    storage = examination.state.storage
-    parts: list[AnyArray] = []
-    outside: list[str] = []
-    refused: Problem | None = None
-    for start in range(0, max(1, len(unique)), _AT_ONCE):
-        found: list[bytes | None] = []
-        names = build.to_pylist(unique.slice(start, _AT_ONCE))
-        for name, real in zip(names, storage.resolve_many(names), strict=True):
-            if isinstance(real, OutsideRootsError):
-                refused = refused or Problems().add_error(real, name)
-                outside.append(name)
-            # any other error: the location is invalid, which is reported when the manifest is read
-            found.append(_bytes(real) if isinstance(real, str) else None)
-        parts.append(pa.array(found, pa.binary()))
-    return pa.concat_arrays(parts), outside, refused
-
-
-def _bytes(place: str) -> bytes:
-    """Return a path as bytes, because names of files may not be valid text."""
-    return place.encode("utf-8", "surrogatepass")
+    """Return where files are (bytes, null if unknown), the locations outside the roots, and the first one's problem."""
+    reals, errors = real_locations(examination.state.storage, unique)
+    # any other error: the location is invalid, which is reported when the manifest is read
+    refused = {name: error for name, error in errors.items() if isinstance(error, OutsideRootsError)}
+    first = next((Problems().add_error(error, name) for name, error in refused.items()), None)
+    return reals, list(refused), first
 
 
 def _text(place: bytes) -> str:
@@ -187,7 +168,7 @@ def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
     counts = np.bincount(folders.of, minlength=len(folders.names))
     for at in np.flatnonzero(counts >= _MANY):
         try:
-            found |= {_bytes(e.real) for e in storage.entries(folders.names[at], details=False) if not e.is_folder}
+            found |= {as_bytes(e.real) for e in storage.entries(folders.names[at], details=False) if not e.is_folder}
         except IceexploreError:
             continue  # its files are looked up one by one
     return pa.array(sorted(found), pa.binary())

@@ -1,0 +1,82 @@
+"""Find out where files are, many at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import compute as pc
+from iceexplore.errors import IceexploreError
+from iceexplore.storage import Storage
+
+__all__ = ["as_bytes", "real_locations"]
+
+#: The number of locations that are computed with at a time.
+_AT_ONCE = 1 << 16
+
+
+def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
+    """Return where files are, as `Storage.resolve` does one by one, and its errors by location.
+
+    Most files of a table are in few folders, and only few locations are held as Python objects.
+
+    Parameters
+    ----------
+    locations
+        Strings without nulls, each once.
+
+    Returns
+    -------
+    tuple
+        An array of bytes, because names of files may not be valid text; null where resolving failed.
+    """
+    errors: dict[str, IceexploreError] = {}
+    parts = [
+        _resolved(storage, locations.slice(start, _AT_ONCE), errors) for start in range(0, len(locations), _AT_ONCE)
+    ]
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.binary()), errors
+
+
+def as_bytes(place: str) -> bytes:
+    """Return a path as bytes, because names of files may not be valid text."""
+    return place.encode("utf-8", "surrogatepass")
+
+
+def _resolved(storage: Storage, locations: AnyArray, errors: dict[str, IceexploreError]) -> AnyArray:
+    def resolve(row: int) -> bytes | None:
+        location = str(locations[row].as_py())
+        try:
+            return as_bytes(storage.resolve(location))
+        except IceexploreError as error:
+            errors[location] = error
+        return None
+
+    parts = pc.split_pattern(locations, "/", max_splits=1, reverse=True)
+    ends = np.asarray(parts.offsets)
+    heads = parts.flatten().take(build.array(ends[:-1])).dictionary_encode()
+    names = parts.flatten().take(build.array(ends[1:] - 1))
+    of = np.asarray(heads.indices)
+    alone = (np.diff(ends) < 2) | np.asarray(pc.is_in(names, pa.array(["", ".", ".."])))
+
+    folders: list[bytes | None] = [None] * len(heads.dictionary)
+    links: set[bytes] = set()
+    numbers, firsts, counts = np.unique(of[~alone], return_index=True, return_counts=True)
+    several = counts > 1
+    rows = np.flatnonzero(~alone)[firsts[several]]
+    for number, row in zip(numbers[several].tolist(), rows.tolist(), strict=True):
+        resolve(row)  # its folder may be known now
+        known = storage.closed_folder(heads.dictionary[number].as_py())
+        if known is not None:
+            folders[number] = as_bytes(known[0])
+            links.update(name.encode("utf-8", "surrogateescape") for name in known[1])
+
+    # A name that is a link's in another folder is resolved alone, too, which is as right.
+    folder = pa.array(folders, pa.binary()).take(build.array(of))
+    bare = names.cast(pa.binary())
+    alone |= np.asarray(folder.is_null()) | np.asarray(pc.is_in(bare, pa.array(sorted(links), pa.binary())))
+    found = pc.binary_join_element_wise(folder, bare, pa.scalar(b"/", pa.binary()))
+    rest = np.flatnonzero(alone)
+    places = np.arange(len(found))
+    places[rest] = len(found) + np.arange(len(rest))
+    return pa.concat_arrays([found, pa.array(map(resolve, rest.tolist()), pa.binary())]).take(build.array(places))
