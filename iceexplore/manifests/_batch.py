@@ -65,7 +65,7 @@ class EntryBatch:
     @classmethod
     def empty(cls) -> EntryBatch:
         """Return a batch without entries."""
-        return cls(ENTRY_SCHEMA.empty_table())
+        return _EMPTY
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]], **parts: Any) -> EntryBatch:
@@ -123,6 +123,9 @@ class EntryBatch:
         if unknown:
             raise ValueError(f"a content entry has no {sorted(unknown)}")
         return EntryBatch(pa.Table.from_arrays(arrays, schema=ENTRY_SCHEMA), self.stats, self.partition)
+
+
+_EMPTY = EntryBatch(ENTRY_SCHEMA.empty_table())
 
 
 def concat_batches(batches: Iterable[EntryBatch]) -> EntryBatch:

@@ -46,7 +46,7 @@ def unnest(table: pa.Table) -> pa.Table:
 
 def bool_array(mask: AnyColumn) -> np.ndarray[Any, Any]:
     """Return a mask as a numpy array; null becomes false."""
-    filled = pc.fill_null(mask, False)
+    filled = pc.fill_null(mask, False) if mask.null_count else mask
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
 

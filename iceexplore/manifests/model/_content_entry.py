@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
+from iceexplore.manifests.model._arrow import whole
 
 __all__ = ["COLUMN_FILE", "CONTENT_NAMES", "ContentType", "ENTRY_SCHEMA", "MANIFEST_STATS", "PARTITION_SUMMARY",
            "Status", "column_file_rows", "live"]  # fmt: skip
@@ -39,6 +40,9 @@ class Status(IntEnum):
     REPLACED = 3  # v4-draft: this entry has a successor elsewhere in the same tree
     MODIFIED = 4  # v4-draft: live, with a changed deletion vector
 
+
+#: The statuses of entries that are not live.
+NOT_LIVE = pa.array([int(Status.DELETED), int(Status.REPLACED)], pa.int32())
 
 CONTENT_NAMES = {t.value: t.name for t in ContentType}
 
@@ -138,7 +142,8 @@ def column_file_rows(entries: pa.Table) -> pa.Table:
 
 def live(entries: pa.Table) -> pa.BooleanArray:
     """Return a mask of the live entries: EXISTING, ADDED, MODIFIED or null, and not removed by a manifest DV."""
-    status = pc.fill_null(entries["status"], int(Status.EXISTING))
-    gone = pc.is_in(status, pa.array([int(Status.DELETED), int(Status.REPLACED)], pa.int32()))
-    mask = pc.and_(pc.invert(gone), entries["manifest_dv"].is_null())
-    return cast(pa.BooleanArray, mask.combine_chunks())
+    status, manifest_dv = entries["status"], entries["manifest_dv"]
+    mask = pc.invert(pc.is_in(status, value_set=NOT_LIVE))  # null is in no set
+    if manifest_dv.null_count < len(manifest_dv):
+        mask = pc.and_(mask, manifest_dv.is_null())
+    return cast(pa.BooleanArray, whole(mask))

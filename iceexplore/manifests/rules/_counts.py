@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
-from iceexplore.manifests.model._content_entry import ContentType, Status
+from iceexplore.manifests.model._content_entry import NOT_LIVE, ContentType, Status
 from iceexplore.metadata import Dialect
 
 __all__ = ["lowest_sequence_number", "stored_counts"]
@@ -25,16 +26,16 @@ def stored_counts(entries: pa.Table, dialect: str) -> dict[str, int]:
     columns = entries.select(["content_type", "status", "record_count"])
     if dialect == Dialect.V4_DRAFT:
         columns = columns.filter(pc.not_equal(columns["content_type"], int(ContentType.POSITION_DELETE)))
-    status = pc.fill_null(columns["status"], int(Status.EXISTING))
+    status = np.asarray(pc.fill_null(columns["status"], int(Status.EXISTING)))
+    rows, unknown = np.asarray(pc.fill_null(columns["record_count"], 0)), np.asarray(columns["record_count"].is_null())
     out: dict[str, int] = {}
-    if dialect == Dialect.V4_DRAFT and pc.any(pc.equal(status, int(Status.MODIFIED))).as_py():
+    if dialect == Dialect.V4_DRAFT and (status == Status.MODIFIED).any():
         return out
     for name, value in _COUNTED.items():
-        mask = pc.equal(status, int(value))
-        out[f"{name}_files_count"] = pc.sum(mask).as_py() or 0
-        rows = columns["record_count"].filter(mask)
-        if not rows.null_count:
-            out[f"{name}_rows_count"] = pc.sum(rows).as_py() or 0
+        mask = status == value
+        out[f"{name}_files_count"] = int(np.count_nonzero(mask))
+        if not unknown[mask].any():
+            out[f"{name}_rows_count"] = int(rows[mask].sum())
     return out
 
 
@@ -43,7 +44,6 @@ def lowest_sequence_number(entries: pa.Table) -> int | None:
 
     None if there is no number.
     """
-    status = pc.fill_null(entries["status"], int(Status.EXISTING))
-    gone = pc.is_in(status, pa.array([int(Status.DELETED), int(Status.REPLACED)], pa.int32()))
+    gone = pc.is_in(entries["status"], value_set=NOT_LIVE)
     found = pc.min(entries["sequence_number"].filter(pc.invert(gone))).as_py()
     return None if found is None else int(found)
