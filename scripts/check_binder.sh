@@ -15,7 +15,8 @@ git ls-files -z --cached --others --exclude-standard | tar --create --null --fil
 PATH="$work/venv/bin:$PATH"
 export PATH
 cd "$work/repo"
-binder/postBuild
+# What another environment of this machine was made of need not be fetched and built again.
+UV_NO_CACHE=false binder/postBuild
 
 jupyter nbconvert --to notebook --execute --stdout notebooks/01_quickstart.ipynb >/dev/null
 echo "check-binder: the quickstart runs"
