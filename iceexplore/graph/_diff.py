@@ -403,7 +403,7 @@ def entry_changes(before: pa.Table, after: pa.Table) -> pa.Table:
 
 def files_change(files: pa.Table) -> SnapshotChange:
     """Return what rows of `Diff.files_arrow` add up to; see `Diff.rows` for how rows are counted."""
-    grouped = files.group_by(["change", "content"]).aggregate(
+    grouped = files.group_by(["change", "content"], use_threads=False).aggregate(
         [("location", "count", pc.CountOptions(mode="all")), ("record_count", "sum"), ("size_in_bytes", "sum")]
     )
     sums = {(r["change"], r["content"] or ""): r for r in build.to_pylist(grouped.to_struct_array())}
@@ -435,7 +435,8 @@ def rows_changed(records: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
 
 
 def _count(files: pa.Table) -> dict[str, tuple[int, int]]:
-    grouped = build.table({"content": _content(files), "rows": files["record_count"]}).group_by("content")
+    table = build.table({"content": _content(files), "rows": files["record_count"]})
+    grouped = table.group_by("content", use_threads=False)
     return {
         r["content"]: (r["rows_count"], r["rows_sum"] or 0)
         for r in grouped.aggregate([("rows", "sum"), (("rows"), "count", pc.CountOptions(mode="all"))]).to_pylist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -47,7 +48,10 @@ def test_many_locations_are_where_each_is(tmp_path: Path, at_once: int, monkeypa
 
     for _ in range(2):  # unknown folders, then known ones
         found, errors = real_locations(storage, pa.array(locations))
-        made = [type(errors[name]) if name in errors else real for name, real in zip(locations, found.to_pylist())]
+        made = [
+            type(errors[name]) if name in errors else real
+            for name, real in zip(locations, found.to_pylist(), strict=True)
+        ]
         assert made == [alone(one) for one in locations]
     assert OutsideRootsError in map(type, errors.values())
 
@@ -58,10 +62,9 @@ def test_no_locations(tmp_path: Path) -> None:
 
 def test_a_folder_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = opened(tmp_path)
-    asked: list[str] = []
-    resolve = storage.resolve
-    monkeypatch.setattr(storage, "resolve", lambda location: asked.append(location) or resolve(location))
+    resolve = Mock(wraps=storage.resolve)
+    monkeypatch.setattr(storage, "resolve", resolve)
     locations = [f"{tmp_path}/data/k={k}/{i}.parquet" for k in range(3) for i in range(1_000)]
     found, errors = real_locations(storage, pa.array(locations))
     assert found.to_pylist() == [one.encode() for one in locations] and not errors
-    assert len(asked) == 3
+    assert resolve.call_count == 3

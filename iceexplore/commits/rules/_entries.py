@@ -159,7 +159,7 @@ def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBr
     # The delta encoding allows two DVs side by side, one of each status.
     pairs = build.table({"leaf": at, "status": r.status[held]})
     twice, range_broken = np.zeros(len(vectors), np.bool_), np.zeros(len(vectors), np.bool_)
-    counts = pairs.group_by(["leaf", "status"]).aggregate([([], "count_all")])
+    counts = pairs.group_by(["leaf", "status"], use_threads=False).aggregate([([], "count_all")])
     double = build.to_pylist(counts.filter(pc.greater(counts["count_all"], 1))["leaf"])
     twice[held[np.isin(at, double)]] = True
     stats = build.to_pylist(r.entries["manifest_stats"].take(build.array(manifests)))

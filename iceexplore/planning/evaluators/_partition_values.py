@@ -169,7 +169,8 @@ def partition_keys(
         for i, child in enumerate(partition.type):
             columns[child.name] = pc.struct_field(partition, [i])
     table = pa.table(columns)
-    rows = table.group_by(table.column_names).aggregate([]).to_pylist() if table.num_rows else []
+    grouped = table.group_by(table.column_names, use_threads=False)
+    rows = grouped.aggregate([]).to_pylist() if table.num_rows else []
     fields = {s.spec_id: [str(f.field_id) for f in s.fields] for s in metadata.partition_specs}
     return frozenset(
         (row["spec"], json.dumps([_comparable(row.get(name)) for name in fields.get(row["spec"], ())])) for row in rows

@@ -136,7 +136,7 @@ def _of_diff(found: Diff, before: Snapshot | None, after: Snapshot, *, commit: b
     for name in _PLACES:
         files = files.append_column(found.places_arrow.field(name), found.places_arrow[name])
     schema = tuple(f"{change.text} (field id {change.field_id})" for change in found.schema)
-    grouped = found.manifests_arrow.group_by("change").aggregate([("change", "count")])
+    grouped = found.manifests_arrow.group_by("change", use_threads=False).aggregate([("change", "count")])
     counts = {r["change"]: r["change_count"] for r in build.to_pylist(grouped.to_struct_array())}
     words = [f"{sign}{counts[kind]:,}" for sign, kind in (("+", "added"), ("−", "removed")) if kind in counts]
     kept = counts.get("carried over", 0)

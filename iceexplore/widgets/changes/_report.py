@@ -191,7 +191,8 @@ def _partitions(counted: Counted, doubtful: bool) -> list[Block]:
 
 def _most_changed(files: pa.Table) -> tuple[list[str], int]:
     """Return the partitions with the most rows in files that changed, and the number of all that changed."""
-    totals = files.group_by("partition").aggregate([("record_count", "sum"), ("change", "count")])
+    grouped = files.group_by("partition", use_threads=False)
+    totals = grouped.aggregate([("record_count", "sum"), ("change", "count")])
     order = totals.sort_by([("record_count_sum", "descending"), ("change_count", "descending")])
     names = build.to_pylist(order["partition"].slice(0, _MOST_PARTITIONS).combine_chunks())
     return [name or "" for name in names], totals.num_rows
@@ -205,7 +206,8 @@ _SUMMED = {"files": "change_count", "record_count": "record_count_sum", "size_in
 
 def _by(files: pa.Table, column: str) -> dict[str, dict[str, Sums]]:
     """Return what was added and removed (files, rows, bytes) by the values of a column, and by kind of file."""
-    grouped = files.group_by([column, "content", "change"] if column != "content" else ["content", "change"])
+    keys = [column, "content", "change"] if column != "content" else ["content", "change"]
+    grouped = files.group_by(keys, use_threads=False)
     totals = grouped.aggregate([("change", "count"), ("record_count", "sum"), ("size_in_bytes", "sum")])
     out: dict[str, dict[str, Sums]] = {}
     for r in build.to_pylist(totals.to_struct_array()):
