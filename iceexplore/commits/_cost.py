@@ -193,7 +193,7 @@ def _union(state: TableState, snapshots: Iterable[Snapshot]) -> dict[tuple[str, 
 def _freed_data(state: TableState, keep: list[Snapshot], go: list[Snapshot]) -> tuple[int, int]:
     kept, gone = (files_of_leaves(state, side) for side in (keep, go))
     freed = gone.filter(pc.invert(pc.is_in(gone["location"], value_set=kept["location"])))
-    by_file = freed.group_by("location").aggregate([("file_size_in_bytes", "max")])
+    by_file = freed.group_by("location", use_threads=False).aggregate([("file_size_in_bytes", "max")])
     return by_file.num_rows, int(pc.sum(by_file["file_size_in_bytes_max"]).as_py() or 0)
 
 

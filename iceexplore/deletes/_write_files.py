@@ -50,7 +50,7 @@ def write_position_deletes(
     found = np.asarray(table["pos"])
     if len(found) and found.min() < 0:
         raise OptionError(f"position {found.min()} is below 0")
-    twice = table.num_rows - table.group_by(["file_path", "pos"]).aggregate([]).num_rows
+    twice = table.num_rows - table.group_by(["file_path", "pos"], use_threads=False).aggregate([]).num_rows
     if twice:
         raise OptionError(f"{twice} rows occur twice")
     return _parquet(table, compression, {"delete-type": "position"})

@@ -271,10 +271,18 @@ def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: 
     if len(files) > _MOST_COMPARED:
         return
     places = whole(files.entries["location"])
-    if pc.count_distinct(places, mode="only_valid").as_py() + places.null_count == len(places):
+    if len(pc.unique(places.drop_null())) + places.null_count == len(places):
         return
-    pairs = pa.table({"file": places, "leaf": root_row}).filter(places.is_valid()).group_by(["file", "leaf"])
-    counts = pairs.aggregate([]).group_by("file").aggregate([("leaf", "count", pc.CountOptions(mode="all"))])
+    pairs = (
+        pa.table({"file": places, "leaf": root_row})
+        .filter(places.is_valid())
+        .group_by(["file", "leaf"], use_threads=False)
+    )
+    counts = (
+        pairs.aggregate([])
+        .group_by("file", use_threads=False)
+        .aggregate([("leaf", "count", pc.CountOptions(mode="all"))])
+    )
     again = counts.filter(pc.greater(counts["leaf_count"], 1))
     if not len(again):
         return

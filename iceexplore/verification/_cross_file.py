@@ -51,7 +51,7 @@ def beside(checked: pa.Table) -> pa.Table:
         ("data_count", "sum"),
         ("vector_count", "sum"),
     ]
-    sums = table.group_by("key").aggregate(wanted)
+    sums = table.group_by("key", use_threads=False).aggregate(wanted)
     place = pc.index_in(checked["key"], value_set=sums["key"].combine_chunks())
     columns = [sums[f"{name}_{how}"].take(place) for name, how in wanted]
     made = pa.Table.from_arrays([*checked.columns, *columns, *taken_before(checked)], names=JUDGED_SCHEMA.names)

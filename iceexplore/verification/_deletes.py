@@ -136,7 +136,7 @@ def check_positions(
         out.fail(place, error)
         return
     _check_sorted(place, rows, out)
-    found = rows.group_by("file_path").aggregate([("pos", "min"), ("pos", "max")])
+    found = rows.group_by("file_path", use_threads=False).aggregate([("pos", "min"), ("pos", "max")])
     referenced = entry["referenced_file"]
     for row in found.to_pylist():
         named = row["file_path"]

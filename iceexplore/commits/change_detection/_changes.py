@@ -94,7 +94,7 @@ class Changes:
 
     def card(self) -> Card:
         """Return the changes as a card, for text and HTML."""
-        grouped = self.files_arrow.group_by(["content", "change"]).aggregate(
+        grouped = self.files_arrow.group_by(["content", "change"], use_threads=False).aggregate(
             [("location", "count", pc.CountOptions(mode="all")), ("record_count", "sum"), ("size_in_bytes", "sum")]
         )
         rows = [

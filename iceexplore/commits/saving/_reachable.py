@@ -148,7 +148,7 @@ def referenced_files(
     parts = [REFERENCED_SCHEMA.empty_table(), *(_tree_table(state, s) for s in snapshots)]
     leaves = files_of_leaves(state, snapshots, seen=seen)
     parts.append(_with_kinds(leaves["content_type"], leaves["location"], leaves["file_size_in_bytes"]))
-    found = pa.concat_tables(parts).group_by(["location", "kind"]).aggregate([("bytes", "max")])
+    found = pa.concat_tables(parts).group_by(["location", "kind"], use_threads=False).aggregate([("bytes", "max")])
     return found.rename_columns(["location", "kind", "bytes"])
 
 

@@ -208,7 +208,7 @@ def _overwritten(examination: Examination) -> Iterator[Finding]:
     data = pc.fill_null(pc.equal(table["content_type"], int(ContentType.DATA)), True)
     sums = (
         table.filter(data)
-        .group_by("location")
+        .group_by("location", use_threads=False)
         .aggregate([(name, how) for name in ("file_size_in_bytes", "record_count") for how in ("min", "max")])
     )
     differs = pc.or_(

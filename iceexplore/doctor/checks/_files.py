@@ -110,7 +110,7 @@ class _Collected:
 
     def add(self, rows: pa.Table, snapshot_id: int) -> None:
         """Add the findings in one snapshot."""
-        for group in rows.group_by(list(self._GROUP)).aggregate([]).to_pylist():
+        for group in rows.group_by(list(self._GROUP), use_threads=False).aggregate([]).to_pylist():
             self._snapshots.setdefault(tuple(group[name] for name in self._GROUP), []).append(snapshot_id)
         self._new.append(rows)
         # Snapshots share most files. Joining only once the new rows are as many as the old keeps the work linear.

@@ -248,7 +248,7 @@ def plan_expire_snapshots(
             bytes_read=int(pc.sum(read["bytes"]).as_py() or 0) if len(read) else 0,
             files_written=1,
             bytes_written=size,
-            files_freed=pc.count_distinct(files["location"]).as_py(),
+            files_freed=len(pc.unique(files["location"].drop_null())),
             bytes_freed=bytes_of(files),
         ),
         calls=tuple(_calls(state, expired, arguments, before, least)),
@@ -275,7 +275,9 @@ def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str |
     shared = freed.filter(pc.is_in(path_keys(stored, freed["location"]), path_keys(stored, kept["location"])))
     both = pa.concat_tables([kept, going])
     read = both.filter(pc.is_in(both["kind"], pa.array(["manifest list", "manifest"])))
-    read = read.group_by("location").aggregate([("bytes", "max")]).rename_columns(["location", "bytes"])
+    read = (
+        read.group_by("location", use_threads=False).aggregate([("bytes", "max")]).rename_columns(["location", "bytes"])
+    )
     if not len(shared):
         return freed, read, None
     note = (

@@ -61,13 +61,15 @@ def contradictions(state: TableState) -> tuple[str, ...]:
 
 def bytes_of(files: pa.Table) -> int:
     """Return the bytes of files; a location that occurs more than once counts once."""
-    once = files.group_by("location").aggregate([("bytes", "max")])
+    once = files.group_by("location", use_threads=False).aggregate([("bytes", "max")])
     return int(pc.sum(once["bytes_max"]).as_py() or 0)
 
 
 def files_by_kind(files: pa.Table) -> dict[str, tuple[int, int]]:
     """Return the number of files and their bytes by kind, in alphabetical order."""
-    counted = files.group_by("kind").aggregate([("location", "count"), ("bytes", "sum")]).sort_by("kind")
+    counted = (
+        files.group_by("kind", use_threads=False).aggregate([("location", "count"), ("bytes", "sum")]).sort_by("kind")
+    )
     return {row["kind"]: (row["location_count"], row["bytes_sum"] or 0) for row in build.to_pylist(counted)}
 
 

@@ -415,7 +415,9 @@ def _conflicting(
         references = references.filter(pc.invert(own))
     parts = pc.extract_regex(references["location"], _URI)
     columns = [pc.fill_null(pc.struct_field(parts, name), "") for name in ("scheme", "authority")]
-    distinct = pa.table(columns, ["scheme", "authority"]).group_by(["scheme", "authority"]).aggregate([])
+    distinct = (
+        pa.table(columns, ["scheme", "authority"]).group_by(["scheme", "authority"], use_threads=False).aggregate([])
+    )
     for row in build.to_pylist(distinct):
         valid = row["scheme"], row["authority"]
         if prefixes.same(valid, actual):
@@ -452,7 +454,11 @@ def _missing(
     if isinstance(storage, OverlayStorage):
         made_up = [is_synthetic(place) for place in build.to_pylist(wanted["location"])]
         wanted = wanted.filter(pc.invert(pa.array(made_up, pa.bool_())))
-    wanted = wanted.group_by(["location", "kind"]).aggregate([("bytes", "max")]).rename_columns(wanted.column_names)
+    wanted = (
+        wanted.group_by(["location", "kind"], use_threads=False)
+        .aggregate([("bytes", "max")])
+        .rename_columns(wanted.column_names)
+    )
     keys = path_keys(storage, wanted["location"])
     if entries is None:
         inside = pa.array(np.zeros(len(wanted), bool))

@@ -154,7 +154,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
 
         An Arrow table: ``file_path`` and ``delete_files``, the number of its position delete files and vectors.
         """
-        counted_ = self._pairs.group_by("file_path").aggregate([("delete", "count_distinct")])
+        counted_ = self._pairs.group_by("file_path", use_threads=False).aggregate([("delete", "count_distinct")])
         return counted_.rename_columns(["file_path", "delete_files"]).sort_by("file_path")
 
     def _details(self) -> dict[str, Any]:
@@ -336,7 +336,11 @@ def _added(
     if not count:
         return np.zeros(0, dtype=np.int64)
     by_task = build.table({"delete": task, "combined": combined})
-    per_file = pairs.join(by_task, "delete", join_type="inner").group_by(["combined", "file_path"]).aggregate([])
+    per_file = (
+        pairs.join(by_task, "delete", join_type="inner")
+        .group_by(["combined", "file_path"], use_threads=False)
+        .aggregate([])
+    )
     written = np.asarray(per_file["combined"]).astype(np.int64)
     granularity = state.metadata.properties.get("write.delete.granularity", "file")
     if granularity.lower() == "partition" and not to_vectors:

@@ -129,7 +129,7 @@ def _delete_files(examination: Examination, state: TableState, *, in_rows: bool)
     # Manifests of several snapshots may list the same file.
     some = entries.select(columns).append_column("puffin", _is_puffin(entries)).take(build.array(deletes[hit]))
     out: dict[str, _DeleteFile] = {}
-    for row in build.to_pylist(some.group_by([*columns, "puffin"]).aggregate([])):
+    for row in build.to_pylist(some.group_by([*columns, "puffin"], use_threads=False).aggregate([])):
         location, old = row["location"], row["referenced_file"]
         one = out.setdefault(location, _DeleteFile(location, row["puffin"]))
         one.deletes += row["record_count"] or 0

@@ -139,7 +139,7 @@ def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what:
     """Return, for each row, the position of its vector in ``vectors``; null if it has none."""
     alive = live(vectors)
     referenced = whole(vectors["referenced_file"].filter(alive))
-    if pc.count_distinct(referenced, mode="all").as_py() < len(referenced):
+    if len(pc.unique(referenced)) < len(referenced):
         counts = pc.value_counts(referenced)
         twice = next(c["values"].as_py() for c in counts if c["counts"].as_py() > 1)
         raise OptionError(f"two live deletion vectors of {what} {twice}: a row of the V4 draft can have only one")

@@ -56,10 +56,7 @@ def repeated(values: AnyChunkedArray) -> AnyArray:
 
     The values are in the order of their first occurrence.
     """
-    known = values.drop_null()
-    if pc.count_distinct(known).as_py() == len(known):  # much faster than counting each value
-        known = known.slice(0, 0)
-    counts = pc.value_counts(known)
+    counts = pc.value_counts(values.drop_null())
     return counts.filter(pc.greater(counts.field("counts"), 1))
 
 

@@ -166,8 +166,8 @@ def _distinct(keys: pa.Table, masked: bool) -> pa.Table:
     names = [n for n in keys.column_names if n != _MASK]
     try:
         if not masked:
-            return keys.group_by(names).aggregate([(_MASK, "max")]).rename_columns([*names, _MASK])
-        grouped = keys.group_by([*names, _MASK]).aggregate([])
+            return keys.group_by(names, use_threads=False).aggregate([(_MASK, "max")]).rename_columns([*names, _MASK])
+        grouped = keys.group_by([*names, _MASK], use_threads=False).aggregate([])
         return grouped.select([*names, _MASK])
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return keys

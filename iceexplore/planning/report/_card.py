@@ -70,7 +70,9 @@ def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
         return []
-    grouped = table.group_by(["level", "kind", "term", "by"]).aggregate([("files", "sum"), ([], "count_all")])
+    grouped = table.group_by(["level", "kind", "term", "by"], use_threads=False).aggregate(
+        [("files", "sum"), ([], "count_all")]
+    )
     rows = grouped.to_pylist()
     rows.sort(key=lambda r: (-(r["files_sum"] or 0), -r["count_all"], str(r["term"])))
     return list(rows)

@@ -304,7 +304,7 @@ def _numbers(plan: PlannedScan) -> dict[str, int | None]:
 
 def _card(comparison: PlanComparison) -> Card:
     a, b = comparison.a, comparison.b
-    counts = comparison.files_arrow.group_by("read_by").aggregate(
+    counts = comparison.files_arrow.group_by("read_by", use_threads=False).aggregate(
         [([], "count_all"), ("rows", "sum"), ("bytes", "sum")]
     )
     by = {r["read_by"]: r for r in counts.to_pylist()}

@@ -89,8 +89,12 @@ def _groups(why: pa.Table) -> list[dict[str, Any]]:
     sums: list[Any] = [("row", "min"), ("row", "count")]
     for name in ("files", "rows", "bytes"):
         sums += [(name, "sum"), (name, "count")]
-    found = build.to_pylist(table.group_by(["term", "by"]).aggregate(sums))
-    ranges = table.group_by(["term", "by", "column", "lower", "upper"]).aggregate([]).group_by(["term", "by"])
+    found = build.to_pylist(table.group_by(["term", "by"], use_threads=False).aggregate(sums))
+    ranges = (
+        table.group_by(["term", "by", "column", "lower", "upper"], use_threads=False)
+        .aggregate([])
+        .group_by(["term", "by"], use_threads=False)
+    )
     different = {(r["term"], r["by"]): r["count_all"] for r in ranges.aggregate([([], "count_all")]).to_pylist()}
     for group in found:
         group["ranges"] = different[group["term"], group["by"]]

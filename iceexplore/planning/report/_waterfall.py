@@ -139,7 +139,9 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     if not skipped and plan.row_groups is None:
         return notes
     table = skipped_table(plan).select(["level", "kind", "term", "by"])
-    counts = table.group_by(["level", "kind", "term", "by"]).aggregate([([], "count_all")]).to_pylist()
+    counts = (
+        table.group_by(["level", "kind", "term", "by"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
+    )
     counts.sort(key=lambda r: -r["count_all"])
     for i, name in enumerate(names):
         mine = [r for r in counts if name == f"after the {r['level']}" or name == f"after the {r['level']}s"]
