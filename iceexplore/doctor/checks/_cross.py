@@ -205,11 +205,11 @@ def _overwritten(examination: Examination) -> Iterator[Finding]:
     if not len(entries):
         return
     table = entries.select(["location", "file_size_in_bytes", "record_count", "content_type"])
-    data = pc.fill_null(pc.equal(table["content_type"], int(ContentType.DATA)), True)
-    sums = (
-        table.filter(data)
-        .group_by("location", use_threads=False)
-        .aggregate([(name, how) for name in ("file_size_in_bytes", "record_count") for how in ("min", "max")])
+    table = table.filter(pc.fill_null(pc.equal(table["content_type"], int(ContentType.DATA)), True))
+    if len(pc.unique(table["location"])) == len(table):  # takes a third of the memory and time
+        return
+    sums = table.group_by("location", use_threads=False).aggregate(
+        [(name, how) for name in ("file_size_in_bytes", "record_count") for how in ("min", "max")]
     )
     differs = pc.or_(
         pc.not_equal(sums["file_size_in_bytes_min"], sums["file_size_in_bytes_max"]),
