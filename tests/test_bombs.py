@@ -51,10 +51,15 @@ _QUICK = [
 
 
 @pytest.fixture(scope="module")
-def bombs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Every bomb of the quick run, made by one child, whose memory is not this process's."""
-    names = sorted({name for name, _ in _QUICK})
+def bombs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The bombs of the chosen tests, made by one child, whose memory is not this process's."""
+    items: list[Any] = request.session.items
+    names = sorted({item.callspec.params["name"] for item in items if _takes_bombs(item)})
     return dict(zip(names, _made(names, tmp_path_factory.mktemp("bombs")), strict=True))
+
+
+def _takes_bombs(item: Any) -> bool:
+    return item.path == Path(__file__) and "bombs" in item.fixturenames
 
 
 def _made(names: list[str], folder: Path) -> list[str]:

@@ -199,7 +199,6 @@ def test_no_room(room: Path, tmp_path: Path, zipped: Path, number: int, why: str
         assert not t.problems
         assert str(room) in str(caught.value) and "TMPDIR" in str(caught.value), name
         assert ("overlay=" in str(caught.value)) == (name == "simulate"), name
-        gc.collect()
     del caught
     gc.collect()
     assert os.listdir(room) == []
