@@ -43,27 +43,39 @@ def read_struct(
 
 class _Reader:
     def __init__(self, data: bytes | memoryview, what: str, location: str | None, offset: int) -> None:
-        self.data, self.what, self.location, self.offset, self.at = data, what, location, offset, 0
+        self.data, self.what, self.location, self.offset = data, what, location, offset
+        self.at, self.end = 0, len(data)
 
     def fail(self, what: str) -> FormatError:
         return FormatError(what, location=self.location, offset=self.offset + self.at, field=self.what)
 
     def skip(self, count: int) -> None:
-        if not 0 <= count <= len(self.data) - self.at:
-            raise self.fail(f"a Thrift value of {count:,} bytes, but {len(self.data) - self.at:,} remain")
+        if not 0 <= count <= self.end - self.at:
+            raise self.fail(f"a Thrift value of {count:,} bytes, but {self.end - self.at:,} remain")
         self.at += count
 
+    # A footer has tens of thousands of bytes that are read one by one: these two are written for speed.
+
     def byte(self) -> int:
-        self.skip(1)
-        return self.data[self.at - 1]
+        at = self.at
+        if at >= self.end:
+            self.skip(1)  # raises
+        self.at = at + 1
+        return self.data[at]
 
     def varint(self) -> int:
-        value = 0
+        data, at, value = self.data, self.at, 0
         for shift in range(0, 70, 7):
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
+            if at >= self.end:
+                self.at = at
+                self.skip(1)  # raises
+            byte = data[at]
+            at += 1
             if byte < 0x80:
-                return value
+                self.at = at
+                return value | byte << shift
+            value |= (byte & 0x7F) << shift
+        self.at = at
         raise self.fail("a Thrift number has more than 10 bytes")
 
     def number(self) -> int:
@@ -81,28 +93,28 @@ class _Reader:
         return out
 
     def value(self, kind: int, depth: int) -> ThriftValue:
-        match kind:
+        match kind:  # the most frequent ones first
+            case 4 | 5 | 6:
+                return self.number()
+            case 8:
+                return self.skip(self.varint())
+            case 12:
+                return self.struct(depth + 1)
+            case 9 | 10:
+                return self.elements(depth + 1)
             case 1 | 2:  # a field's type is its value; list elements are skipped elsewhere
                 return kind == _TRUE
             case 3:
                 return self.byte()
-            case 4 | 5 | 6:
-                return self.number()
             case 7:
                 return self.skip(8)
-            case 8:
-                return self.skip(self.varint())
-            case 9 | 10:
-                return self.elements(depth + 1)
-            case 12:
-                return self.struct(depth + 1)
         raise self.fail(f"unknown Thrift type {kind}")
 
     def elements(self, depth: int) -> list[ThriftStruct] | None:
         head = self.byte()
         count = self.varint() if head >> 4 == 15 else head >> 4
-        if count > len(self.data) - self.at or depth > _MAX_DEPTH:
-            raise self.fail(f"a Thrift list of {count:,} elements, but {len(self.data) - self.at:,} bytes remain")
+        if count > self.end - self.at or depth > _MAX_DEPTH:
+            raise self.fail(f"a Thrift list of {count:,} elements, but {self.end - self.at:,} bytes remain")
         if head & 15 == _STRUCT:
             return [self.struct(depth) for _ in range(count)]
         for _ in range(count):
