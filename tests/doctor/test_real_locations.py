@@ -53,6 +53,7 @@ def test_many_locations_are_where_each_is(tmp_path: Path, at_once: int, monkeypa
             for name, real in zip(locations, found.to_pylist(), strict=True)
         ]
         assert made == [alone(one) for one in locations]
+        assert list(errors) == [one for one in locations if one in errors], "in the order of the locations"
     assert OutsideRootsError in map(type, errors.values())
 
 

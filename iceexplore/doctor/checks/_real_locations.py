@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 16
 
 
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
-    """Return where files are, as `Storage.resolve` does one by one, and its errors by location.
+    """Return where files are, as `Storage.resolve` does one by one, and its errors by location, in their order.
 
     Most files of a table are in few folders, and only few locations are held as Python objects.
 
@@ -32,10 +32,13 @@ def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dic
         An array of bytes, because names of files may not be valid text; null where resolving failed.
     """
     errors: dict[str, IceexploreError] = {}
-    parts = [
-        _resolved(storage, locations.slice(start, _AT_ONCE), errors) for start in range(0, len(locations), _AT_ONCE)
-    ]
-    return pa.concat_arrays(parts) if parts else pa.array([], pa.binary()), errors
+    parts: list[AnyArray] = [pa.array([], pa.binary())]
+    for start in range(0, len(locations), _AT_ONCE):
+        some = locations.slice(start, _AT_ONCE)
+        found, failed = _resolved(storage, some)
+        parts.append(found)
+        errors.update({some[row].as_py(): failed[row] for row in sorted(failed)})
+    return pa.concat_arrays(parts), errors
 
 
 def as_bytes(place: str) -> bytes:
@@ -43,13 +46,15 @@ def as_bytes(place: str) -> bytes:
     return place.encode("utf-8", "surrogatepass")
 
 
-def _resolved(storage: Storage, locations: AnyArray, errors: dict[str, IceexploreError]) -> AnyArray:
+def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int, IceexploreError]]:
+    """Return where files are, and the errors by row."""
+    failed: dict[int, IceexploreError] = {}
+
     def resolve(row: int) -> bytes | None:
-        location = str(locations[row].as_py())
         try:
-            return as_bytes(storage.resolve(location))
+            return as_bytes(storage.resolve(str(locations[row].as_py())))
         except IceexploreError as error:
-            errors[location] = error
+            failed[row] = error
         return None
 
     parts = pc.split_pattern(locations, "/", max_splits=1, reverse=True)
@@ -71,7 +76,7 @@ def _resolved(storage: Storage, locations: AnyArray, errors: dict[str, Iceexplor
             folders[number] = as_bytes(known[0])
             links.update(name.encode("utf-8", "surrogateescape") for name in known[1])
 
-    # A name that is a link's in another folder is resolved alone, too, which is as right.
+    # A name that is a link's in another folder is resolved alone, too, with the same result.
     folder = pa.array(folders, pa.binary()).take(build.array(of))
     bare = names.cast(pa.binary())
     alone |= np.asarray(folder.is_null()) | np.asarray(pc.is_in(bare, pa.array(sorted(links), pa.binary())))
@@ -79,4 +84,5 @@ def _resolved(storage: Storage, locations: AnyArray, errors: dict[str, Iceexplor
     rest = np.flatnonzero(alone)
     places = np.arange(len(found))
     places[rest] = len(found) + np.arange(len(rest))
-    return pa.concat_arrays([found, pa.array(map(resolve, rest.tolist()), pa.binary())]).take(build.array(places))
+    resolved = pa.array(map(resolve, rest.tolist()), pa.binary())
+    return pa.concat_arrays([found, resolved]).take(build.array(places)), failed
