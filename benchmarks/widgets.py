@@ -144,7 +144,7 @@ _FRAMES = """async ([kind, count, every]) => {
     const at = map.where(id);
     return at && at.x > 0 && at.y > 0 && at.x + at.width < width && at.y + at.height < height;
   });
-  const fold = pick.filter((id) => id.startsWith("manifest:"));
+  const fold = pick.filter((id) => /^(manifest|root|snapshot):/.test(id));
   const click = (id, twisty) => {
     const { x, y, width, height } = map.where(id);
     send("pointerdown", x + (twisty ? width : 20), y + height / 2);
@@ -322,7 +322,7 @@ def in_browser(page: Any, folder: Path, path: Path) -> dict[str, Any]:
     snapshot = page.page.locator(".ice-row[data-id^='snapshot:']").get_attribute("data-id").split(":")[1]
     manifests = [f"manifest:{snapshot}:{i}" for i in range(50)]
     files = [f"{m.replace('manifest', 'file')}:{i}" for m in manifests for i in range(100)]
-    ids = [f"root:{snapshot}", *manifests, *files]
+    ids = [f"snapshot:{snapshot}", f"root:{snapshot}", *manifests, *files]
     for near in ("cards with words", "all of the width"):
         if near == "all of the width":
             page.page.get_by_role("button", name="Fit the tree").click()
