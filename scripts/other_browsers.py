@@ -41,7 +41,10 @@ _CARD = """(id) => {
   return [left + x + 20, top + y + height / 2];
 }"""
 _MIDDLE = """(query) => {
-  const [{ left, top, width, height }] = document.querySelector(query).getClientRects();
+  const found = document.querySelector(query);
+  const { top: above, bottom: below } = found.getBoundingClientRect();
+  if (above < 0 || below > innerHeight) found.scrollIntoView({ block: "center" });
+  const [{ left, top, width, height }] = found.getClientRects();
   return [left + Math.min(width / 2, 40), top + height / 2];
 }"""
 
@@ -110,7 +113,7 @@ def shown(engine: Engine, url: str) -> None:
 
 
 def click(engine: Engine, query: str) -> None:
-    """Click what a selector finds."""
+    """Click what a selector finds, scrolled into view."""
     engine.mouse(tuple(engine.run(_MIDDLE, query)), "down", "up")
 
 
@@ -132,9 +135,9 @@ def tree(engine: Engine, widget: Any) -> None:
 
 def grid(engine: Engine, widget: Any) -> None:
     """A table: sorted, walked, filtered; no room for what is not seen; its path selected by a click."""
-    click(engine, ".ice-detail thead .ice-sort")
+    click(engine, ".ice-detail .ice-grid thead .ice-sort")
     until(engine, "a click sorts", "document.querySelector('.ice-detail [aria-sort=ascending]')")
-    click(engine, ".ice-detail tbody th")
+    click(engine, ".ice-detail .ice-grid tbody td")
     engine.press("ArrowDown", "ArrowRight")
     where = "document.activeElement.closest('tr').ariaRowIndex + getComputedStyle(document.activeElement).outlineStyle"
     until(engine, "the focus walks, and is seen", f"{where} === '3solid'")
@@ -171,7 +174,7 @@ def saved(engine: Engine, folder: Path) -> None:
     made = ix.sample("trips").explore().save_html(folder / "trips.html")
     engine.goto(made.path.as_uri())
     until(engine, "the page is drawn", "document.querySelector('.ice-timeline')")
-    click(engine, ".ice-detail thead .ice-sort")
+    click(engine, ".ice-detail .ice-grid thead .ice-sort")
     until(engine, "a click sorts", "document.querySelector('.ice-detail [aria-sort=ascending]')")
     click(engine, "[aria-label='Earlier snapshot']")
     until(engine, "a click travels", "document.querySelector('.ice-count').textContent === '11/12'")
