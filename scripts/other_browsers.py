@@ -42,10 +42,13 @@ _CARD = """(id) => {
 }"""
 _MIDDLE = """(query) => {
   const found = document.querySelector(query);
-  const { top: above, bottom: below } = found.getBoundingClientRect();
-  if (above < 0 || below > innerHeight) found.scrollIntoView({ block: "center" });
-  const [{ left, top, width, height }] = found.getClientRects();
-  return [left + Math.min(width / 2, 40), top + height / 2];
+  const middle = () => {
+    const [{ left, top, width, height }] = found.getClientRects();
+    return [left + Math.min(width / 2, 40), top + height / 2];
+  };
+  // outside the window, or under the head of what scrolls
+  if (!found.contains(document.elementFromPoint(...middle()))) found.scrollIntoView({ block: "center" });
+  return middle();
 }"""
 
 
@@ -135,9 +138,9 @@ def tree(engine: Engine, widget: Any) -> None:
 
 def grid(engine: Engine, widget: Any) -> None:
     """A table: sorted, walked, filtered; no room for what is not seen; its path selected by a click."""
-    click(engine, ".ice-detail .ice-grid thead .ice-sort")
+    click(engine, ".ice-detail .ice-table thead .ice-sort")
     until(engine, "a click sorts", "document.querySelector('.ice-detail [aria-sort=ascending]')")
-    click(engine, ".ice-detail .ice-grid tbody td")
+    click(engine, ".ice-detail .ice-table tbody th")
     engine.press("ArrowDown", "ArrowRight")
     where = "document.activeElement.closest('tr').ariaRowIndex + getComputedStyle(document.activeElement).outlineStyle"
     until(engine, "the focus walks, and is seen", f"{where} === '3solid'")
@@ -174,7 +177,7 @@ def saved(engine: Engine, folder: Path) -> None:
     made = ix.sample("trips").explore().save_html(folder / "trips.html")
     engine.goto(made.path.as_uri())
     until(engine, "the page is drawn", "document.querySelector('.ice-timeline')")
-    click(engine, ".ice-detail .ice-grid thead .ice-sort")
+    click(engine, ".ice-detail .ice-table thead .ice-sort")
     until(engine, "a click sorts", "document.querySelector('.ice-detail [aria-sort=ascending]')")
     click(engine, "[aria-label='Earlier snapshot']")
     until(engine, "a click travels", "document.querySelector('.ice-count').textContent === '11/12'")
