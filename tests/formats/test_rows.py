@@ -23,6 +23,7 @@ from iceexplore.arrow import build
 from iceexplore.errors import FormatError, IceexploreError, UnsupportedError
 from iceexplore.formats import field_id, read_orc_footer, read_parquet_footer, read_rows, sniff
 from iceexplore.storage import RangeFile, Storage
+from tests.helpers.varints import varint
 
 ROWS = 2000
 
@@ -279,13 +280,6 @@ def test_a_deep_orc_schema_ends_a_helper_not_us(tmp_path: Path) -> None:
 
 
 def deep_orc(depth: int) -> bytes:
-    def varint(n: int) -> bytes:
-        out = bytearray()
-        while n > 0x7F:
-            out.append(n & 0x7F | 0x80)
-            n >>= 7
-        return bytes([*out, n])
-
     def number(key: int, value: int) -> bytes:
         return varint(key << 3) + varint(value)
 

@@ -13,16 +13,9 @@ from hypothesis import strategies as st
 
 from iceexplore.errors import FormatError
 from iceexplore.formats._thrift import read_struct
+from tests.helpers.varints import varint, zigzag
 
 _I64 = st.integers(-(2**63), 2**63 - 1)
-
-
-def varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
 
 
 def encoded(struct: dict[int, Any]) -> bytes:
@@ -40,7 +33,7 @@ def _value(value: Any) -> tuple[int, bytes]:
     if isinstance(value, bool):
         return (1 if value else 2), b""
     if isinstance(value, int):
-        return 6, varint(value << 1 ^ value >> 63)
+        return 6, zigzag(value)
     if isinstance(value, bytes):
         return 8, varint(len(value)) + value
     if isinstance(value, dict):

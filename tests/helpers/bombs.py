@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.formats import read_header
+from tests.helpers.varints import zigzag
 
 __all__ = ["BOMBS", "DOORS", "main"]
 
@@ -53,16 +54,6 @@ def manifests(folder: Path) -> list[Path]:
     """Its manifests, the newest last; no lists."""
     found = [p for p in (folder / "metadata").glob("*.avro") if "snap-" not in p.name]
     return sorted(found, key=lambda p: p.stat().st_mtime_ns)
-
-
-def long_bytes(value: int) -> bytes:
-    """Avro's long."""
-    out = bytearray()
-    number = (value << 1) ^ (value >> 63)
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
 
 
 def deflated(*parts: bytes) -> bytes:
@@ -89,7 +80,7 @@ def record(file: bytes, change: dict[str, Any]) -> bytes:
 def blocks(file: bytes, *given: tuple[int, bytes]) -> bytes:
     """The file's header, then blocks: how many records, and their bytes as stored."""
     header = read_header(file, "bomb")
-    made = [long_bytes(count) + long_bytes(len(body)) + body + header.sync for count, body in given]
+    made = [zigzag(count) + zigzag(len(body)) + body + header.sync for count, body in given]
     return b"".join([file[: header.end], *made])
 
 
@@ -233,8 +224,8 @@ def offsets(folder: Path, each: int, records: int = 1) -> Path:
     path = manifests(folder)[-1]
     file = path.read_bytes()
     plain = record(file, {"split_offsets": [7_777_777]})
-    before, _, after = plain.partition(long_bytes(1) + long_bytes(7_777_777) + b"\0")
-    parts = [before + long_bytes(each), *zeros(each), b"\0" + after]
+    before, _, after = plain.partition(zigzag(1) + zigzag(7_777_777) + b"\0")
+    parts = [before + zigzag(each), *zeros(each), b"\0" + after]
     path.write_bytes(blocks(file, *[(records, deflated(*parts * records))] * 3))
     relist(folder)
     return folder
@@ -290,7 +281,7 @@ def avro_data(folder: Path) -> Path:
     schema = {"type": "record", "name": "r", "fields": [{"name": "l", "field-id": 3, "type": ["null", kind]}]}
     out = io.BytesIO()
     fastavro.writer(out, schema, [], codec="deflate")
-    plain = [long_bytes(1) + long_bytes(250_000_000), *zeros(250_000_000), b"\0"]
+    plain = [zigzag(1) + zigzag(250_000_000), *zeros(250_000_000), b"\0"]
     return data_bomb(folder, blocks(out.getvalue(), (1, deflated(*plain))), "AVRO", 1)
 
 
@@ -300,8 +291,8 @@ def avro_header(folder: Path) -> Path:
     path = manifests(folder)[-1]
     text = b"[" + b"[]," * 20_000_000 + b"[]]"
     key, codec = b"avro.schema", b"avro.codec"
-    pairs = b"".join(long_bytes(len(part)) + part for part in (key, text, codec, b"null"))
-    path.write_bytes(b"Obj\x01" + long_bytes(2) + pairs + b"\0" + bytes(16))
+    pairs = b"".join(zigzag(len(part)) + part for part in (key, text, codec, b"null"))
+    path.write_bytes(b"Obj\x01" + zigzag(2) + pairs + b"\0" + bytes(16))
     relist(folder)
     return folder
 
