@@ -21,7 +21,7 @@ from iceexplore.doctor.checks._leaves import check_leaves
 from iceexplore.doctor.checks._roots import check_roots
 from iceexplore.doctor.checks._rules import check_v4_rules
 from iceexplore.doctor.checks._sketches import check_sketches
-from iceexplore.doctor.examination._examination import Examination, Level, release_memory
+from iceexplore.doctor.examination._examination import Examination, Level
 from iceexplore.doctor.health._health import check_health
 from iceexplore.doctor.model._finding import Finding, rank
 from iceexplore.doctor.repair._plan import RepairPlan, plan_repair
@@ -45,9 +45,8 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("referenced files exist", check_existence),
     ("health", check_health),
 )
-#: The number of entries from which the decoded manifests do not fit into the cache, and the limit of the cache then:
-#: checks pass over all manifests in turn, so each would be dropped before it is used again.
-_MANY_ENTRIES = 500_000
+#: The limit of the cache for tables whose decoded manifests do not fit into it: checks pass over all manifests in turn,
+#: so each would be dropped before it is used again.
 _PASSING = 32 << 20
 #: Names of groups of codes, which ``only`` and ``skip`` also accept.
 GROUPS: dict[str, frozenset[str]] = {
@@ -116,15 +115,8 @@ def examine_in_steps(
     """
     check_options(level, only, skip)
     examination = Examination.of(state, _chosen(state, snapshots), level)
-    with CACHE.lowered(_PASSING) if _is_large(examination) else nullcontext():
+    with CACHE.lowered(_PASSING) if examination.is_large else nullcontext():
         return (yield from _examined(state, examination, verify, snapshots, only, skip, baseline, show))
-
-
-def _is_large(examination: Examination) -> bool:
-    try:
-        return examination.entry_count > _MANY_ENTRIES
-    except IceexploreError:  # reported by the checks
-        return False
 
 
 def _examined(
@@ -146,7 +138,7 @@ def _examined(
             check(examination)
         except IceexploreError as error:
             examination.cannot_know(name, str(error))
-        release_memory()
+        examination.release_memory()
     if level != "metadata":
         assert verify is not None
         yield from check_files(examination, verify)

@@ -59,25 +59,37 @@ def _texts(examination: Examination, name: str, rows: Rows) -> AnyArray:
 
 def _twice(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
     data = _of_type(examination, rows, ContentType.DATA)
-    text = "{values} is live {counts} times: readers return its rows that many times."
-    yield from _repeated(examination, snapshot, data, "location", "file-twice", "100 file_path", text)
+    text = "{value} is live {count} times: readers return its rows that many times."
+    same = examination.files.same[data]
+    yield from _repeated(examination, snapshot, data, same, "location", "file-twice", "100 file_path", text)
 
 
 def _repeated(
-    examination: Examination, snapshot: Snapshot, rows: Rows, name: str, code: str, field: str, text: str
+    examination: Examination, snapshot: Snapshot, rows: Rows, same: Rows, name: str, code: str, field: str, text: str
 ) -> Iterator[Finding]:
-    """Report entries that share a value that must be unique; ``text`` is formatted with the value and their number."""
-    values = _texts(examination, name, rows)
-    counts = pc.value_counts(values.drop_null())
-    again = counts.filter(pc.greater(counts.field("counts"), 1))
-    if not len(again):
+    """Report entries that share a value that must be unique.
+
+    Parameters
+    ----------
+    same
+        A number per row, equal for equal values; -1 where there is none.
+    name
+        The column of the values.
+    text
+        The finding's text, formatted with the first repeated ``value`` and its ``count``.
+    """
+    counts = np.bincount(same[same >= 0])
+    several = np.flatnonzero(counts > 1)
+    if not len(several):
         return
-    hit = rows[np.flatnonzero(np.asarray(pc.is_in(values, again.field("values"))))]
-    first = build.to_pylist(again.slice(0, 1))[0]
+    again = np.isin(same, several)
+    hit = rows[again]
+    value = examination.files.entries[name][int(hit[0])].as_py()
+    count = int(counts[same[again][0]])
     place = examination.files.place(int(hit[0]))
-    item = problem(code, place, text.format(**first), field=field, found=first["counts"], expected=1)
+    item = problem(code, place, text.format(value=value, count=count), field=field, found=count, expected=1)
     yield finding_of(
-        item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(again), rows=hit
+        item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(several), rows=hit
     )
 
 
@@ -89,9 +101,10 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     deletes, named = deletes[vector], named.filter(pa.array(vector))
     if not len(deletes):
         return
-    text = "{values} has {counts} live deletion vectors (spec: at most one)."
+    text = "{value} has {count} live deletion vectors (spec: at most one)."
+    same = np.asarray(named.dictionary_encode().indices).astype(np.int64)
     yield from _repeated(
-        examination, snapshot, deletes, "referenced_file", "dv-twice", "143 referenced_data_file", text
+        examination, snapshot, deletes, same, "referenced_file", "dv-twice", "143 referenced_data_file", text
     )
     data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
     lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
@@ -201,13 +214,13 @@ def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
 
 def _overwritten(examination: Examination) -> Iterator[Finding]:
     """Check for entries of one location with different sizes or row counts: the file was overwritten in place."""
-    entries = examination.files.entries
-    if not len(entries):
+    files = examination.files
+    entries = files.entries
+    data = np.flatnonzero((files.kinds == int(ContentType.DATA)) & (files.same >= 0))
+    data = data[(np.bincount(files.same[data]) > 1)[files.same[data]]]
+    if not len(data):
         return
-    table = entries.select(["location", "file_size_in_bytes", "record_count", "content_type"])
-    table = table.filter(pc.fill_null(pc.equal(table["content_type"], int(ContentType.DATA)), True))
-    if len(pc.unique(table["location"])) == len(table):  # takes a third of the memory and time
-        return
+    table = entries.select(["location", "file_size_in_bytes", "record_count"]).take(build.array(data))
     sums = table.group_by("location", use_threads=False).aggregate(
         [(name, how) for name in ("file_size_in_bytes", "record_count") for how in ("min", "max")]
     )

@@ -69,7 +69,8 @@ def _check_column_files(examination: Examination) -> None:
         return
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(files.entries["live"], held.is_valid()), False)))
     found = column_file_rows(files.entries.select(["content_type", "column_files"]).take(build.array(rows)))
-    missing = _missing(examination, found["location"].combine_chunks())
+    names = found["location"].combine_chunks().dictionary_encode()
+    missing = _missing(examination, names.dictionary, np.asarray(names.indices))
     if missing is None or not len(missing):
         return
     hit = np.unique(rows[np.asarray(found["entry"])[missing]])
@@ -86,18 +87,31 @@ def _check_column_files(examination: Examination) -> None:
 
 def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
     """Return the rows of the examined live entries whose files do not exist; none if that cannot be determined."""
-    entries = examination.files.entries
-    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.and_(entries["live"], entries["location"].is_valid()), False)))
+    files = examination.files
+    rows = np.flatnonzero(files.alive & (files.same >= 0))
     if not len(rows):
         return rows
-    missing = _missing(examination, entries["location"].take(pa.array(rows, pa.int64())).combine_chunks())
+    same = files.same[rows]
+    firsts = np.full(int(same.max()) + 1, -1)
+    firsts[same[::-1]] = rows[::-1]  # of several rows, the last one assigned remains
+    known = firsts >= 0
+    of = (np.cumsum(known) - 1)[same]
+    missing = _missing(examination, files.locations.take(build.array(firsts[known])), of)
     return rows[:0] if missing is None else rows[missing]
 
 
-def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64] | None:
-    """Return the indices of locations without a file; None if that cannot be determined at this level."""
+def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+    """Return which entries' files do not exist, as indices in ``of``; None if this level cannot determine it.
+
+    Parameters
+    ----------
+    unique
+        The distinct locations.
+    of
+        The index of each entry's location.
+    """
     storage = examination.state.storage
-    unique = pc.unique(names)
+    gone = np.zeros(len(unique), np.bool_)
     reals, outside, refused = _resolved(examination, unique)
     if refused is not None:
         _report_outside(examination, outside, refused)
@@ -110,20 +124,22 @@ def _missing(examination: Examination, names: AnyArray) -> npt.NDArray[np.int64]
         there = build.array((as_bytes(e.real) for e in entries if not e.is_folder), pa.binary())
         del entries  # a million objects
         absent = _absent(reals, there)
-        elsewhere = _elsewhere(examination, _Folders.holding(reals.take(absent)))
-        absent = absent.filter(pc.invert(pc.is_in(reals.take(absent), value_set=elsewhere)))
-        without = _without_folder(examination, _Folders.holding(reals.take(absent)))
-        looked_up = build.to_pylist(unique.take(absent.filter(pc.invert(without))))
-        gone = [name for name in looked_up if _lacks(examination, name)]
-        gone += build.to_pylist(unique.take(absent.filter(without)))
+        folders = _Folders.holding(reals.take(build.array(absent)))
+        elsewhere = _elsewhere(examination, folders)
+        if len(elsewhere):
+            left = ~np.asarray(pc.is_in(reals.take(build.array(absent)), value_set=elsewhere))
+            absent, folders = absent[left], replace(folders, of=folders.of[left])
+        without = _without_folder(examination, folders)
+        gone[absent[without]] = True
+        look_up = absent[~without]
     elif (known := len(reals) - reals.null_count) <= _MOST_LOOKED_UP:
-        gone = [name for name in build.to_pylist(unique.filter(reals.is_valid())) if _lacks(examination, name)]
+        look_up = np.flatnonzero(np.asarray(reals.is_valid()))
     else:
         text = f"{known:,} files in a remote store are not looked up at level 'metadata'; use level='files'"
         examination.cannot_know(_CHECK, text)
         return None
-    mask = np.asarray(pc.is_in(names, pa.array(gone, pa.string())))
-    return np.flatnonzero(mask)
+    gone[look_up] = [_lacks(examination, name) for name in build.to_pylist(unique.take(build.array(look_up)))]
+    return np.flatnonzero(gone[of])
 
 
 def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, list[str], Problem | None]:
@@ -139,10 +155,10 @@ def _text(place: bytes) -> str:
     return place.decode("utf-8", "surrogatepass")
 
 
-def _absent(reals: AnyArray, there: AnyArray) -> AnyArray:
+def _absent(reals: AnyArray, there: AnyArray) -> npt.NDArray[np.int64]:
     """Return the indices of the known places that are not in a listing."""
     absent = pc.and_(reals.is_valid(), pc.invert(pc.is_in(reals, value_set=there)))
-    return build.array(np.flatnonzero(np.asarray(absent)))
+    return np.flatnonzero(np.asarray(absent))
 
 
 @dataclass(frozen=True)
@@ -174,10 +190,10 @@ def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
     return pa.array(sorted(found), pa.binary())
 
 
-def _without_folder(examination: Examination, folders: _Folders) -> AnyArray:
+def _without_folder(examination: Examination, folders: _Folders) -> npt.NDArray[np.bool_]:
     """Return for each file whether its folder in the table is known to be missing; False for all if they are few."""
     if len(folders.of) < _MANY_ABSENT:
-        return build.array(np.zeros(len(folders.of), np.bool_))
+        return np.zeros(len(folders.of), np.bool_)
     storage = examination.state.storage
     known = {storage.folder: False}
 
@@ -202,8 +218,10 @@ def _without_folder(examination: Examination, folders: _Folders) -> AnyArray:
             pass  # its files are looked up one by one
         return False
 
-    gone = np.array([is_gone(folder) for folder in folders.names], np.bool_)
-    return build.array(gone[folders.of])
+    used = np.unique(folders.of).tolist()
+    gone = np.zeros(len(folders.names), np.bool_)
+    gone[used] = [is_gone(folders.names[number]) for number in used]
+    return gone[folders.of]
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:

@@ -29,11 +29,13 @@ __all__ = [
     "Level",
     "LiveFiles",
     "engine_of",
-    "release_memory",
     "since_snapshot",
 ]
 
 Level = Literal["metadata", "files", "rows"]
+
+#: The number of entries from which the decoded manifests do not fit into the cache.
+_MANY_ENTRIES = 500_000
 
 #: Columns of entries that checks across files compare, kept in one Arrow table for all examined manifests.
 _KEPT = (
@@ -114,6 +116,14 @@ class LiveFiles:
     def locations(self) -> AnyArray:
         """The column ``location``."""
         return whole(self.entries["location"])
+
+    @cached_property
+    def same(self) -> npt.NDArray[np.int64]:
+        """A number per location, in the order in which they first occur; -1 where there is none.
+
+        Several checks look for repeated locations. Long strings are hashed once for all of them.
+        """
+        return np.asarray(pc.fill_null(self.locations.dictionary_encode().indices, -1)).astype(np.int64)
 
     @cached_property
     def alive(self) -> npt.NDArray[np.bool_]:
@@ -237,6 +247,25 @@ class Examination:
         counts = pa.concat_arrays(parts[0::2]), pa.concat_arrays(parts[1::2])
         first = np.unique(np.asarray(names.dictionary_encode().indices.fill_null(-1)), return_index=True)[1]
         return sum(int(np.asarray(pc.fill_null(some, 0), np.int64)[first].clip(0, 1 << 40).sum()) for some in counts)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """True if the decoded manifests do not fit into the cache, by the numbers of entries that the roots state.
+
+        False if a root cannot be read, which the checks report.
+        """
+        try:
+            return self.entry_count > _MANY_ENTRIES
+        except IceexploreError:
+            return False
+
+    def release_memory(self) -> None:
+        """Return memory that Arrow has freed and keeps for later to the system: of a large table, that is most of it.
+
+        A small table's is left to the next check: what is returned has to be obtained, and cleared, again.
+        """
+        if self.is_large:
+            pa.default_memory_pool().release_unused()
 
     @cached_property
     def leaf_places(self) -> tuple[LeafPlace, ...]:
@@ -372,18 +401,13 @@ def engine_of(snapshot: Snapshot) -> str | None:
     return None if name is None else f"{name} {version}" if version else name
 
 
-def release_memory() -> None:
-    """Return memory that Arrow has freed and keeps for later to the system: after a large table, that is most of it."""
-    pa.default_memory_pool().release_unused()
-
-
 def attempt(examination: Examination, check: str, run: Callable[[Examination], object]) -> None:
     """Run a check; if it raises an error of this library, record that the check could not be done."""
     try:
         run(examination)
     except IceexploreError as error:
         examination.cannot_know(check, str(error))
-    release_memory()
+    examination.release_memory()
 
 
 def _no_entries() -> pa.Table:

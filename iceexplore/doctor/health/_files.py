@@ -71,9 +71,7 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
         severity=waste.severity((before - after) * waste.open_cost),
         waste=waste,
         count=before,
-        files=whole(
-            plan.files["file_path"].filter(pc.is_in(plan.files["group"], whole(plan.groups["group"]).filter(chosen)))
-        ),
+        files=plan.locations(chosen),
     )
 
 

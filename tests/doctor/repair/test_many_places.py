@@ -124,10 +124,11 @@ def test_a_large_table_passes_through_a_smaller_cache(table: Path, monkeypatch: 
     monkeypatch.setattr(Cache, "lowered", spy)
     expected = [(f.code, f.where) for f in ix.open(table).check()]
     assert limits == []
-    monkeypatch.setattr("iceexplore.doctor._check._MANY_ENTRIES", 2 * FILES - 1)  # data files and vectors
+    limit = "iceexplore.doctor.examination._examination._MANY_ENTRIES"
+    monkeypatch.setattr(limit, 2 * FILES - 1)  # data files and vectors
     assert [(f.code, f.where) for f in ix.open(table).check()] == expected
     assert len(limits) == 1
     limits.clear()
-    monkeypatch.setattr("iceexplore.doctor._check._MANY_ENTRIES", 2 * FILES)
+    monkeypatch.setattr(limit, 2 * FILES)
     ix.open(table).check(snapshots="all")  # snapshots share their manifests
     assert limits == []
