@@ -199,10 +199,19 @@ class WidgetHost:
         held: AbstractContextManager[None] = self._widget.hold_sync()
         return held
 
-    def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
+    def run(
+        self,
+        slot: str,
+        what: str,
+        read: Callable[[], Any],
+        show: Callable[[Any], None],
+        *,
+        after_others: bool = False,
+    ) -> None:
         """Call ``read`` in the worker thread, then ``show`` with its result in this one, unless the slot is superseded.
 
-        Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step.
+        Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step. With
+        ``after_others``, each step waits until no other work is left.
         """
 
         def count(done: int, total: int, things: str) -> None:
@@ -210,7 +219,7 @@ class WidgetHost:
             self._say(f"{what}: {done:,} of {total:,}{unit} …")
 
         self._say(f"{what} …")
-        self.work.submit(slot, read, show, self._say, count)
+        self.work.submit(slot, read, show, self._say, count, after_others=after_others)
 
     def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Do the same without ``busy``."""

@@ -95,11 +95,25 @@ class PanelHost(Protocol):
     def hold_sync(self) -> AbstractContextManager[None]:
         """Send the traits set within the context as one message."""
 
-    def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
+    def run(
+        self,
+        slot: str,
+        what: str,
+        read: Callable[[], Any],
+        show: Callable[[Any], None],
+        *,
+        after_others: bool = False,
+    ) -> None:
         """Call ``read`` in the worker thread, then ``show`` with its result in the widget's thread.
 
         Only the newest request of a slot is answered. Long work is a generator that yields its progress as text for
         ``busy``; it can be cancelled at each step.
+
+        Parameters
+        ----------
+        after_others
+            Let each step wait until no other work is left. This is for what a tab shows without a request: what the
+            user requests meanwhile comes first.
         """
 
     def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import GeneratorType
@@ -39,6 +40,7 @@ class Work:
         self._executor: ThreadPoolExecutor | None = None
         self._newest: dict[str, int] = {}
         self._pending: set[Future[None]] = set()
+        self._waiting: deque[Callable[[], None]] = deque()  # empty if nothing is pending
         self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._count = 0
         self._closed = False
@@ -60,12 +62,16 @@ class Work:
         done: Callable[[T], None],
         step: Callable[[Any], None] | None = None,
         counted: Callable[[int, int, str], None] | None = None,
+        *,
+        after_others: bool = False,
     ) -> None:
         """Call ``run`` in the worker and pass its result to ``done``, unless the slot gets a newer request meanwhile.
 
         Long work is a generator: each value that it yields is passed to ``step``. Between two steps other requests run,
         and `cancel` ends it. What `iceexplore.storage.progress` counts meanwhile is passed to ``counted``: the steps
         done, their total, and the things counted.
+
+        With ``after_others``, work and each of its steps wait until no other work is left.
         """
         if self._closed:
             return
@@ -112,9 +118,18 @@ class Work:
                 if step is not None:
                     self._post(slot, ticket, lambda: step(progress))
                 # Resubmitted by the owner's thread, which alone uses the pool; queued after newer requests.
-                self._results.put(lambda: self._run(lambda: advance(steps)))
+                self._results.put(lambda: start(lambda: advance(steps)))
 
-        self._run(job)
+        start = self._run_after_others if after_others else self._run
+        start(job)
+
+    def _run_after_others(self, job: Callable[[], None]) -> None:
+        self._waiting.append(job)
+        self._run_waiting()
+
+    def _run_waiting(self) -> None:
+        if self._waiting and not self._pending:
+            self._run(self._waiting.popleft())
 
     def _run(self, job: Callable[[], None]) -> None:
         if self._closed:
@@ -168,6 +183,7 @@ class Work:
             except Exception as error:
                 self._failed(error)
         self._pending -= finished
+        self._run_waiting()
         if acted and not self._pending and not self._closed:
             self._rest()
 
@@ -206,3 +222,4 @@ class Work:
             self._executor.shutdown(wait=False, cancel_futures=True)
             self._executor = None
         self._pending.clear()
+        self._waiting.clear()

@@ -110,7 +110,7 @@ class HealthPanel(Panel):
                 return size
             return (yield from TableHealth.steps(state))
 
-        self.host.run("health", "Reading the manifests", read, self._show)
+        self.host.run("health", "Reading the manifests", read, self._show, after_others=not forced)
 
     def _more(self, of: str) -> None:
         """Plan a gain, or measure clustering, and show it with the rest."""

@@ -362,6 +362,37 @@ def test_long_work_lets_others_have_their_turn_and_ends_when_cancelled() -> None
     assert len(order) == count < 1_000
 
 
+def test_work_that_waits_for_others_goes_on_once_they_are_done() -> None:
+    order: list[Any] = []
+    work = Work(lambda error: pytest.fail(str(error)), lambda: order.append("idle"))
+
+    def steps(name: str, count: int) -> Iterator[str]:
+        yield from (f"{name} {i}" for i in range(count))
+
+    work.submit(
+        "figures", lambda: steps("figures", 3), lambda _: order.append("figures"), order.append, after_others=True
+    )
+    while "figures 0" not in order:
+        work.deliver()
+    work.submit("check", lambda: steps("check", 4), lambda _: order.append("check"), order.append)
+    assert not work.quiet
+    assert work.settle(10)
+    first = order.index("check 0")
+    assert order[first : first + 5] == ["check 0", "check 1", "check 2", "check 3", "check"], "not in turn with figures"
+    assert order[-2:] == ["figures", "idle"]
+    assert order.count("idle") == 1
+    work.submit("figures", lambda: steps("more", 2), order.append, after_others=True)
+    work.submit("figures", lambda: steps("newest", 1), lambda _: order.append("newest"), after_others=True)
+    assert work.settle(10)
+    assert order[-2:] == ["newest", "idle"]
+    work.submit("check", lambda: steps("check", 1), order.append)
+    work.submit("figures", lambda: steps("never", 1), lambda _: order.append("never"), after_others=True)
+    work.cancel()
+    assert work.quiet
+    assert work.settle(10)
+    assert "never" not in order
+
+
 def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
     message: list[Any] = []
     failures: list[Exception] = []
