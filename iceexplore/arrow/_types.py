@@ -1,8 +1,8 @@
 """Names for Arrow's generic classes in annotations.
 
-pyarrow's classes cannot be subscripted when the code runs; type checkers know them as generic (``pyarrow-stubs``).
-Names of arrays are derived from the elements, not from the class (`pa.StringArray`), because such names also accept
-columns of tables, whose types the checker cannot know.
+``pyarrow-stubs`` declares pyarrow's classes as generic, but at run time they cannot be subscripted.
+An array's name says what its elements are (`Strings`), not what its class is (`pa.StringArray`), because it also
+accepts columns of tables, whose types the checker cannot know.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = [
 #: A value of any Iceberg type as a Python object (None, bool, int, float, Decimal, str, bytes, UUID, dates and times,
 #: lists, dictionaries) or as a NumPy or pandas object. Its type is known only at run time, from the table's schema.
 PlainValue: TypeAlias = Any
-#: An array whose class is chosen at run time by its type (struct, list, map, extension). The stubs give `pa.Array` none
-#: of the attributes of its subclasses; likewise scalars and types.
+#: An array whose class depends on its type at run time (struct, list, map, extension). In the stubs, `pa.Array` lacks
+#: the attributes of these subclasses. The same holds for scalars and types.
 DynamicArray: TypeAlias = Any
 DynamicScalar: TypeAlias = Any
 DynamicType: TypeAlias = Any

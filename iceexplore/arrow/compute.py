@@ -1,11 +1,11 @@
 # mypy: disable-error-code="overload-cannot-match,misc,type-var"
 """The functions of ``pyarrow.compute``, with correct types.
 
-The types in ``pyarrow-stubs`` are too narrow: they refuse Python values that Arrow accepts, and declare a result as an
-array even where a chunked column gives a chunked result. Here, each function that the package uses has a correct type:
+The types in ``pyarrow-stubs`` are too narrow: they refuse Python values that Arrow accepts, and declare results as
+arrays although chunked inputs give chunked results. Here, each function that the package uses has a correct type:
 
 - the result is chunked if any input is, else an array if any input is, else a scalar;
-- the type of the elements is known for masks, strings, counts and indices, and if it is the same as in the first input.
+- the element type is known if it is that of the first input, and for masks, strings, counts and indices.
 
 Nothing is wrapped: at run time these names are pyarrow's functions. To add a function, add it to both lists below.
 """

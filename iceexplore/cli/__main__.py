@@ -1,4 +1,4 @@
-"""``python -m iceexplore.cli`` is the command ``iceexplore``."""
+"""Run the command ``iceexplore`` as ``python -m iceexplore.cli``."""
 
 from iceexplore.cli import main
 

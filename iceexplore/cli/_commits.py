@@ -26,7 +26,7 @@ _IN_ORDER = "Commits are made in the order in which their options are given."
 
 
 def _check_layout(format_version: int, layout: Mapping[str, Any]) -> None:
-    """Refuse names that are not layout options; otherwise they would be passed on as other arguments."""
+    """Refuse names that are not layout options, which would otherwise be passed on as other arguments."""
     from iceexplore.commits import LayoutOptions
 
     LayoutOptions.of(format_version, **layout)
@@ -122,7 +122,7 @@ def lab(
     """
     given = [value for value in (sample, schema, rows_of) if value is not None]
     if len(given) > 1:
-        raise click.UsageError("--sample, --schema and --from exclude each other")
+        raise click.UsageError("give only one of --sample, --schema and --from")
     if not given and os.path.isdir(folder) and os.listdir(folder):
         opened = ix.lab(folder)
         before: Table | None = opened.table

@@ -54,7 +54,7 @@ main.add_command(view)
 
 @main.command(epilog=_EPILOG)
 @table_options
-@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
+@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="The depth of the check.")
 @click.option("--snapshots", multiple=True, metavar="STATE",
               help="current (the default), all, or a snapshot id, branch or tag. Repeatable.")  # fmt: skip
 @click.option(
@@ -94,7 +94,7 @@ def check(
 
 @main.command(epilog=_EPILOG)
 @table_options
-@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
+@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="The depth of the check.")
 @click.option("--all", "everything", is_flag=True, help="Also repair snapshots other than the current one.")
 @click.option("--save", metavar="FOLDER", help="Write the mended table and its data files into this new folder.")
 @json_option
@@ -137,7 +137,7 @@ def maintain(source: str, as_json: bool, **how: Any) -> None:
 @main.command(epilog=_EPILOG)
 @click.argument("source")
 @click.option("--list", "only_list", is_flag=True, help="List the tables and views, without checking them.")
-@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="How deep to look.")
+@click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="The depth of the check.")
 @click.option("--snapshots", type=click.Choice(["current", "all"]), default="current", show_default=True)
 @click.option(
     "--only", multiple=True, metavar="CODE", help="Report only this problem code, or only health or damage. Repeatable."
@@ -404,7 +404,7 @@ def plan(
 def rows(
     source: str, where: str, at: str | None, columns: str | None, history: bool, limit: int, as_json: bool, **how: Any
 ) -> None:
-    """Find where rows that match WHERE are or were: file, position, the snapshot that added them, and their fate."""
+    """Find where rows that match WHERE are or were: file, position, adding snapshot, and what became of them since."""
     table = open_table(source, how, at)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     found = table.rows(where, columns=names, history=history, limit=limit)
@@ -456,7 +456,7 @@ def export(
     kinds: bool | tuple[str, ...] = redact or ("credentials",)
     if "all" in redact or "none" in redact:
         if len(redact) > 1:
-            raise click.UsageError("--redact all and --redact none exclude other kinds")
+            raise click.UsageError("--redact all and --redact none cannot be combined with other kinds")
         kinds = redact == ("all",)
     table = open_table(source, how)
     if target.endswith(".zip"):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Commands", "JSON_VERSION", "coloured", "echo", "echo_json", "echo_rows", "plain", "write_file"]
 
-#: The version of the JSON of all commands; it changes when a key is renamed or removed. Described in docs/cli.md.
+#: The version of the commands' JSON, which docs/cli.md describes; it changes when a key is renamed or removed.
 JSON_VERSION = 1
-#: The status that shells report for a program that a closed pipe ended (128 + SIGPIPE).
+#: The exit status that shells report for a program killed by writing to a closed pipe (128 + SIGPIPE).
 _PIPE_CLOSED = 141
 _MOST_CELL = 60
 _BY_SIGN = {"✖": "red", "▲": "yellow"}

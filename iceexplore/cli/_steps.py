@@ -1,4 +1,4 @@
-"""Commits as options of a command, made in the order in which they are given."""
+"""The options that make commits: each option is a commit, in the order given on the command line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def step_options(kind: Kind) -> Callable[[F], F]:
     """Return a decorator that adds an option for each commit that a simulation or a lab can make."""
     rows = "a number of synthetic files, or " if kind == "simulation" else ""
     delete = (
-        ("--delete-where", "WHERE", "Remove data files of which all rows match, using metadata only.")
+        ("--delete-where", "WHERE", "Remove data files whose rows all match, using metadata only.")
         if kind == "simulation"
         else ("--delete", "WHERE", "Delete the rows that match.")
     )

@@ -45,10 +45,10 @@ def _version_option(command: F) -> F:
 
 
 def _source_options(command: F) -> F:
-    """Add the options that say where the tables of a query are."""
+    """Add the options that say where the tables of the query are stored."""
     for add in (
         click.option("--tables", multiple=True, metavar="NAME=PLACE", callback=pairs,
-                     help="A table or view of the query, and the path of it. Repeatable."),
+                     help="The name of a table or view in the query, and its path. Repeatable."),
         click.option("--source-catalog", metavar="NAME",
                      help="A PyIceberg catalog with the tables of the query, if the view is not opened from one."),
     ):  # fmt: skip
@@ -65,7 +65,7 @@ def _opened(source: str, how: dict[str, Any]) -> View:
     """Open a command's view at the version that its options name; the options are removed from ``how``."""
     at, timestamp = how.pop("at", None), how.pop("timestamp", None)
     if at is not None and timestamp is not None:
-        raise click.UsageError("--at and --timestamp exclude each other")
+        raise click.UsageError("give only one of --at and --timestamp")
     found = ix.open_view(source, **opening(how))
     if timestamp is not None:
         return found.at(timestamp=timestamp)
@@ -241,7 +241,7 @@ def lineage(source: str, dialect: str | None, html: str | None, as_json: bool, *
 @click.option("--max-nodes", type=click.IntRange(min=8), default=120, show_default=True)
 @click.option("--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True)
 def tree(source: str, which: str, max_nodes: int, form: str, **how: Any) -> None:
-    """Draw the tree of versions, SQL, and the tables and views that it reads."""
+    """Draw the view as a tree: its versions, their SQL, and the tables and views that the SQL reads."""
     given = _sources(how)
     drawn = _opened(source, how).tree(versions=None if which == "shown" else "all", max_nodes=max_nodes, **given)
     # Not `echo`: the renderers have escaped the names in the picture.
