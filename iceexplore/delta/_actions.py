@@ -20,10 +20,11 @@ from iceexplore.storage import JsonValue
 
 __all__ = ["BackReference", "DeltaVector", "FileAction", "file_action", "has_scheme", "whole_number"]
 
-#: ZeroMQ's alphabet of base 85 (its RFC 32), in which Delta spells UUIDs.
+#: ZeroMQ's base-85 alphabet (its RFC 32), in which Delta encodes UUIDs.
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _UUID_LETTERS = 20
-#: A vector in a file is preceded by its size and followed by a checksum, four bytes each, which Delta does not count.
+#: Bytes around a vector in its file, which Delta's sizeInBytes excludes: its size (four bytes before it) and a checksum
+#: (four bytes after it).
 _FRAME = 8
 _LONGEST_STATS = 16 << 20
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
@@ -38,7 +39,7 @@ class DeltaVector:
     location
         Relative to the table, or absolute.
     offset, size_in_bytes
-        As of an Iceberg deletion vector: with its size before and its checksum after it.
+        As in Iceberg: they include the size before the vector and the checksum after it.
     """
 
     location: str
@@ -90,7 +91,7 @@ def file_action(kind: str, body: JsonValue, where: str) -> FileAction:
     Raises
     ------
     FormatError
-        It has no path, or its deletion vector or back reference is malformed.
+        The action has no path, or its deletion vector or back reference is malformed.
     """
     path = body.get("path") if isinstance(body, dict) else None
     if not isinstance(path, str) or not path:
@@ -118,7 +119,7 @@ def has_scheme(location: str) -> bool:
 
 
 def whole_number(value: JsonValue) -> int | None:
-    """Return a number that a 64-bit column can hold and that is not negative, else None."""
+    """Return the value if it is an integer from 0 that fits in a 64-bit column, else None."""
     return value if type(value) is int and 0 <= value < 1 << 63 else None
 
 
@@ -127,7 +128,7 @@ def _is_map(value: JsonValue) -> bool:
 
 
 def _stats(text: JsonValue) -> Mapping[str, Any]:
-    """Return the statistics, which are JSON inside a JSON string; none if they are malformed, as they are optional."""
+    """Parse the statistics, which are JSON in a string; malformed ones are ignored, because statistics are optional."""
     if not isinstance(text, str) or len(text) > _LONGEST_STATS:
         return {}
     try:
@@ -177,7 +178,7 @@ def _by_uuid(text: str, where: str) -> str:
         name = f"deletion_vector_{uuid.UUID(bytes=data)}.bin"
     except (ValueError, OverflowError):
         raise FormatError(
-            f"{text!r} does not spell the UUID of a deletion vector", location=where, field="deletionVector"
+            f"{text!r} is not an encoded UUID of a deletion vector", location=where, field="deletionVector"
         ) from None
     return f"{folder}/{name}" if folder else name
 

@@ -1,9 +1,9 @@
 """The metadata document of an Iceberg table, made from a Delta log.
 
-Each version of the Delta table becomes a snapshot whose id and sequence number are the version. Its root is the root
-manifest of the newest tree that the log names up to there, if no commit since has changed files; else the commit's own
-file, from which the reader composes a root. Schemas come from
-the ids of the column mapping; partition columns become a spec of identity fields with ids from 1000 (RFC
+Each version of the Delta table becomes a snapshot whose id and sequence number are the version. If no commit has
+changed files since the newest tree that the log names, the snapshot's root is the root manifest of that tree.
+Otherwise its root is the commit's own file, from which the reader composes a root. Schemas get their field ids from
+the column mapping; partition columns become a spec of identity fields with ids from 1000 (RFC
 ``iceberg-v4-metadata.md``, "Partition Specs").
 """
 
@@ -23,13 +23,13 @@ from iceexplore.storage import Storage, in_order, progress
 
 __all__ = ["CURRENT_SPECS", "DELTA_LOG", "table_document"]
 
-#: Property of the document that marks a table as Delta's: the folder of its log.
+#: The property that marks the document as made from a Delta table; its value is the folder of the log.
 DELTA_LOG = "iceexplore.delta-log"
-#: Property with the default partition spec of each version from which it changed: ``0=0 17=1``.
+#: The property with the default partition specs, as ``version=spec``: ``0=0 17=1`` if it changed in version 17.
 CURRENT_SPECS = "iceexplore.delta-specs"
 _FEATURES = ("adaptiveMetadata", "adaptiveMetadata-preview")
 _FIRST_PARTITION_FIELD = 1000
-#: More commits than this are read with a progress bar.
+#: If there are more commits than this, reading them shows a progress bar.
 _MANY = 200
 
 
@@ -60,7 +60,7 @@ def table_document(storage: Storage, location: str, problems: Problems) -> dict[
 
 
 def _check_feature(storage: Storage, location: str, files: LogFiles) -> None:
-    """Raise an error unless the newest protocol action has the feature: found from the end, without the whole log."""
+    """Raise an error unless the newest protocol action has the feature. The log is read backwards only up to it."""
     places = sorted([*files.commits.items(), *files.checkpoints.items()], reverse=True)
     for _, place in places:
         try:
@@ -129,7 +129,7 @@ class _Builder:
         return self._document(snapshots, commits)
 
     def _begin(self) -> None:
-        """Take what describes the table from the newest standalone checkpoint before all commits, if there is one."""
+        """Start from the schema and properties in the newest standalone checkpoint before the first commit, if any."""
         before = [v for v in self.files.checkpoints if v < min(self.files.commits)]
         if before and min(self.files.commits) > 0:
             place = self.files.checkpoints[max(before)]
@@ -161,7 +161,7 @@ class _Builder:
                 step()
 
     def _tree(self, commit: Commit) -> Tree | None:
-        """Return the tree that describes the version of the next commit exactly; None if files have changed since."""
+        """Return the tree that describes this commit's version exactly; None if files have changed since that tree."""
         if commit.files:
             self.changed = commit.version
         if commit.tree is not None:
@@ -169,7 +169,7 @@ class _Builder:
         return self.tree if self.tree is not None and self.tree.version >= self.changed else None
 
     def _first(self, commits: list[Commit]) -> int:
-        """Return the first version whose state can be built: later ones need a tree, or all commits before them."""
+        """Return the first version whose state can be built: from a tree, or from all commits since version 0."""
         have = {commit.version for commit in commits} | self.files.checkpoints.keys()
         if 0 in have:
             return 0

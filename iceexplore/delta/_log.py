@@ -33,7 +33,7 @@ FOLDER = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _STANDALONE = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _LOCATION = re.compile(rf"(?:.*/)?{FOLDER}/(\d{{20}})\.(?:json|checkpoint\.parquet)")
-#: Actions that describe the table and not its files.
+#: Actions that describe the table, not its files.
 _ABOUT = ("protocol", "metaData", "domainMetadata", "txn", "sidecar")
 _MOST_CHECKPOINT_ROWS = 1_000_000
 
@@ -85,7 +85,7 @@ class Commit:
     is_checkpoint: bool = False
 
     def get(self, kind: str) -> dict[str, Any]:
-        """Return the content of the last action of a kind, empty if there is none."""
+        """Return the content of the last action of a kind; empty if the commit has none."""
         return next((body for name, body in reversed(self.about) if name == kind), {})
 
 
@@ -131,7 +131,7 @@ def commits_since(storage: Storage, location: str) -> tuple[Tree | None, list[Co
     FileMissingError
         A commit that is needed is missing.
     IceexploreError
-        One cannot be read.
+        A commit cannot be read.
     """
     log, version = location.rpartition("/")[0], commit_version(location) or 0
     last, found, at = version, {}, version
@@ -157,7 +157,7 @@ def _one(storage: Storage, log: str, version: int) -> Commit:
             return read_commit(storage, f"{log}/{version:020d}.checkpoint.parquet")
         except FileMissingError:
             raise FileMissingError(
-                f"{location} is missing, and there is no tree at or after it from which the state could be built"
+                f"{location} is missing, and there is no tree of this or a later version from which to build the state"
             ) from missing
 
 
@@ -206,7 +206,7 @@ def _lines(data: bytes, location: str) -> Iterator[tuple[str, JsonValue, str]]:
 
 
 def _rows(data: bytes, location: str) -> Iterator[tuple[str, JsonValue, str]]:
-    """Yield the actions of a standalone checkpoint: a row each, in a column named by its kind."""
+    """Yield the actions of a standalone checkpoint: each row is one action, in the column named after its kind."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -226,7 +226,7 @@ def _rows(data: bytes, location: str) -> Iterator[tuple[str, JsonValue, str]]:
 
 
 def _plain(value: JsonValue) -> JsonValue:
-    """Return a value of Parquet as JSON has it: maps become objects; nulls are left out."""
+    """Convert a value read from Parquet to its JSON form: maps become objects, and nulls are left out."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -258,7 +258,7 @@ def _commit(
 
 
 def _inside(body: JsonValue, where: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the actions of a ``checkpoint``: an array of them, or an object with a key for each kind."""
+    """Yield the actions in a ``checkpoint``, which is an array of actions or an object with a key for each kind."""
     if isinstance(body, dict):
         yield "checkpointMetadata", {"version": body.get("version")}
         for kind, item in body.items():
@@ -284,7 +284,7 @@ def _tree(checkpoint: list[tuple[str, JsonValue]], version: int, location: str, 
         covers = whole_number(stated.get("version")) if isinstance(stated, dict) else None
     if covers is None or covers > version:
         raise FormatError(
-            f"the checkpoint describes version {covers}, in the commit of version {version}",
+            f"the checkpoint in the commit of version {version} describes version {covers}",
             location=location,
             field="checkpoint.version",
         )

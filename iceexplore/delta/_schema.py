@@ -18,7 +18,7 @@ from iceexplore.storage import JsonValue
 
 __all__ = ["DeltaSchema", "delta_schema"]
 
-#: Iceberg's types by Delta's.
+#: Iceberg types by Delta type.
 _TYPES = {
     "string": "string", "long": "long", "integer": "int", "short": "int", "byte": "int", "float": "float",
     "double": "double", "boolean": "boolean", "binary": "binary", "date": "date", "timestamp": "timestamptz",
@@ -27,7 +27,7 @@ _TYPES = {
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
 _ID, _PHYSICAL = "delta.columnMapping.id", "delta.columnMapping.physicalName"
 _NESTED = "delta.columnMapping.nested.ids"
-#: A type as in table metadata, and the name mapping of what is inside it.
+#: A type as in table metadata, and the name mapping of its nested fields.
 _Converted: TypeAlias = tuple[Any, list[dict[str, Any]]]
 _DEEPEST = 100
 _LARGEST_ID = 2_147_483_447
@@ -35,7 +35,7 @@ _LARGEST_ID = 2_147_483_447
 
 @dataclass(frozen=True)
 class DeltaSchema:
-    """A schema in both forms.
+    """The Iceberg schema of a Delta table, with the names that Delta uses for its columns.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class _Converter:
         return fields, mapping
 
     def type(self, kind: JsonValue, path: str, nested: dict[str, Any], depth: int) -> _Converted:
-        """Return the type and the mapping of what is inside it."""
+        """Return the Iceberg type, and the name mapping of its nested fields."""
         if isinstance(kind, str):
             match = _DECIMAL.fullmatch(kind)
             if match is not None:
@@ -150,7 +150,7 @@ class _Converter:
         return made, [key, value]
 
     def _part(self, kind: JsonValue, path: str, nested: dict[str, Any], depth: int) -> tuple[dict[str, Any], Any]:
-        """Return the mapping and the type of an element, key or value."""
+        """Return the name mapping and the type of a list element, map key or map value."""
         if depth > _DEEPEST:
             raise self._wrong("the schema is nested too deeply")
         part_id = whole_number(nested.get(path))

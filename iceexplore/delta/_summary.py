@@ -14,7 +14,7 @@ class Totals:
     Parameters
     ----------
     known
-        True if the log begins with version 0, so that totals can be counted; else summaries have none.
+        True if the log begins with version 0, so that totals can be counted; otherwise summaries have no totals.
     """
 
     def __init__(self, *, known: bool) -> None:
@@ -22,7 +22,7 @@ class Totals:
         self._files = self._rows = self._size = self._vectors = self._deleted = 0
 
     def summary(self, commit: Commit) -> dict[str, str]:
-        """Return the summary of the next commit."""
+        """Add the next commit to the totals, and return its snapshot summary."""
         added = {a.location: a for a in commit.files if a.adds}
         removed = {a.location: a for a in commit.files if not a.adds}
         new = [a for a in added.values() if a.location not in removed]
@@ -64,15 +64,15 @@ class Totals:
 
 
 def _sum(actions: list[FileAction]) -> int | None:
-    """Return the rows of some files; None if an action does not state them."""
+    """Add up the row counts of some files; None if an action has no row count."""
     rows = [a.rows for a in actions]
     return None if None in rows else sum(r or 0 for r in rows)
 
 
 def _operation(commit: Commit, new: list[FileAction], gone: list[FileAction], added: dict[str, FileAction]) -> str:
-    """Return Iceberg's name of what a commit does."""
+    """Return Iceberg's name for the operation of a commit."""
     changes = [a for a in commit.files if a.data_change]
-    if not changes:  # rows are only rearranged, or nothing changes but the table's description
+    if not changes:  # only rearranges rows, or changes only metadata
         return "replace"
     if new:
         return "append" if len(new) == len(added) and not gone else "overwrite"

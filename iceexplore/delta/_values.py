@@ -17,11 +17,11 @@ __all__ = ["partition_arrow"]
 
 
 def partition_arrow(texts: AnyArray, kind: pa.DataType) -> tuple[AnyArray, int]:
-    """Return the values as an array of the type, and how many of them do not fit it and are null."""
+    """Return the values as an array of the type, and the number of values that do not fit and became null."""
     given = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     try:
         return given.cast(kind), 0
-    except pa.ArrowException:  # one at a time: a timestamp without its zone, or values that do not fit
+    except pa.ArrowException:  # convert one by one: some values do not fit, or are timestamps without a zone
         made = [None if text is None else _value(text, kind) for text in given.to_pylist()]
     array = pa.array(made, kind)
     return array, array.null_count - given.null_count

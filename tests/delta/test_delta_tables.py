@@ -325,7 +325,7 @@ def test_a_log_without_commits_is_named(tmp_path: Path) -> None:
         ('{"add": {"path": "x", "deletionVector": {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 1, '
          '"cardinality": 1}}}', "inside the action, which adaptiveMetadata forbids"),
         ('{"add": {"path": "x", "deletionVector": {"storageType": "u", "pathOrInlineDv": "~", "sizeInBytes": 1, '
-         '"cardinality": 1}}}', "does not spell the UUID"),
+         '"cardinality": 1}}}', "is not an encoded UUID"),
         ('{"checkpoint": 3}', "neither an array nor an object"),
         ('{"checkpoint": []}', ""),
         ('{"checkpoint": {"version": 99, "contentRoot": {"path": "x"}}}', "describes version 99"),
@@ -348,7 +348,7 @@ def test_a_missing_commit_leaves_the_others(made: Any) -> None:
     t = ix.open(d.folder)
     assert t.at(4).count() == 30
     assert len(t.inspect.data_files.arrow()) == 0
-    assert any("is missing, and there is no tree at or after it" in p.text for p in t.problems)
+    assert any("is missing, and there is no tree of this or a later version" in p.text for p in t.problems)
     with pytest.raises(FileMissingError):
         ix.open(d.folder, strict=True).inspect.data_files()
 
