@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Bitmap"]
 
-#: Positions in a file: 32 bits wide in manifests, 64 in data files. Neither class is a subclass of the other, and
-#: pyroaring is imported where the first one is made.
+#: A bitmap of positions: 32-bit for manifests, 64-bit for data files. Neither class is a subclass of the other.
+#: pyroaring is only imported once a bitmap is needed.
 Bitmap: TypeAlias = "BitMap | BitMap64"

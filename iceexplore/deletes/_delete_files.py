@@ -122,7 +122,7 @@ def column_of(schema: pa.Schema, number: int, name: str, location: str) -> int:
 
 
 def _target(wanted: Type, found: pa.DataType) -> pa.DataType:
-    """Return a column's Arrow type, with the schema's names and types for the children in the file."""
+    """Return the Arrow type for a column: the children that the file has, with the schema's names and types."""
     match wanted:
         case StructType(fields) if pa.types.is_struct(found):
             by_id = {f.field_id: f for f in fields}

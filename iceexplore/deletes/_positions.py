@@ -105,7 +105,7 @@ class PositionSet:
         return int(self._bitmap.range_cardinality(0, max(0, rows)))
 
     def mark(self, marks: npt.NDArray[np.bool_], start: int = 0) -> None:
-        """Set the marks of rows in this set; the first mark belongs to the row at ``start``."""
+        """Set ``marks`` to True for the rows in this set; the first mark belongs to the row at ``start``."""
         for at in range(0, len(marks), _PLAIN_ROWS):
             end = min(len(marks), at + _PLAIN_ROWS)
             marks[self.between(start + at, start + end) - start] = True
@@ -171,8 +171,8 @@ def read_positions(
 ) -> PositionSets:
     """Read a position delete file: the positions by data file path as spelled in the file.
 
-    The file is read in batches. It may have far more rows than fit in memory, as run-length encoding stores a hundred
-    million rows in a megabyte; a bitmap of them takes no more.
+    The file is read in batches, because it may have far more rows than fit in memory: run-length encoding stores a
+    hundred million rows in a megabyte. The result is as small, because it stores many positions as a bitmap.
 
     Parameters
     ----------

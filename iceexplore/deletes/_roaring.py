@@ -119,8 +119,8 @@ def encode_bitmap32(bitmap: BitMap) -> bytes:
 def encode_bitmap64(bitmap: BitMap64) -> bytes:
     """Write a 64-bit bitmap as Iceberg's Java does: with runs where they are smaller, keys ascending.
 
-    Java also writes an empty bitmap for each skipped key; the specification has bitmaps only "for each key in the set",
-    which this follows. The two differ only where a whole key is empty, in files of over 4 billion rows.
+    Java also writes an empty bitmap for each skipped key. This function follows the specification, which has bitmaps
+    only "for each key in the set". The results differ only if a whole key is empty, in files of over 4 billion rows.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _container_count(view: memoryview, begin: int) -> int:
 
 
 def _too_many(view: memoryview, count: int) -> str:
-    """Describe the claims of a vector with too many containers, from its headers without decoding it."""
+    """Describe which positions a vector with too many containers claims, using only its headers."""
     import numpy as np
 
     at, positions, first, last = 8, 0, None, 0

@@ -21,7 +21,7 @@ _MAX_THETA = (1 << 63) - 1
 def theta_ndv(data: bytes, location: str | None = None) -> float | None:
     """Estimate the distinct values from the bytes of an ``apache-datasketches-theta-v1`` blob.
 
-    Engines read the blob's property ``ndv`` (`PuffinBlob.ndv`), with which the estimate can be compared.
+    Engines do not decode the sketch but use the blob's property ``ndv`` (`PuffinBlob.ndv`): compare the two.
 
     Returns
     -------

@@ -125,9 +125,9 @@ def _short(location: str, offset: int, size: int, found: int) -> FormatError:
 
 
 def bare_vector_problem(location: str, offset: int) -> Problem | None:
-    """Return a problem if a vector at ``offset`` is not in a Puffin file, which begins with a 4-byte magic.
+    """Return a problem if a vector at this offset cannot be in a Puffin file, whose first four bytes are the magic.
 
-    Early DuckDB wrote bare vectors; other readers refuse such files.
+    Early versions of DuckDB wrote bare vectors; other readers refuse such files.
     """
     if offset >= _PUFFIN_MAGIC_BYTES:
         return None

@@ -207,7 +207,7 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
         begin = at
         if len(faults) >= _MOST_FAULTS or len(blocks) >= _MOST_BLOCKS:
             what = f"{len(faults)} damaged places" if faults else f"{len(blocks):,} blocks"
-            faults.append(FormatError(f"after {what} the rest is not read", location=location, offset=begin))
+            faults.append(FormatError(f"after {what}, the rest is not read", location=location, offset=begin))
             break
         try:
             count, at = _read_long(data, at)

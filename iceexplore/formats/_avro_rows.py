@@ -49,7 +49,7 @@ AVRO_LOGICAL_TYPES: dict[tuple[str, str], pa.DataType] = {
 
 
 def record_limit(stored: int) -> int:
-    """Return the maximum plain bytes of a record that becomes Python objects, for a file of ``stored`` bytes."""
+    """Return the maximum size in bytes of a decompressed record in a file of ``stored`` bytes."""
     return allowed(stored, DATA_RATIO) // _RECORD_SHARE
 
 
@@ -67,8 +67,8 @@ class _Node:
 class Records:
     """Reads the records of a block in turn, none longer than a limit.
 
-    fastavro trusts an array's length and creates items until the bytes end; so it is given a window of the block that
-    limits a record's length.
+    fastavro trusts the length that an array claims, and creates items until the bytes end. So it only gets a window of
+    the block, which limits a record's length.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Records:
         Raises
         ------
         MemoryLimitError
-            The record is longer than the limit. If there is no record, fastavro's error is raised.
+            The record is longer than the limit. If the bytes are not a record, fastavro's error is raised instead.
         """
         try:
             record = self._read(self._stream, self._schema)
@@ -313,7 +313,7 @@ class _Translator:
 
     def no_empty(self, item: _Node) -> None:
         if item.empty:  # a list may claim any number of them in a few bytes
-            raise UnsupportedError(f"{self.location} has Avro lists of values that take no bytes")
+            raise UnsupportedError(f"{self.location} has Avro lists whose values take no bytes")
 
 
 def _map_pairs(step: Callable[[Any], Any] | None) -> Callable[[Any], Any]:

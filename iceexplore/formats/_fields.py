@@ -27,7 +27,7 @@ def field_id(field: AnyField) -> int | None:
 def plain_field(field: AnyField) -> AnyField:
     """Return a field with its id under `FIELD_ID` and, at every depth, without other metadata.
 
-    Its types are without extensions, dictionaries and Arrow's other layouts of lists.
+    Extension and dictionary types, and Arrow's other list layouts, are replaced by plain types.
     """
     number = field_id(field)
     metadata = None if number is None else {FIELD_ID: str(number)}

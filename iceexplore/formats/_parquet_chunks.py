@@ -1,8 +1,8 @@
 """Check whether Arrow can describe the column chunks of a Parquet footer without crashing.
 
-pyarrow's ``RowGroupMetaData.column`` does not catch a C++ exception where a chunk's metadata is contradictory (seen in
-26.0 with the histograms of size statistics), which ends the process. Reading uses the same code and raises it as an
-error. So this starts a read, on a file that returns no bytes.
+If a chunk's metadata is contradictory, pyarrow's ``RowGroupMetaData.column`` does not catch a C++ exception, which ends
+the process (seen in 26.0 with the histograms of size statistics). Reading runs the same code, but raises the exception
+as a Python error. So the check starts a read, on a file that returns no bytes.
 """
 
 from __future__ import annotations

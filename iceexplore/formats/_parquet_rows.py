@@ -36,7 +36,7 @@ _THREADS_FROM = 1 << 19
 
 
 class ParquetRows:
-    """An open Parquet file; checksums of its pages are verified where it has them.
+    """An open Parquet file; page checksums are verified if the file has them.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class ParquetRows:
 
     @cached_property
     def _in_pieces(self) -> pq.ParquetFile:
-        """Return the reader that sends many small requests, in the order of the pages."""
+        """Return a reader that sends many small requests, in page order."""
         import pyarrow.parquet as pq
 
         about = self._reader.metadata

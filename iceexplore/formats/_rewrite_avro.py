@@ -1,4 +1,4 @@
-"""Rewrite an Avro file with other values but its writer's header, including the schema's text."""
+"""Rewrite an Avro file with other values, but with the original's header, including the text of its schema."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_avro(data: bytes, location: str, work: Budget) -> tuple[Any, Mapping[st
     FormatError
         The header or a block is damaged. fastavro may raise other errors for a damaged record.
     MemoryLimitError
-        The header, a block or a record exceeds its memory limit, or all blocks together the time limit.
+        The header, a block or a record exceeds its memory limit, or all blocks together exceed ``work``.
     """
     import fastavro
 

@@ -1,4 +1,4 @@
-"""Rewrite a Parquet file with other values but its writer's key-values, codecs, encodings and statistics."""
+"""Rewrite a Parquet file with other values, but with the original's key-values, codecs, encodings and statistics."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def read_parquet_row_groups(
     Parameters
     ----------
     choose
-        Returns, for the leaves, the indices of those whose bounds to read.
+        Takes the leaves, and returns the indices of those whose bounds are read.
     size
         File size as recorded in a manifest (see `Storage.open`).
     file
@@ -121,7 +121,7 @@ def read_parquet_row_groups(
         counted, schema = ask("parquet-leaves")
         found = [leaf for at, f in enumerate(schema) for leaf in _leaves(f, (), (), at, False)]
         if len(found) != len(counted["leaves"]):
-            raise ValueError(f"a schema of {len(found)} leaves with {len(counted['leaves'])} columns")
+            raise ValueError(f"the schema has {len(found)} leaf columns, but the file has {len(counted['leaves'])}")
         leaves = tuple(
             ParquetLeaf(*place, physical, json.loads(logical), length)
             for place, (physical, logical, length) in zip(found, counted["leaves"], strict=True)

@@ -31,7 +31,7 @@ _MAGIC = {
 }
 #: Results of `sniff` for encrypted files.
 ENCRYPTED = frozenset(name for name in _MAGIC.values() if name.endswith("encrypted"))
-#: What `sniff` returns for a file that ends with these bytes.
+#: The result of `sniff` for a file that ends with these bytes.
 _AT_END = {f.magic: f.name for f in DATA_FILE_FORMATS if f.magic_at_end} | _ENCRYPTED_MAGIC
 #: Bytes read from the end of a remote file: the same as Arrow's first read of a Parquet file, so it is read once.
 _TAIL_BYTES = 64 * 1024

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
-#: pyarrow's ``ColumnChunkMetaData`` and ``Statistics``: its stubs lack some of their attributes.
+#: pyarrow's ``ColumnChunkMetaData`` and ``Statistics``, untyped because the stubs lack some of their attributes.
 _Chunk: TypeAlias = Any
 _Statistics: TypeAlias = Any
 
@@ -106,7 +106,7 @@ def _orc_rows(path: str, limit: int) -> tuple[dict[str, Any], bytes | memoryview
     file = orc.ORCFile(path)
     # Arrow allocates all rows of a stripe at once, so their claimed number is checked first.
     if file.nrows < 0 or file.nrows * max(1, len(file.schema)) > limit:
-        raise _TooLargeError(f"{file.nrows:,} rows do not fit {limit:,} bytes of memory")
+        raise _TooLargeError(f"{file.nrows:,} rows do not fit in {limit:,} bytes of memory")
     sink = io.BytesIO()
     total = rows = 0
     with pa.ipc.new_stream(sink, file.schema) as stream:

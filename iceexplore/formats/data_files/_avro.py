@@ -30,8 +30,8 @@ __all__ = ["Avro"]
 _ID_KEYS = frozenset(("field-id", "element-id", "key-id", "value-id"))
 #: Memory of rows as Python objects: per row, and per byte that they take in Arrow.
 _OBJECT, _OBJECTS_PER_BYTE = 500, 8
-#: Limits for the decompressed size of a file that is rewritten: in bytes, and as a ratio, as repeated paths compress
-#: well.
+#: Limits for the decompressed size of a file that is rewritten: in bytes, and as a ratio to its stored size, which is
+#: high because repeated paths compress well.
 _PLAIN_BYTES, _PLAIN_RATIO = 256 << 20, 16
 
 

@@ -37,7 +37,7 @@ class PathRewrite:
     position: Column
 
     def moved(self, paths: Iterable[str | None]) -> dict[str, str]:
-        """Return the new locations of those of these files that have one."""
+        """Return the new locations by old ones, without the files that have not moved."""
         return {path: new for path in paths if path is not None and (new := self.find(path)) is not None}
 
     def rows(self, table: pa.Table, location: str) -> tuple[pa.Table, tuple[str, str]] | None:
@@ -51,7 +51,7 @@ class PathRewrite:
         ids = {field_id(f): i for i, f in enumerate(table.schema)}
         at, pos = (ids.get(number, table.schema.get_field_index(name)) for number, name in (self.path, self.position))
         if at < 0 or pos < 0:
-            raise FormatError("the position delete file has no file_path and pos", location=location)
+            raise FormatError("the position delete file lacks the column file_path or pos", location=location)
         paths = table.column(at).cast(pa.string())
         moved = self.moved(build.to_pylist(pc.unique(paths)))
         if not moved:
