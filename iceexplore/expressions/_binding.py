@@ -84,8 +84,9 @@ class Column:
 class Columns:
     """The columns of a schema that a filter may use.
 
-    A name first means the column with exactly this spelling; otherwise letter case is ignored, as in Spark. A column
-    with dots in its own name takes precedence over one inside a struct, unless the parts are quoted separately.
+    A name refers to the column with exactly this spelling if there is one; otherwise letter case is ignored, as in
+    Spark. A column with dots in its own name takes precedence over one inside a struct, unless the parts are quoted
+    separately.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -105,7 +106,7 @@ class Columns:
         Raises
         ------
         OptionError
-            There is none, or several that differ only in letter case, or it is inside a list or map.
+            There is no such column, there are several that differ only in letter case, or it is in a list or map.
         """
         key = name.parts, name.quoted
         if key not in self._found:
@@ -133,7 +134,7 @@ class Columns:
         return self._told_apart(found[0])
 
     def _told_apart(self, column: Column) -> Column:
-        """Mark the column as quoted if its unquoted name would mean another column."""
+        """Mark the column as quoted if its unquoted name would refer to another column."""
         alike = self._folded[".".join(column.path).casefold()]
         return replace(column, quoted=any(len(c.path) < len(column.path) for c in alike))
 
@@ -215,7 +216,7 @@ class Binder:
         return self._find(operand)
 
     def _find(self, operand: Name | Call) -> Column:
-        """Return the column with a name; for a function of a column, one of the type of its result."""
+        """Return the column with this name; for a function, a column that represents its result."""
         if isinstance(operand, Name):
             return self._columns.find(operand)
         value = self._applied(operand)
@@ -233,7 +234,7 @@ class Binder:
         return Applied(call.function, (FieldValue(column.field.field_id, column.name, column.field.type),), kind)
 
     def _on_call(self, found: Expression, *operands: Operand) -> Expression:
-        """Return predicates on the result of a function, if one of the operands is one."""
+        """Apply the predicates to the result of a function, if one of the operands is a function call."""
         call = next((o for o in operands if isinstance(o, Call)), None)
         return found if call is None else on_value(found, self._applied(call))
 
@@ -327,7 +328,7 @@ class Binder:
         return self.begins(column, node.prefix, node.negated, node.at, wanted)
 
     def begins(self, column: Column, prefix: Value, negated: bool, at: Place, wanted: bool) -> Expression:
-        """Return the rows for which a test of a prefix (``not`` if negated) is ``wanted``: true or false."""
+        """Return the rows for which a prefix test (``not`` if negated) is ``wanted``: true or false."""
         found = _located(column, prefix).below
         outside = negated == wanted
         if not found:  # every value begins with the empty prefix
@@ -336,7 +337,7 @@ class Binder:
 
 
 def leaf(column: Column, op: Op, at: Place, negated: bool, *literals: Any) -> Predicate:
-    """Return a predicate on a column, with the text at a place."""
+    """Return a predicate on a column; its text is the part of the filter at ``at``."""
     text = f"not ({at.quoted})" if negated else at.quoted
     return Predicate(column.field.field_id, op, literals, column.name, column.field.type, text)
 

@@ -102,7 +102,7 @@ def _typed(before: str) -> tuple[int, list[Token]]:
 
 
 def _walk(tokens: Sequence[Token], columns: Columns) -> tuple[_State, Column | None]:
-    """Return what is expected after some tokens, and for which column."""
+    """Return what kind of token is expected next, and for which column."""
     state: _State = "column"
     path: list[Token] = []
     inside = between = False  # whether we are inside a list; after the first value of between

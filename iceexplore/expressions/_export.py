@@ -57,7 +57,7 @@ def path_of(name: str) -> tuple[str, ...]:
 
 
 def _parts(name: str) -> list[tuple[str, bool]]:
-    """Return the parts, and whether each is in backticks."""
+    """Split a name into its parts; return each with whether it is in backticks."""
     found = _PART.finditer(name)
     return [(m[2], False) if m[1] is None else (m[1].replace("``", "`"), True) for m in found]
 
@@ -68,11 +68,11 @@ def expression_sql(expression: Expression, dialect: Literal["spark", "sql"] = "s
     Parameters
     ----------
     dialect
-        ``spark`` selects the same rows in Spark: NaN, which is above every number there, is excluded from ``>`` and
-        ``>=``; quotes and backslashes in strings are escaped with a backslash; UUIDs are strings. Types that Spark
+        ``spark`` selects the same rows in Spark: NaN, which Spark orders above every number, is excluded from ``>``
+        and ``>=``; quotes and backslashes in strings are escaped with a backslash; UUIDs are strings. Types that Spark
         lacks (time, nanoseconds) are written nevertheless. ``sql`` is what `parse_filter` reads, with quotes doubled;
-        NaN is not above any number. Of functions, this is the notation of the expression only: the partition
-        transforms are no functions of SQL, and `parse_filter` reads some functions only, of a single column.
+        NaN is not above any number. Functions are written for display: partition transforms are not SQL functions, and
+        `parse_filter` reads only some functions, of a single column.
 
     Examples
     --------

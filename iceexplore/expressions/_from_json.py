@@ -65,7 +65,7 @@ __all__ = ["expression_from_json", "is_json"]
 MAX_DEPTH = 64
 #: Maximum number of objects and literals.
 MAX_NODES = 200_000
-#: Maximum length of a constant in texts, and number of constants of a list.
+#: In displayed texts, the maximum length of a constant, and the maximum number of constants of a list.
 _SHOWN = 60
 _NAMED = 5
 
@@ -101,9 +101,9 @@ def expression_from_json(schema: Schema, json: object) -> Expression:
     schema
         The schema that names and ids are looked up in.
     json
-        Text, or the parsed object: a predicate of Iceberg's expressions spec, whose functions are those of
-        ``iceberg_functions`` and some of ``sql_functions``; or of REST scan planning (``term``, ``value``), as
-        ``ExpressionParser`` of Iceberg and PyIceberg's ``model_dump_json`` write it.
+        Text, or the parsed object. Either a predicate of Iceberg's expressions spec, with the functions of
+        ``iceberg_functions`` and some of ``sql_functions``; or one of REST scan planning (``term``, ``value``), as
+        Iceberg's ``ExpressionParser`` and PyIceberg's ``model_dump_json`` write it.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def expression_from_json(schema: Schema, json: object) -> Expression:
     Raises
     ------
     OptionError
-        It is no JSON of a predicate; a column, type or function is unknown; types cannot be compared; or it is longer
+        The JSON is not a predicate; a column, type or function is unknown; types cannot be compared; or it is longer
         than a million characters, nested deeper than 64 objects, or has more than 200,000 parts.
     """
     if isinstance(json, str):
@@ -337,7 +337,7 @@ class _Reader:
     # Values
 
     def _operand(self, json: object, depth: int) -> tuple[Column, ValueExpression | None]:
-        """Return the column that a predicate is on; for a computed value, one of its type, and the value."""
+        """Return the column of a predicate; for a computed value, a column of its type, and the value itself."""
         if isinstance(json, Mapping) and self._kind(json) == "reference":
             return self._reference(json), None
         if _is_literal(json):
@@ -452,7 +452,7 @@ class _Reader:
         return Conditional(condition, one, other, one.type)
 
     def _together(self, given: Sequence[object], depth: int) -> list[ValueExpression]:
-        """Bind arguments of one type; constants without a type have that of the first other argument."""
+        """Bind arguments of the same type; constants without a type get the type of the first argument that has one."""
         out: list[ValueExpression | None] = [None if _is_literal(a) else self._value(a, depth + 1) for a in given]
         kind = next((v.type for v in out if v is not None), None)
         return [self._value(a, depth + 1, kind) if v is None else v for a, v in zip(given, out, strict=True)]
@@ -499,9 +499,9 @@ class _Reader:
 
 
 def _plainer(both: And) -> Expression:
-    """Return a conjunction without ``or x is null`` beside ``x is not null``, as filters of SQL are written.
+    """Simplify a conjunction to the form that SQL filters have: drop ``or x is null`` beside ``x is not null``.
 
-    Where a negative comparison remains, which is not true of a null, it replaces ``is not null``, too.
+    Also drop ``x is not null`` beside a negative comparison of ``x``, which is not true for a null anyway.
     """
     there = {_subject(c) for c in both.children if _op(c) == "not-null"}
     if not there:

@@ -38,8 +38,8 @@ _TESTS = {"IsNull": ("null", False), "NotNull": ("null", True), "IsNaN": ("nan",
 def conditions_of(where: BooleanExpression) -> Condition:
     """Convert a PyIceberg expression to a condition.
 
-    The result has the meaning that the same filter has as text, as in SQL: a null satisfies neither ``NotEqualTo`` nor
-    ``NotIn``. PyIceberg's own scans return the same rows.
+    The result has the meaning of the same filter in SQL: a null satisfies neither ``NotEqualTo`` nor ``NotIn``.
+    PyIceberg's own scans return the same rows.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def _number(name: str, numbers: Sequence[str], given: Decimal | str, at: Place) 
 
 
 def _single(value: Decimal, at: Place) -> Value:
-    """Round a number to single precision, as an exact decimal again."""
+    """Round a number to single precision, and return the result as an exact decimal."""
     import numpy as np
 
     with np.errstate(over="ignore"):

@@ -127,7 +127,7 @@ class Conditional:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A null-safe comparison of two values, of type boolean and never null; also a NaN equals another."""
+    """A null-safe comparison of two values: a boolean, never null. NaN equals NaN, too."""
 
     op: Op
     left: ValueExpression
@@ -147,7 +147,7 @@ class Computed:
     predicate
         The comparison, with the three-valued logic of all predicates; its field id is 0, its name the value as text.
     ids
-        Ids of expressions of the table (V4) that are the same value: statistics under these ids describe it.
+        Ids of the table's expressions (V4) that compute the same value: statistics with these ids describe it.
     """
 
     predicate: Predicate
@@ -249,7 +249,7 @@ def computed(expression: Expression) -> Iterator[Computed]:
 
 
 def on_value(expression: Expression, value: ValueExpression, ids: tuple[int, ...] = ()) -> Expression:
-    """Return an expression whose predicates, all of one value, compare this value."""
+    """Return the expression with its predicates, which must all be on one column, applied to this value instead."""
     match expression:
         case And(children):
             return all_of(*(on_value(c, value, ids) for c in children))

@@ -106,8 +106,8 @@ _CALLS = {
     "startswith": "starts", "starts_with": "starts", "cast": "cast", "try_cast": "cast", "date": "typed",
     "timestamp": "typed", "double": "typed", "float": "typed", "uuid": "typed",
 }  # fmt: skip
-#: Partition transforms by the names of Iceberg's functions in Spark, for SQL's ``day(x)`` is the day of the month, and
-#: ``year(x)`` does not count from 1970.
+#: Partition transforms by the names that Iceberg's functions have in Spark. The names of the transforms themselves are
+#: taken: in SQL, ``day(x)`` is the day of the month, and ``year(x)`` does not count from 1970.
 _TRANSFORMS = {cls.spark_name or cls.name: cls for cls in TRANSFORMS if not cls.is_identity and not cls.is_void}
 _PARTS_OF_TIMES = {cls.name: cls.spark_name for cls in TRANSFORMS if cls.is_time and cls.spark_name}
 #: Functions of one column.
@@ -126,8 +126,8 @@ def parse_filter(text: str) -> Condition:
 
     Instead of a column, a function of one column may be compared: ``lower``, ``upper``, ``trim``, ``char_length``,
     ``character_length`` and ``octet_length``; ``bucket(16, x)``, ``truncate(10, x)``; ``years(x)``, ``months(x)``,
-    ``days(x)``, ``hours(x)``: years, months, dates and hours as Iceberg's transforms return them. Virtual columns and
-    partition fields prune by them.
+    ``days(x)``, ``hours(x)``: years, months, dates and hours as Iceberg's transforms return them. Such comparisons
+    prune by virtual columns and partition fields.
 
     Columns are ``a``, ``a.b.c``, ``"with space"`` or in backticks. Literals are ``5``, ``-1.5``, ``1e3``, ``'text'``,
     ``true``, ``null``, ``x'00ff'``, ``date '2024-05-17'``, ``timestamp '2024-05-17 14:30:00+02:00'``, ``cast('...' as
@@ -354,8 +354,8 @@ class _Parser(Cursor):
             if word.text in _PARTS_OF_TIMES:
                 near = ""
                 known = (
-                    "SQL's is a part of the calendar; Iceberg's transform, which filters may compare, is "
-                    f"{_PARTS_OF_TIMES[word.text]}(x), a date or a number that counts from 1970. Or compare the "
+                    "in SQL it extracts a part of a date or time. Iceberg's transform, which filters support, is "
+                    f"{_PARTS_OF_TIMES[word.text]}(x): a date, or a number that counts from 1970. Or compare the "
                     "column itself with the limits of a range"
                 )
             raise word.at.unparsable(f"function {word.at.quoted} is not supported; {known}{near}")
@@ -385,7 +385,7 @@ class _Parser(Cursor):
         return Test(operand, kind, "not" in word.text, at)  # type: ignore[arg-type]
 
     def _function(self, word: Token) -> Call:
-        """Parse the arguments of a function of a column; the parameter of a transform comes first."""
+        """Parse the arguments of a function: first the parameter of a transform (if it has one), then the column."""
         self.expect("(", "")
         transform = _TRANSFORMS.get(word.text)
         function = word.text if transform is None else transform.name
@@ -399,7 +399,7 @@ class _Parser(Cursor):
         argument = self._value_operand("a column")
         if not isinstance(argument, Name):
             raise argument.at.unparsable(
-                f"{word.text} takes a column here: write the result of a function of a literal, and functions of "
+                f"{word.text} takes a column here. Instead of calling it on a literal, write its result; write nested "
                 "functions as the JSON of an expression"
             )
         self.expect(")", "after the column")

@@ -44,7 +44,7 @@ Json: TypeAlias = dict[str, Any] | bool
 _OPS = {
     "<": "lt", "<=": "lt-eq", ">": "gt", ">=": "gt-eq", "=": "eq", "!=": "not-eq", "in": "in", "not-in": "not-in",
 }  # fmt: skip
-#: Types of constants that JSON shows without "data-type".
+#: Types of constants that need no "data-type", because the JSON value itself shows them.
 _PLAIN = frozenset(("boolean", "double", "int", "long", "string"))
 _EXACT = Context(prec=200)
 
@@ -57,8 +57,8 @@ def expression_to_json(
 ) -> Json:
     """Return the JSON of an expression, for ``json.dumps``.
 
-    The spec's logic has two values, and there a null satisfies ``not-eq``, ``not-in`` and ``not-starts-with``. Filters
-    as SQL do not select it, so each of these is written with ``not-null``: the JSON selects the same rows.
+    In the spec's two-valued logic, a null satisfies ``not-eq``, ``not-in`` and ``not-starts-with``; in SQL it does not.
+    So each of these is written together with ``not-null``, and the JSON selects the same rows.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class _Writer:
         return _chain("and", [self._test("not-null", operand), out]) if negative else out
 
     def _comparison(self, p: Predicate, value: Comparison) -> Json:
-        """Write a comparison of two values, which has two values itself: true, or not true."""
+        """Write a comparison of two values. It is either true or not true, never unknown."""
         if self._rest:
             raise OptionError(f"{p.text}: in REST's form, a value is compared with a constant")
         yes = p.literals[0] is (p.op == "=")
@@ -127,7 +127,7 @@ class _Writer:
         return out if yes else {"type": "not", "child": out}
 
     def _infinite(self, p: Predicate, operand: object) -> Json:
-        """Write a comparison with infinity, which is no constant of JSON, as one with the greatest finite number."""
+        """Write a comparison with infinity, which JSON cannot express, as one with the greatest finite number."""
         assert p.type is not None
         most = float(np.finfo(np.float32 if type_base(p.type) == "float" else np.float64).max)
 

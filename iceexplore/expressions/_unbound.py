@@ -93,7 +93,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A test whether a text begins with another."""
+    """A test of whether a string begins with another."""
 
     operand: Operand
     prefix: Value
