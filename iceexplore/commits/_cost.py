@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "plan_files", "retained"]
 
-#: The name that each kind of written file has in the names of columns.
+#: Short names of the kinds of written files, as parts of column names.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 
@@ -80,8 +80,8 @@ class PlanCost:
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
     """Return the files that planning a scan of the state's snapshot reads, without and with a cached snapshot.
 
-    Sizes of manifests are those in the manifest list or root. Only roots are read, except data manifests that decide
-    which delete manifests planning reads.
+    Sizes of manifests are those in the manifest list or root. Apart from roots, only those data manifests are read that
+    decide which delete manifests planning reads.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Retained:
 
 
 def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
-    """Return which files are kept if the newest ``window`` snapshots of the branch and those with a ref are.
+    """Return which files are kept if only the newest ``window`` snapshots of the branch and those with a ref are kept.
 
     Metadata files (JSON) are not included; ``write.metadata.previous-versions-max`` limits how many of them are kept.
 

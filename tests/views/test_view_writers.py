@@ -276,7 +276,7 @@ def test_a_translation_of_a_query_that_was_replaced_is_a_conflict() -> None:
     a = created()
     b = a.fork()
     a.replace(OTHER)
-    with pytest.raises(ix.CommitConflictError, match="not the current one any more") as found:
+    with pytest.raises(ix.CommitConflictError, match="no longer the current one") as found:
         b.add_dialects({"trino": SQL})
     assert found.value.rule == "view-unchanged" and a.dialects == ("spark",)
     a.set_properties({"k": "v"})

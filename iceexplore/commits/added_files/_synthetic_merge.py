@@ -140,7 +140,7 @@ class _Merge:
     total: _Longs
 
     def stats(self, column: StatColumn, old: pa.StructArray) -> pa.StructArray | None:
-        """Return a column's statistics of the new files; None if nothing is known of any."""
+        """Return a column's statistics in the new files; None if no statistic of any file is known."""
         children = {f.name: pc.struct_field(old, [i]) for i, f in enumerate(old.type)}
         found: dict[str, AnyArray] = {}
         for name in ("value_count", "null_count", "nan_count", "column_size"):
@@ -160,7 +160,7 @@ class _Merge:
         return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
     def _groups_with(self, mask: AnyArray) -> npt.NDArray[np.bool_]:
-        """Return which groups have an old file of the mask."""
+        """Return which groups have an old file for which the mask is true."""
         return np.bincount(self.group[np.asarray(mask)], minlength=self.count) > 0
 
     def _new(self, values: AnyArray) -> AnyArray:
@@ -168,7 +168,7 @@ class _Merge:
         return values.take(build.array(self.of))
 
     def _count(self, given: AnyArray) -> AnyArray:
-        """Return a count of the new files; unknown for one old file, it is unknown for the whole group."""
+        """Return a count for each new file. It is unknown if it is unknown for any old file of the group."""
         numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
         # Counts of no rows or all rows stay exact, whichever rows were deleted.
         kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
@@ -196,7 +196,7 @@ class _Merge:
         return out[0], out[1]
 
     def _lengths(self, children: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
-        """Return the average and the maximum length of values, of the old files for which they are known."""
+        """Return the average and the maximum length of values, from the old files whose lengths are known."""
         lengths = {name: children[name] for name in ("average_length", "max_length")}
         table = build.table({"group": self.group, **lengths})
         sums = table.group_by("group", use_threads=False).aggregate([("average_length", "mean"), ("max_length", "max")])

@@ -152,8 +152,8 @@ def changes_of(
     the V4 draft, the roots of the snapshot and its parent are compared; what the draft's ``tracking`` records about
     changed manifest DVs is not used.
 
-    If a root breaks rules, the result is what the rules imply, and `Changes.doubts` explain why it may be wrong.
-    `changes_between` the parent and the snapshot is right regardless of the root's statuses.
+    A root that breaks rules is interpreted as if it followed them; `Changes.doubts` then say why the result may be
+    wrong. `changes_between` the parent and the snapshot is right regardless of the root's statuses.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Read what a root of the V4 draft records about its snapshot: statuses, and positions removed from leaves.
 
-A commit lists a data file that it changes again, as MODIFIED, and marks the entry before as REPLACED, or its position
-in ``replaced_positions`` (7) of its leaf; ``deleted_positions`` (6) are those of removed files. What changed is the
-difference of the entries that went and those that came: files, deletion vectors and column files. Older writers, such
-as Delta Lake 4.4, leave no positions, and a root that drops manifests does not say where their entries went: such roots
-are compared with the parent's.
+When a commit changes a data file, it lists the file again as MODIFIED. It marks the previous entry as REPLACED, or adds
+its position in a leaf to that leaf's ``replaced_positions`` (7); ``deleted_positions`` (6) are those of removed files.
+The changes are the difference between the entries taken out and those put in: files, deletion vectors and column files.
+Older writers, such as Delta Lake 4.4, record no positions, and a root that drops manifests does not say where their
+entries went: such roots are compared with the parent's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tracked:
 
     @property
     def sides(self) -> tuple[pa.Table, pa.Table]:
-        """The entries that went and those that came, as two tables."""
+        """The entries taken out and those put in, as two tables."""
         none = ENTRY_SCHEMA.empty_table()
         return pa.concat_tables([none, *self.before]), pa.concat_tables([none, *self.after])
 
@@ -117,7 +117,7 @@ def _positions(root: Manifest, rows: np.ndarray, kind: np.ndarray, snapshot: Sna
                 first |= bitmap
             out[row] = first
         elif status[row] == Status.MODIFIED or vector_of.get(int(ordinals[row])) == snapshot.snapshot_id:
-            return None  # its manifest DV changed, and the root does not say by what
+            return None  # its manifest DV changed, and the root does not say which positions are new
     return out
 
 

@@ -184,7 +184,7 @@ def commit_violating_rules(
     for name in relaxed:
         rule(name)
     if not sandbox.options.has_root_manifest:
-        raise OptionError(f"dialect={sandbox.options.dialect!r}: rows are given for a root manifest, of 'v4-proposal'")
+        raise OptionError(f"dialect={sandbox.options.dialect!r}: only roots of 'v4-proposal' can be given row by row")
     for item in items:
         if isinstance(item, ViolatingLeaf) and not len(item.rows):
             raise OptionError(f"{item.location}: a root cannot list a manifest without entries")

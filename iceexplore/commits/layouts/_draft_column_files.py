@@ -72,7 +72,7 @@ def leaf_ids(schema: Schema, field_ids: Collection[int]) -> set[int]:
 def _stats(
     data: EntryBatch, updates: EntryBatch, places: Sequence[int | None], schema: Schema
 ) -> dict[int, pa.StructArray]:
-    """Return the statistics of entries: those of updated columns are the update's, null if it has none."""
+    """Return the entries' statistics. Those of updated columns come from the update; null if it has none."""
     rows = np.arange(len(data), dtype=np.int64)
     ids = [
         leaf_ids(schema, [i for one in files for i in one["field_ids"]])

@@ -1,7 +1,7 @@
 """Remove files from a root of the V4 draft and its leaves, change deletion vectors and column files, and add files.
 
 In the draft, a deletion vector and column files are part of their data file's entry. A commit that changes them lists
-the file again, as MODIFIED in the root or in a new leaf, and marks the entry before as replaced: as REPLACED in the
+the file again, as MODIFIED in the root or in a new leaf, and marks the previous entry as replaced: as REPLACED in the
 root, or in the manifest DV of its leaf (``replaced_positions``; those of removed files are its ``deleted_positions``).
 """
 
@@ -47,8 +47,8 @@ class Taken:
     removed
         The removed entries: data files with their deletion vectors, replaced deletion vectors, delete files.
     modified
-        The entries of data files whose deletion vector or column files change, as MODIFIED, with deletion vectors that
-        stay.
+        The entries of data files whose deletion vector or column files change, as MODIFIED, with the deletion vectors
+        that they keep.
     """
 
     removed: EntryBatch
@@ -83,7 +83,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     Raises
     ------
     RuleError
-        ``files-exist``: files are not live in the base (unless the change allows that they are missing).
+        ``files-exist``: files are not live in the base (unless the change allows them to be missing).
     """
     added = change.added.entries
     kind = numbers(added["content_type"])
@@ -174,7 +174,7 @@ def _data(
 
 
 def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBatch, _Positions]:
-    """Take deletes out of the delete manifests from before V4: those to remove, and the vectors of data files."""
+    """Take deletes out of delete manifests from before V4: those to remove, and vectors that move to data files."""
     assert draft.root is not None
     leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))
     if not leaves:

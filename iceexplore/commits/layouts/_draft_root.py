@@ -143,7 +143,7 @@ def _flush(draft: Draft, coming: int) -> None:
 
 
 def _compact(draft: Draft, change: Change) -> None:
-    """Merge and rewrite data manifests as the options and the change request.
+    """Merge and rewrite the data manifests that the options and the change ask for.
 
     Deletion vectors in delete manifests from before V4 move to the entries of data files that are rewritten. Other
     deletes in those manifests stay, as the draft has no place for them; a manifest without any left is removed.
@@ -179,7 +179,7 @@ def _rewrite(draft: Draft, leaves: list[Leaf], moved: dict[int, set[int]]) -> No
 
 
 def _old_vectors(draft: Draft, data: EntryBatch, moved: dict[int, set[int]]) -> EntryBatch:
-    """Return the vectors that delete manifests from before V4 have of these data files, and note their positions."""
+    """Return these data files' vectors in delete manifests from before V4, and add their positions to ``moved``."""
     assert draft.root is not None
     leaves = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     if not leaves:

@@ -287,7 +287,7 @@ def _without(base: ListBase, ordinal: int, mask: np.ndarray, content: LeafConten
         status=pc.if_else(going, pa.scalar(int(Status.DELETED), pa.int32()), int(Status.EXISTING)).cast(pa.int32()),
         snapshot_id=pc.if_else(going, pa.scalar(writer.snapshot_id, pa.int64()), batch.entries["snapshot_id"]),
     )
-    # The content depends only on these values: entries inherit them from the row.
+    # Only these values of the row affect the content: entries inherit them.
     inherited = [listed[n] for n in ("snapshot_id", "sequence_number", "first_row_id", "partition_spec_id")]
     digest = hashlib.sha1(mask.tobytes(), usedforsecurity=False).hexdigest()
     key = f"filtered:{listed['location']}:{inherited}:{digest}"

@@ -98,7 +98,7 @@ DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 #: The draft's format_version (157) of files that were written before V4.
 _BEFORE_V4 = 0
-#: The columns that identify the content of a leaf, so that a retry can reuse it; the statistics follow from the files.
+#: The columns that identify a leaf's content, so that a retry can reuse the leaf; statistics follow from the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
              "deletion_vector", "first_row_id", "format_version", "column_files")  # fmt: skip
 
@@ -191,7 +191,7 @@ class Draft:
     affiliate_new: bool = False
 
     def standing(self, *kinds: int) -> np.ndarray:
-        """Return the rows that stay, of these content types."""
+        """Return the rows of these content types that stay in the root."""
         return np.flatnonzero((self.row_status == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
 
     def row(self, index: int) -> dict[str, object]:

@@ -200,7 +200,7 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
     Raises
     ------
     RuleError
-        ``files-exist``: files are not live in the base (unless the change allows that they are missing).
+        ``files-exist``: files are not live in the base (unless the change allows them to be missing).
     """
     if draft.root is None:
         _refuse_missing(change, [*change.remove_data, *change.remove_deletes, *change.replace_dvs])

@@ -34,7 +34,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 def flush_root(draft: Draft, change: Change) -> None:
     """Flush data files, then deletes, if the root would list too many of them after this commit.
 
-    Also keep the limits of delete manifests that the options set, for those that this commit writes, too.
+    Also enforce the options' limits on delete manifests, including those that this commit writes.
     """
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
@@ -126,7 +126,7 @@ class Leaf:
     location: str
     group: tuple[int, str | None]  # leaves are merged with those of the same spec and data manifest
     stored: int | None  # number of entries as written; None if the manifest list has no counts
-    removed: int  # how many of them manifest DVs have removed
+    removed: int  # number of these entries that manifest DVs have removed
 
     @property
     def left(self) -> int | None:
@@ -135,7 +135,7 @@ class Leaf:
 
 
 def compact_leaves(draft: Draft, change: Change) -> None:
-    """Merge and rewrite leaves as the options and the change request.
+    """Merge and rewrite the leaves that the options and the change ask for.
 
     Raises
     ------
@@ -149,12 +149,12 @@ def compact_leaves(draft: Draft, change: Change) -> None:
 
 
 def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
-    """Return the groups of leaves of a content type to rewrite as one each, as the options and the change request.
+    """Return the groups of leaves of a content type that become one leaf each, by the options and the change.
 
     Parameters
     ----------
     named
-        The rows of `named_leaves`, of the root before any leaf is rewritten.
+        The result of `named_leaves` for the root before any leaf is rewritten.
     """
     o = draft.writer.options
     if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
@@ -175,7 +175,7 @@ def named_leaves(draft: Draft, change: Change) -> set[int]:
     Raises
     ------
     RuleError
-        ``files-exist``: one of them is not in the root.
+        ``files-exist``: a listed manifest is not in the root.
     """
     names = change.rewrite_manifests
     if isinstance(names, bool) or not names:

@@ -5,9 +5,9 @@ portable roaring bitmaps; DVs above ``inline_dv_bytes`` go to one Puffin file pe
 ``deletion-vector-v1`` (length, magic and CRC around the same bitmap). It is the only blob type for bitmaps in the
 Puffin specification, so any reader of DVs can read them.
 
-With ``dv_attached``, the DV with a leaf's whole state is stored in the leaf's own entry, as field 522 of the draft, and
-as there always inline, because an entry has only one location, the leaf's. The other DVs of an encoding (the removed
-DV, the delta) keep separate rows. That breaks the rules `VIOLATED_BY_ATTACHING`.
+With ``dv_attached``, the DV with a leaf's whole state is stored in the leaf's own entry, as field 522 of the draft. As
+in the draft, it is always inline, because an entry has only one location, the leaf's. The other DVs of an encoding (the
+removed DV, the delta) keep separate rows. That breaks the rules `VIOLATED_BY_ATTACHING`.
 """
 
 from __future__ import annotations

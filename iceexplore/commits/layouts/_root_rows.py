@@ -16,7 +16,7 @@ _LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 def with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
-    """Assign ``first_row_id`` to data files and data manifests without one; also return how many ids that took.
+    """Assign ``first_row_id`` to data files and data manifests without one; also return the number of ids assigned.
 
     As for a manifest list (spec, "First Row ID Assignment"), a manifest takes as many ids as its files may need.
     Manifests of an upgraded table get theirs now; manifests without row counts in a v1 list are read.

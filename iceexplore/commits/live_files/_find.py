@@ -125,7 +125,7 @@ def live_leaves(
 
 
 def _listed(root: Manifest, rows: list[int], manifests: Collection[str]) -> list[int]:
-    """Return the rows of a root that have one of these locations."""
+    """Return the rows of a root that list one of these manifests."""
     names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
     return [row for row, name in zip(rows, names, strict=True) if name in manifests]
 
@@ -173,8 +173,8 @@ def find_named(
     """Return the live files at some locations, the given location of each, and the locations without a live file.
 
     Locations are first compared as written, then canonically (``file:/x`` equals ``/x``; a moved table's new location
-    equals the old). Reading stops when all are found. Statistics and partition tuples are decoded only from manifests
-    with a match, and without ``tuples`` (and ``stats``) not at all. With ``manifests``, only these are read.
+    equals the old). Reading stops when all are found. Statistics and partition tuples are decoded only if ``stats`` or
+    ``tuples`` is true, and only from manifests with a match. With ``manifests``, only these are read.
     """
     missing = dict.fromkeys(locations)
     kinds, found, names = tuple(contents), [], []

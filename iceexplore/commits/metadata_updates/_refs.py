@@ -90,7 +90,7 @@ def set_ref(
     max_ref_age_ms: int | None = None,
     timestamp_ms: int | None = None,
 ) -> Json:
-    """Return a document with a branch or tag created, moved, or given another retention.
+    """Return a document with a branch or tag created or moved, or with other retention settings for it.
 
     Retention settings that are not given are kept. Moving ``main`` makes the snapshot current, with an entry in
     ``snapshot-log`` at ``timestamp_ms`` (the system clock by default; never before the newest entry).
@@ -101,7 +101,7 @@ def set_ref(
         The table has no such snapshot.
     RuleError
         ``main-branch`` (main as a tag), ``ref-type`` (a branch cannot become a tag or vice versa),
-        ``ref-retention`` (not above 0, or not ``max_ref_age_ms`` for a tag).
+        ``ref-retention`` (a value is not above 0, or a tag gets a setting other than ``max_ref_age_ms``).
     OptionError
         The name is empty or not a string, or a retention setting is not an integer.
     """
@@ -205,8 +205,8 @@ def rollback(
     if all(s["snapshot-id"] != snapshot_id for s in line):
         raise RuleError(
             "rollback-ancestor",
-            f"snapshot {snapshot_id} is no ancestor of the current one, "
-            f"{current_snapshot_id(document)}; set_current_snapshot takes any",
+            f"snapshot {snapshot_id} is not an ancestor of the current one, "
+            f"{current_snapshot_id(document)}; set_current_snapshot accepts any snapshot",
         )
     return set_current_snapshot(document, snapshot_id=snapshot_id, timestamp_ms=timestamp_ms)
 
@@ -234,7 +234,7 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
         if all(s["snapshot-id"] != here for s in ancestors(snapshots_by_id(document), target)):
             raise RuleError(
                 "fast-forward-ancestor",
-                f"{name!r} is at snapshot {here}, which is no ancestor of {to!r} (snapshot {target})",
+                f"{name!r} is at snapshot {here}, which is not an ancestor of {to!r} (snapshot {target})",
             )
     return set_ref(document, name=name, snapshot_id=target, timestamp_ms=timestamp_ms)
 
@@ -284,7 +284,7 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
         raise RuleError(
             "cherry-pick",
             f"snapshot {snapshot_id} overwrites partitions on top of snapshot {parent}, "
-            "which is no ancestor of the current one",
+            "which is not an ancestor of the current one",
         )
     return {"source-snapshot-id": str(snapshot_id), **({"published-wap-id": wap_id} if wap_id else {})}
 

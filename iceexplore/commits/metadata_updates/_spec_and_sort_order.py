@@ -44,8 +44,8 @@ def evolve_spec(
     Removals are applied first, then renames, then additions. In v1 a removed field stays with the transform ``void``
     (spec, "Partition Evolution"). From v2 on an added field reuses the id of a field with the same source and transform
     (and name, if given) in any spec; otherwise it gets the next id after ``last-partition-id``. If the table has an
-    equal spec, it is reused with its id. In a V4 document with expressions, each new field gets one unless its
-    transform is identity.
+    equal spec, it is reused with its id. In a V4 document with expressions, each new field gets an expression
+    unless its transform is identity.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Jso
     for text in texts_of("fields", fields, "'ts desc', 'bucket(16, id)'"):
         match = _SORT.fullmatch(text)
         if match is None:
-            raise OptionError(f"{text!r} is not a sort field: give such as 'ts desc nulls last'")
+            raise OptionError(f"{text!r} is not a sort field: give, for example, 'ts desc nulls last'")
         transform, sources, _ = resolve_term(match[1], schema, rule="sort-source")
         if len(sources) > 1:
             raise OptionError(f"{text!r}: a sort field is a transform of one column")

@@ -33,8 +33,8 @@ def evolve_virtual_columns(
     """Return a document with other virtual columns: functions of a column whose values get statistics of their own.
 
     New data files have bounds and counts of them, manifests aggregated ones, and a filter on exactly this function
-    prunes by them. Nothing is stored in data files. Files that are there already get them when they are rewritten. Ids
-    are from the columns' id space and never given again.
+    prunes by them. Nothing is stored in data files. Existing files get these statistics when they are rewritten. Ids
+    are from the columns' id space and never reused.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def evolve_virtual_columns(
     Raises
     ------
     RuleError
-        ``virtual-columns``: the table has no expressions, the function does not accept the column, or a name or
-        function is there already.
+        ``virtual-columns``: the table has no expressions, the function does not accept the column, or the name or
+        the function already exists.
     OptionError
         A term is not a function of a column, or an argument has the wrong type.
     """
@@ -79,7 +79,7 @@ def evolve_virtual_columns(
     for text, name in wanted:
         function, source_id, default = _function(metadata, text)
         if (function, (source_id,)) in same:
-            raise RuleError(_RULE, f"{text!r} is there already: as a virtual column, or as a partition field")
+            raise RuleError(_RULE, f"{text!r} already exists, as a virtual column or a partition field")
         name = default if name is None else name
         if not name or name in names:
             raise RuleError(_RULE, f"{text!r} needs a name of its own: {name!r} is {'empty' if not name else 'taken'}")
@@ -114,7 +114,7 @@ def _named(metadata: TableMetadata, held: Mapping[int, Expression], text: str) -
     for expr_id, e in held.items():
         if (e.transform, e.source_ids) == (function, (source_id,)):
             return expr_id
-    raise RuleError(_RULE, f"there is no virtual column {text!r}; they are: {', '.join(by_name) or 'none'}")
+    raise RuleError(_RULE, f"there is no virtual column {text!r}; existing ones: {', '.join(by_name) or 'none'}")
 
 
 def _function(metadata: TableMetadata, text: str) -> tuple[str, int, str]:

@@ -97,7 +97,7 @@ Affinity = Literal["all", "some", "none"]
 #: Where partition values are stored: in separate ``derived`` columns (layout (a), the preferred one), in the ``source``
 #: column's struct (layout (b)), or in a ``tuple`` as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
-#: Options for choices that the V4 draft does not leave.
+#: Options for choices that the V4 draft does not leave open.
 _PROPOSAL_ONLY = (
     "dv_encoding", "dv_attached", "partition_storage", "affinity", "unaffiliated_manifests", "affiliated_manifests",
     "inline_dv_bytes", "relaxed",
@@ -159,8 +159,8 @@ class LayoutOptions:
         hold equality deletes or DVs of files in the root, which no data manifest can have.
     affiliated_manifests
         How many delete manifests may be affiliated with one data manifest before a flush merges them: 1 rewrites the
-        data manifest's delete manifest on each flush, 0 always adds another one. By the default, flushes write no more
-        than by adding, and plans open a fraction of the manifests (`benchmarks/results/evidence.md`).
+        data manifest's delete manifest on each flush, 0 always adds another one. With the default, flushes write no
+        more than with 0, and planning opens a fraction of the manifests (`benchmarks/results/evidence.md`).
     inline_dv_bytes
         Manifest DVs larger than this are written to a Puffin file.
     compact_leaves

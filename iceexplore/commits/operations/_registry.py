@@ -36,7 +36,7 @@ def _named(*parameters: Parameter) -> tuple[Parameter, ...]:
 
 
 def _options(*parameters: Parameter) -> tuple[Parameter, ...]:
-    """Return parameters that a method hands on."""
+    """Return parameters that a method passes on as options."""
     return tuple(replace(p, passed="option") for p in parameters)
 
 

@@ -51,7 +51,7 @@ def update_columns(
     *,
     where: FilterLike | None = None,
 ) -> Change:
-    """Give data files newer values of some columns, in column files of their own.
+    """Write newer values of some columns of data files to column files.
 
     A column file has a row for each row of its data file, deleted ones included. The data file is not rewritten; its
     entry lists the new column file, and older column files lose the columns that the new one has (apache/iceberg
@@ -70,9 +70,9 @@ def update_columns(
     paths
         Locations of the data files; by default all.
     where
-        Update only the live rows that match. The operation then reads these files, so that rows which another commit
-        adds meanwhile conflict if they may match. With names of columns, which have no rows to compare: all data files
-        that may have matching rows.
+        Update only the live rows that match. The operation then reads the data files, so rows that a concurrent commit
+        adds conflict if they may match. If ``columns`` are names, no rows are read: all data files that may have
+        matching rows are updated.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def update_columns(
         column_files=EntryBatch.of_rows(rows, stats=stats),
         data_manifests=manifests,
         base_snapshot_id=base_id(state),
-        # As of an UPDATE: rows that others add meanwhile, and that may match, should have been updated, too.
+        # As for an UPDATE: matching rows that a concurrent commit adds should have been updated, too.
         conflict_partitions=frozenset() if chosen is None else None,
         conflict_filter=None if chosen is None else chosen[0],
         conflict_files=frozenset(names),
@@ -129,7 +129,7 @@ def update_columns(
 
 
 def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | None) -> EntryBatch:
-    """Return the live data files at some locations, of a plan, or of both."""
+    """Return the live data files at some locations, in a plan, or in both."""
     named = None if paths is None else must_be_live(state, locations_of(paths))[0]
     if tasks is None:
         files = live_files(state) if named is None else named
@@ -182,12 +182,12 @@ def _columns(
         return fields, None
     for name, value in given.items():
         if is_array(value):
-            raise OptionError(f"columns: {name!r} is an array, and files have different rows: give a function of them")
+            raise OptionError(f"columns: {name!r} is an array, but each file has its own rows: give a function of rows")
     return fields, given
 
 
 def _refuse_partition_sources(state: TableState, files: EntryBatch, fields: Sequence[NestedField]) -> None:
-    """Refuse columns from which partition values of the files are derived, as these would no longer be true."""
+    """Refuse columns from which the files' partition values are derived, because these values would become wrong."""
     ids = leaf_ids(state.schema, [f.field_id for f in fields])
     for spec_id in build.to_pylist(files.entries["partition_spec_id"].unique()):
         spec = state.metadata.spec(spec_id)
@@ -305,7 +305,7 @@ def _new_columns(
 
 
 def _rows(state: TableState, file: EntryBatch, fields: Sequence[NestedField], *, stored: bool = False) -> pa.Table:
-    """Return columns of a data file, of all its rows; with ``stored`` in the types of files."""
+    """Return some columns of all rows of a data file; with ``stored``, in the types in which files store them."""
     to = arrow_fields(fields)
     if stored:
         kinds = file_schema(state.schema)

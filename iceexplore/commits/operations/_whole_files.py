@@ -74,8 +74,8 @@ def overwrite(
     where, partition
         The files to remove, as for `delete_where`.
     isolation
-        ``serializable``: data that concurrent commits add conflicts, anywhere in the table with ``delete``, or where it
-        may match ``where`` or ``partition`` (Java: ``BaseOverwriteFiles``); ``snapshot``: it does not conflict.
+        With ``serializable``, data files added by concurrent commits conflict: with ``delete`` all of them, with
+        ``where`` or ``partition`` those that may match (Java: ``BaseOverwriteFiles``). With ``snapshot``, they do not.
 
     Raises
     ------

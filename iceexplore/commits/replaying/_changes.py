@@ -126,7 +126,7 @@ def _refuse_column_files(entries: pa.Table) -> None:
 
 
 def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:
-    """Return the files with sizes looked up where entries have none, as of deletion vectors in the draft."""
+    """Return the files; look up sizes that entries lack, such as those of deletion vectors in the draft."""
     sizes = whole(batch.entries["file_size_in_bytes"])
     lacking = pc.and_(sizes.is_null(), batch.entries["location"].is_valid())
     places = build.to_pylist(pc.unique(batch.entries["location"].filter(lacking)))
@@ -143,7 +143,7 @@ def _no_keys() -> AnyArray:
 
 
 def _first_of_each(keys: AnyArray, before: list[tuple[EntryBatch, AnyArray]]) -> np.ndarray:
-    """Return the places of keys that occur for the first time, also compared with earlier batches."""
+    """Return the indices at which a key first occurs, in this batch and compared with all earlier ones."""
     _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
     fresh = np.ones(len(keys), np.bool_)
     for _, others in before:

@@ -77,7 +77,8 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
     first, second = was.take(pc.index_in(names, value_set=left)), now.take(pc.index_in(names, value_set=right))
     for column in _SAME:
         stated, replayed = whole(first.entries[column]), whole(second.entries[column])
-        if column == "file_size_in_bytes":  # looked up where the table does not record it, as of vectors in the draft
+        # The replay has looked up sizes that the table does not record, such as those of vectors in the draft.
+        if column == "file_size_in_bytes":
             replayed = pc.if_else(stated.is_null(), stated, replayed)
         wrong = _unequal(stated, replayed)
         if len(wrong):
@@ -94,7 +95,7 @@ def _child(batch: EntryBatch, name: str) -> AnyArray:
 
 
 def _unequal(a: AnyArray, b: AnyArray) -> np.ndarray:
-    """Return places where two columns differ; two nulls or two NaN are equal."""
+    """Return the indices at which two columns differ; two nulls or two NaN are equal."""
     if pa.types.is_null(a.type) or pa.types.is_null(b.type):
         return np.flatnonzero(~(np.asarray(a.is_null()) & np.asarray(b.is_null())))
     b = b.cast(a.type)

@@ -86,7 +86,7 @@ class Positions:
         return concerned
 
     def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
-        """Count those of these (added) delete files that reference no data file in ``live``, as spelled."""
+        """Count the added delete files that reference no data file in ``live``; locations are compared as spelled."""
         locations = build.to_pylist(batch.entries["location"])
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 

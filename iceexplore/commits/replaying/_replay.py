@@ -262,7 +262,8 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
 
 def _json_bytes(state: TableState, snapshot: Snapshot) -> int | None:
     """Return the size of the metadata file that made a snapshot current, without reading it; None if it is gone."""
-    if state.opened.is_delta:  # its commits count as the snapshots' files, and there is no other
+    # A Delta table has no metadata files; its commits already count as the snapshots' own metadata.
+    if state.opened.is_delta:
         return None
     files = [(e.timestamp_ms, e.metadata_file) for e in state.metadata.metadata_log]
     files.append((state.metadata.last_updated_ms or 0, state.metadata_location))

@@ -26,7 +26,7 @@ _OF_OLD = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType
 
 
 def content_breaks(manifest: Manifest) -> list[RuleBreak]:
-    """Return violations of ``draft-content-types`` by a root or leaf of the draft; none for one from before V4."""
+    """Return violations of ``draft-content-types`` in a root or leaf of the draft; none for a leaf from before V4."""
     if not manifest.dialect.deletion_vectors_on_entries:
         return []
     r = Rows(manifest.entries, manifest.dialect)
@@ -35,7 +35,7 @@ def content_breaks(manifest: Manifest) -> list[RuleBreak]:
 
 
 def draft_breaks(reader: ManifestReader, tree: TreeView, parent: Snapshot | None) -> Iterator[RuleBreak]:
-    """Yield violations of the draft's own rules by a snapshot whose root is of the draft.
+    """Yield a snapshot's violations of rules that only the draft has; the root must be one of the draft.
 
     Parameters
     ----------

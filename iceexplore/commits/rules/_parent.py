@@ -89,7 +89,7 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: AnyArray, now
 
 
 def _new_leaf(view: LeafView, known: np.ndarray) -> Iterator[RuleBreak]:
-    """Check a manifest that the parent's root does not list; ``known`` tells which of its files were live before."""
+    """Check a manifest that the parent's root does not list; ``known`` marks the files that were live before."""
     if view.status == Status.ADDED:
         if known.any() or view.statuses - {Status.ADDED}:
             yield RuleBreak(

@@ -132,7 +132,7 @@ def _uncovered(
 
 
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """Return violations of ``partition-rebuilds``: a partition value must be unique, and null only with nulls.
+    """Return violations of ``partition-rebuilds``: bounds that differ, or a null value for a file without nulls.
 
     For a root, the files that it lists directly are checked (`ManifestReader.direct`).
     """
@@ -145,7 +145,7 @@ def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]
 
 
 def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
-    """Return a mask of the live entries of a manifest of which a partition value cannot be derived."""
+    """Return a mask of a manifest's live entries for which a partition value cannot be derived."""
     out = np.zeros(len(leaf.entries), np.bool_)
     for _, differing, missing in _doubtful_values(leaf, metadata):
         out |= differing | missing
@@ -155,7 +155,7 @@ def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
 def _doubtful_values(
     leaf: Manifest, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionField, np.ndarray, np.ndarray]]:
-    """Yield each partition field with masks of the live entries whose bounds differ, and that have no value."""
+    """Yield each partition field with two masks of live entries: their bounds differ, or they have no value."""
     if not len(leaf):
         return
     r = Rows(leaf.entries)

@@ -104,7 +104,7 @@ def tree_files(
 
 
 def _own_commit(state: TableState, snapshot: Snapshot) -> list[MetadataFile]:
-    """Return the commit of a Delta table's version, which names the tree."""
+    """Return the file of the Delta commit that made this snapshot: it names the tree, as a manifest list would."""
     location = f"{state.metadata.properties.get(DELTA_LOG)}/{commit_name(snapshot.snapshot_id)}"
     try:
         return [MetadataFile(location, "manifest-list", state.storage.stat(location).size or 0)]

@@ -63,18 +63,18 @@ class RelocatedDeletes:
 
 
 class Moves(dict[str, str]):
-    """New locations of files by old ones: delete files may spell those of data files in another way than entries do."""
+    """New locations of files by old ones. Delete files may spell a data file's location differently from its entry."""
 
     def __init__(self, moved: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(moved)
         self._canonical: dict[str, str] = {}
         self._known = 0
 
-    #: The table's old location, with which relative locations of files that have not moved are joined (V4).
+    #: The table's old location, to resolve relative locations of files that have not moved (V4).
     table: str | None = None
 
     def with_relative(self, old: str, new: str) -> Moves:
-        """Return these with locations relative to the table's, as V4 may spell them, at its old and new location."""
+        """Return these moves also by relative location (V4), for a table that moves from ``old`` to ``new``."""
         other = Moves(self)
         other.table = old
         for location, moved in self.items():
@@ -276,7 +276,7 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 
 
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
-    """Return what finds the new location in a field: entries' own locations are the names under which files moved."""
+    """Return the lookup of new locations for a field; only references may spell locations differently."""
     if number != _REFERENCE:
         return moved.place
     return lambda name: moved.find(name) if isinstance(name, str) else None
@@ -394,7 +394,7 @@ def _columns(
 
 
 def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray:
-    """Return the new locations of files in a column, by other spellings of the old ones; null for other files."""
+    """Return new locations by old ones in any spelling; null for files that have not moved."""
     found = {name: moved.find(name) for name in build.to_pylist(names.unique()) if name is not None}
     row = pc.index_in(among, value_set=pa.array(list(found), pa.string()))
     return pa.array(list(found.values()), pa.string()).take(row)

@@ -303,7 +303,7 @@ class _Saver:
 
     def _leaves(self, snapshot: Snapshot, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
-        # The draft's locations are relative to the table, which is another one here.
+        # The draft's locations are relative to the table's, which is a different one here.
         relative = self.state.reader.root(snapshot).dialect.deletion_vectors_on_entries
         for f in files:
             if f.kind != "manifest":
@@ -337,7 +337,7 @@ class _Saver:
         self._write(name, new)
 
     def _spelled(self) -> tuple[Moves, dict[str, int]]:
-        """Return new locations by old ones, and lengths by new ones, of V4 also as relative locations."""
+        """Return new locations by old ones, and lengths by new ones; for V4 also by relative locations."""
         metadata = self.state.metadata
         if metadata.format_version < _RELATIVE_FROM:
             return self.moved, self.lengths

@@ -99,7 +99,7 @@ def options_for(state: TableState, format_version: int | None, layout: Mapping[s
     """Return the options of a format version (by default the table's) with the given values.
 
     A V4 table with a manifest list, as Java writes it, and one with a root of the V4 draft keep their dialect unless
-    ``dialect`` is given. A Delta table goes on in the V4 proposal.
+    ``dialect`` is given. A Delta table continues as one of the V4 proposal.
 
     Raises
     ------

@@ -316,7 +316,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
 
 
 def _check_column_files(change: Change, steps: list[Step]) -> None:
-    """Check that no data file that this commit updates, rewrites or has read got other column files (V4 draft)."""
+    """Check that concurrent commits added no column files to the data files that this one updates, rewrites or read."""
     used = set(build.to_pylist(change.column_files.entries["location"]))
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if adds_data or change.operation == "replace":
@@ -347,7 +347,7 @@ def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], s
 
 
 def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata) -> None:
-    """Check that no rows were added to what a serializable operation read, and none came to match by an update."""
+    """Check that no concurrent commit added or updated rows that a serializable operation should have read."""
     if change.isolation != "serializable" or change.conflict_partitions == frozenset():
         return
     for step in steps:
@@ -366,7 +366,7 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
 
 
 def _seen(change: Change, step: Step) -> pa.BooleanArray:
-    """Return which of the updated data files have new values of columns by which the change chose rows."""
+    """Return which of the updated data files have new values in the columns by which the change selected rows."""
     if change.conflict_partitions is not None:  # rows stay in their partition
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)

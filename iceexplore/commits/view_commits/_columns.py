@@ -37,8 +37,8 @@ def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schem
     known
         The schemas of the view: a new id is above all of theirs.
     current
-        The schema of the current version. If a schema, first this one, has the same columns, it is returned; otherwise
-        columns keep the ids that those of their names have, here or in another schema.
+        The schema of the current version. If this or a known schema has the same columns, that schema is returned.
+        Otherwise, a column gets the id of a column with the same name in this or a known schema.
 
     Raises
     ------

@@ -143,8 +143,8 @@ def replace_view_version(
 ) -> Json:
     """Return the document with the query as its current version: a new one, or an identical one that it already has.
 
-    Identical are versions with the same SQL in the same order, defaults, schema and summary; their time does not count,
-    and neither does the ``operation`` of an early draft. An equal schema is reused, too.
+    Versions are identical if they have the same SQL in the same order, defaults, schema and summary; times, and the
+    ``operation`` of an early draft, are not compared. An equal schema is reused, too.
 
     Raises
     ------
@@ -202,8 +202,8 @@ def add_view_dialects(
     Raises
     ------
     RuleError
-        ``view-one-sql-per-dialect``: the current version has SQL of this dialect. ``view-unchanged``: it has not the
-        expected SQL. Others as for `replace_view_version`.
+        ``view-one-sql-per-dialect``: the current version has SQL of this dialect. ``view-unchanged``: it does not
+        have the expected SQL. Others as for `replace_view_version`.
     UnsupportedError
         The current version has representations of unknown types, or several defaults, which cannot be copied.
     """
@@ -220,7 +220,7 @@ def add_view_dialects(
         raise UnsupportedError(f"the current version has representations that cannot be copied: {shown}")
     stored = {r.dialect or "": r.sql or "" for r in current.sql}
     if expected is not None and stored != dict(expected):
-        raise RuleError("view-unchanged", "the query that the new dialects express is not the current one any more")
+        raise RuleError("view-unchanged", "the query that the new dialects translate is no longer the current one")
     known = {name.lower() for name in stored}
     twice = next((name for name in sql if name.lower() in known), None)
     if twice is not None:
@@ -340,10 +340,10 @@ def _with_current(out: Json, before: ViewMetadata, version_id: int, schema_id: i
 def _built(before: ViewMetadata | None, out: Json, added: frozenset[int] | set[int]) -> Json:
     """Check the properties and dialects of the new state, and expire versions (Java: ``ViewMetadata.Builder.build``).
 
-    As many versions are kept as ``version.history.num-entries`` says (10 by default), but at least the one that this
-    commit adds and the current one. If there are more, the current version and those with the highest ids are kept, in
-    this order. The log then begins after its last entry of a version that is not kept, so that a time is never followed
-    to a version that has expired.
+    The number of versions to keep is ``version.history.num-entries`` (10 by default); the version that this commit adds
+    and the current one are always kept. If there are more, the current version and those with the highest ids are kept,
+    in this order. The log then begins after its last entry of an expired version, so that time travel never leads to
+    one.
     """
     after = _read(out)
     codec = after.properties.get("write.metadata.compression-codec", "none")

@@ -38,9 +38,9 @@ __all__ = [
 SqlLike: TypeAlias = str | Mapping[str, str]
 #: ``"db"``, ``"a.b"`` or a sequence of its parts; a part with a dot needs the sequence.
 NamespaceLike: TypeAlias = str | Sequence[str]
-#: The default of an argument that keeps what the view has.
+#: The type of ``...``, the default of arguments that keep the view's value.
 Keep: TypeAlias = EllipsisType
-#: The beginning of a statement, where only its query is wanted.
+#: The beginning of a CREATE or ALTER VIEW statement, which is refused: only its query is stored.
 _CREATE = re.compile(r"\s*(create|alter)\s+(or\s+replace\s+)?(\w+\s+)?view\b", re.IGNORECASE)
 
 
@@ -231,7 +231,7 @@ def _check_columns(query: ViewQuery, schema: Schema) -> None:
 
 
 def _kept_columns(sql: Mapping[str, str], schema: Schema | None) -> Schema:
-    """Return the schema of the version that is replaced, if the new query is known to return columns of its names.
+    """Return the schema of the version to replace, if the new query is known to return columns with the same names.
 
     Raises
     ------

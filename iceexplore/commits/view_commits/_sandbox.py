@@ -65,7 +65,7 @@ class ViewCommit:
     what
         The operation.
     version_id
-        The version that it left current.
+        The current version after the commit.
     attempts
         The number of attempts; above 1 if another writer committed first.
     metadata_location
@@ -289,7 +289,7 @@ class ViewSandbox:
         return self._opened_at(location, document)
 
     def _opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the opened view at another of its metadata files, which was written here: it has no old faults."""
+        """Return the opened view at a metadata file that this simulation wrote, without the original's problems."""
         return replace(
             self.state.opened,
             metadata_location=location,
