@@ -75,7 +75,7 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
 
 
 def _located(examination: Examination, hits: Hits) -> Hits:
-    """Return hits whose rows of the examined entries are manifests and ordinals, which outlive the examination."""
+    """Return hits with rows of the examination replaced by manifests and ordinals, which remain valid after it."""
     if not (hits.rows or hits.files):
         return hits
     files = examination.files

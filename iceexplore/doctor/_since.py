@@ -30,12 +30,12 @@ _CARRIED = ("file_size_in_bytes", "sequence_number", "manifest_stats", "partitio
 
 
 class Dates:
-    """The commits of one examination's findings.
+    """The commits that introduced the findings of one examination.
 
-    A manifest never changes, so its faults and those of its entries date to the snapshot that added it. A row of
-    a manifest list is carried from list to list: bisection over the ancestors finds the first list that has it. A fault
-    of the metadata file dates to the first file of the metadata log that has it, found by bisection, too. If older
-    lists or metadata files are lost, or trimmed from the log, the fault may be older: see `Since.at_latest`.
+    A manifest never changes, so its faults and those of its entries date to the snapshot that added it. A
+    manifest's row is carried from list to list: bisection over the ancestors finds the first list that has the row. A
+    fault of the metadata file dates to the first file of the metadata log that has the fault, found by bisection, too.
+    If older lists or metadata files are lost or trimmed from the log, the fault may be older: see `Since.at_latest`.
     """
 
     def __init__(self, examination: Examination) -> None:
@@ -89,7 +89,7 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """Return the manifest whose row in the list a finding is about; None if it is about the whole list."""
+        """Return the manifest of the list's row that a finding is about; None if it is about the whole list."""
         kind, _, number = finding.where.partition("#")[2].partition(" ")
         root = self._examination.roots.get(snapshot.snapshot_id)
         if kind != "entry" or not number.isdecimal() or root is None or int(number) >= len(root.entries):
@@ -193,7 +193,7 @@ def _problems_of(document: dict[str, Any], location: str) -> frozenset[_Key]:
 
 
 def _first(line: Sequence[T], has: Callable[[T], bool]) -> T | None:
-    """Return the first of the last items for which ``has`` is true without a gap; None if it is false for the last."""
+    """Return the first item from which ``has`` is true up to the last one; None if it is false for the last."""
     low, high = 0, len(line) - 1
     if high < 0 or not has(line[high]):
         return None

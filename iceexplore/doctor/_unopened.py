@@ -28,7 +28,7 @@ from iceexplore.storage import CatalogLike, MetadataSurvey, SourceLike, same_loc
 
 __all__ = ["unopened"]
 
-#: Errors of the call or of this machine, not of the table: raised as they are.
+#: Errors in the call or on this machine, not faults of the table: they are raised again.
 _NOT_THE_TABLES = (OptionError, SnapshotNotFoundError, MissingDependencyError, TemporaryFolderError)
 
 
@@ -54,7 +54,7 @@ def unopened(
     source, catalog, moved, allow, properties
         The arguments with which the table was opened.
     level, only, skip
-        As for `examine`. They choose no finding here: why the table cannot be opened is always reported.
+        As for `examine`, but they never hide the reason why the table cannot be opened.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Ways of breaking that neither metadata nor files reveal: the fault is in the reader, not in the table."""
+"""Modes that neither metadata nor files reveal, because the fault is in the reader, not in the table."""
 
 from __future__ import annotations
 

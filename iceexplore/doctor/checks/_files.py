@@ -77,8 +77,8 @@ def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
 def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
     """Return the new findings with their places, and the columns by which they are grouped into one finding.
 
-    These are the code, the severity, the field, and what decides the modes: the content of missing files, and whether a
-    file is one of deletion vectors (``of_vector``).
+    These columns are the code, the severity, the field, and two that determine the modes: the content type of missing
+    files, and whether a file holds deletion vectors (``of_vector``).
     """
     entry = pc.binary_join_element_wise(found["manifest"], found["entry"].cast(pa.string()), "#entry ")
     place = pc.coalesce(entry, found["location"])
@@ -113,7 +113,7 @@ class _Collected:
         for group in rows.group_by(list(self._GROUP), use_threads=False).aggregate([]).to_pylist():
             self._snapshots.setdefault(tuple(group[name] for name in self._GROUP), []).append(snapshot_id)
         self._new.append(rows)
-        # Snapshots share most files. Joining only once the new rows are as many as the old keeps the work linear.
+        # Snapshots share most files. Joining only when there are as many new rows as old ones keeps the work linear.
         if sum(map(len, self._new)) >= len(self._rows):
             self._join()
 
@@ -166,7 +166,7 @@ def _ordinals(rows: pa.Table) -> tuple[tuple[str, npt.NDArray[np.int64]], ...]:
 
 
 def _values(rows: pa.Table) -> tuple[Found, ...]:
-    """Return the whole numbers that were found at entries, by manifest; none if other values were found."""
+    """Return the values found at entries, by manifest; values that are not whole numbers are left out."""
     given = pc.fill_null(pc.match_substring_regex(rows["found"], r"^\d{1,18}$"), False)
     found = rows.filter(pc.and_(given, rows["entry"].is_valid())).select(["manifest", "entry", "found"])
     found = found.set_column(2, "found", found["found"].cast(pa.int64()))

@@ -17,7 +17,7 @@ from iceexplore.storage import MetadataVersion, OverlayStorage, list_versions, p
 __all__ = ["check_folder"]
 
 HINT = "version-hint.text"
-#: The number of metadata files that are opened, counting from the newest, both before and after the current one.
+#: The maximum number of other metadata files to open; those nearest to the current one are opened.
 _MOST_OPENED = 20
 _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
@@ -25,7 +25,7 @@ _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 def check_folder(examination: Examination) -> None:
     """Report contradictions with the version hint and with other metadata files in the folder."""
     state = examination.state
-    # problems of choosing a metadata file: hints, ambiguous or unreadable files
+    # problems met when the metadata file was chosen: wrong hints, ambiguous or unreadable files
     met = [
         p for p in state.problems if p.where.partition("#")[0] != state.metadata_location and _in_folder(state, p.where)
     ]

@@ -53,7 +53,7 @@ def check_leaves(examination: Examination) -> None:
         measured = np.zeros(len(data), bool)
         damaged: list[tuple[int, Problem]] = []
         for ids, stats in _stats_of(leaves):
-            # decoding reports bounds the wrong way round and more nulls than values
+            # Decoding has reported swapped bounds and impossible null counts; this checks the bytes of the bounds.
             damaged += _damaged(leaves, starts, ids, stats)
             for values in (stats.value_count, stats.column_size, stats.lower_raw, stats.upper_raw):
                 measured |= np.asarray(values.is_valid()).reshape(len(ids), len(data)).any(axis=0)

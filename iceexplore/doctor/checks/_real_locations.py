@@ -76,7 +76,7 @@ def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int
             folders[number] = as_bytes(known[0])
             links.update(name.encode("utf-8", "surrogateescape") for name in known[1])
 
-    # A name that is a link's in another folder is resolved alone, too, with the same result.
+    # Names that occur as links in any folder are resolved alone everywhere, which gives the same result.
     folder = pa.array(folders, pa.binary()).take(build.array(of))
     bare = names.cast(pa.binary())
     alone |= np.asarray(folder.is_null()) | np.asarray(pc.is_in(bare, pa.array(sorted(links), pa.binary())))

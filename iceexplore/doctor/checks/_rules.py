@@ -95,7 +95,7 @@ _OF_FILES: dict[str, _Kind] = {
     "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
     "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
 }
-#: Codes that other checks report for a rule, beside those that the registry names for reading.
+#: By rule, the codes with which other checks report violations, besides the codes in the registry of rules.
 _ALSO: dict[str, frozenset[str]] = {
     "duplicate-file": frozenset({"file-twice", "file-overwritten"}),
     "one-dv": frozenset({"dv-twice"}),

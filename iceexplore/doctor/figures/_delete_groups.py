@@ -17,7 +17,7 @@ __all__ = ["DELETE_GROUPS", "DELETE_RATIO", "DeleteGroups", "MANY_DELETES", "fil
 
 #: Java: ``BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD_DEFAULT``.
 DELETE_RATIO = 0.3
-#: Deletes of a file from which on a rewrite gains something, as of Java's least number of files.
+#: Number of deletes from which rewriting a data file pays off; the same as Java's minimum number of input files.
 MANY_DELETES = 5
 
 _ANY = "with deletes"
@@ -71,9 +71,9 @@ class DeleteGroups:
 
 
 def files_of_group(state: TableState, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the data files of a group: the row of each one's manifest in the root, and its entry's ordinal there.
+    """Return, for each data file of a group, the row of its manifest in the root, and its ordinal in the manifest.
 
-    Plans a full scan. The first is -1 for files in the root itself.
+    Plans a full scan. The row is -1 for files in the root itself.
 
     Parameters
     ----------

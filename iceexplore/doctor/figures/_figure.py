@@ -37,7 +37,7 @@ class Shown:
         A column of the table, a group of data files by their deletes, or the row of a manifest in the snapshot's
         manifest list or root.
     instead
-        What comes closest in a saved page, which has metadata tables only, and whose values may be redacted.
+        A substitute for a saved page, which only has metadata tables, whose values may be redacted.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]
@@ -85,7 +85,7 @@ class HealthGain:
         The requests of a full plan, before and after: one for the manifest list or root, and one for each manifest. The
         second is None if it is unknown.
     accuracy
-        The accuracy of the number of files after it.
+        The accuracy of the number of files afterwards.
     notes
         Limits of the plan.
     """

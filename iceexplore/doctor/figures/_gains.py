@@ -22,9 +22,9 @@ from iceexplore.writing import default_order
 
 __all__ = ["gain_of"]
 
-#: The most files of a rewrite that is simulated to count the manifests after it: each is committed to an overlay.
+#: Rewrites of at most this many files are simulated to count the manifests afterwards: each file is committed.
 _MOST_SIMULATED = 2_000
-#: The most deletes of one that is simulated, as it opens them.
+#: Rewrites that open at most this many deletes are simulated.
 _MOST_DELETES = 100
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW_FILES", "MetadataSize", "TableHealth", "metadata_size"]
 
-#: Up to so many data files, clustering is measured and gains are planned without a request: each is another pass over
-#: the files, and all together take some seconds for 100,000 files, but a minute and several gigabytes for a million.
+#: Up to this number of data files, clustering is measured and gains are planned without being requested. Each takes
+#: another pass over the files: in all, some seconds for 100,000 files, a minute and several gigabytes for a million.
 FEW_FILES = 100_000
 
 _KEYS: tuple[FigureKey, ...] = ("sizes", "deletes", "manifests", "partitions", "clustering")
@@ -53,7 +53,7 @@ _NO_PROCEDURE = (
 
 @dataclass(frozen=True)
 class MetadataSize:
-    """What the figures have to read: the manifests of the snapshot, and their bytes."""
+    """The number of manifests that the figures have to read, and their size in bytes."""
 
     manifests: int
     size: int
@@ -113,12 +113,12 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @classmethod
     def steps(cls, state: TableState, columns: Iterable[str] | None = None) -> Generator[str, None, TableHealth]:
-        """Do the same step by step, and plan the gains of a table with few files; yield what comes next, as text."""
+        """Do the same as `of` step by step, and plan the gains if there are few files; yield each next step as text."""
         named = None if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
         exact, why = None, ""
         try:
             exact = plan_scan(strict(state))
-        except IceexploreError as error:  # a damaged manifest: figures are made of the others, and say so
+        except IceexploreError as error:  # A manifest is damaged: the figures cover the others, with a note.
             why = str(error)
         scan = exact or plan_scan(state)
         missing = " ".join(_sentence(note) for note in (*scan.notes, *((why,) if why and not scan.notes else ())))
@@ -141,7 +141,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return made
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
-        """Return a figure of files with a note if some are missing; without any file, nothing is known."""
+        """Add a note to a figure if files are missing from it; if all are, the verdict is that nothing is known."""
         if not self.missing or figure.key == "manifests":
             return figure
         note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
@@ -149,7 +149,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return HealthFigure(**{**vars(figure), "verdict": verdict, "notes": (note, *figure.notes)})
 
     def measure_clustering(self) -> HealthFigure:
-        """Return the figure of clustering; it is measured once. Reads the bounds of the columns."""
+        """Return the figure of clustering. It is measured on the first call, which reads the bounds of the columns."""
         if "clustering" not in self._figures:
             found = self.scan.clustering(self._columns)
             self._figures["clustering"] = self._marked(clustering_figure(self.state, found))
@@ -176,11 +176,11 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @property
     def is_small(self) -> bool:
-        """Whether the table has so few files that clustering and gains are worked out without a request."""
+        """Whether the table has so few files that clustering and gains are computed without being requested."""
         return len(self.scan.files) <= FEW_FILES
 
     def gain(self, key: str) -> HealthGain | None:
-        """Return what the procedure for a figure would gain; None if there is no such procedure or no plan of it.
+        """Return what the procedure for a figure would gain; None if no procedure applies or it cannot be planned.
 
         It is planned when it is first asked for. `gain_note` says why there is none.
         """

@@ -33,7 +33,7 @@ _SHOWN = 10
 
 
 def check_bounds(examination: Examination) -> Iterator[Finding]:
-    """Yield a finding for each reason for which columns have no bounds in any data file."""
+    """Yield a finding for each reason why columns have no bounds in any data file."""
     state = examination.state
     metrics, metadata = examination.metrics, state.metadata
     if not metrics.files:
@@ -174,7 +174,7 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         text,
         field="125 lower_bounds",
         found=f"depth {mean:,.1f}",
-        thresholds=(Threshold("overlap depth", str(DEPTH), f"{DOCTOR}, as min-input-files of Iceberg"), setting),
+        thresholds=(Threshold("overlap depth", str(DEPTH), f"{DOCTOR}, like Iceberg's min-input-files"), setting),
         # Even of sorted files, such a filter may read two: adjacent files may share a boundary value.
         severity=waste.severity((mean - 2) * float(np.maximum(sizes, waste.open_cost).mean())),
         waste=waste,

@@ -1,4 +1,4 @@
-"""Check what accumulates in the metadata: snapshots, metadata files, schemas, partition specs and manifests."""
+"""Check for metadata that has accumulated: snapshots, metadata files, schemas, partition specs and manifests."""
 
 from __future__ import annotations
 

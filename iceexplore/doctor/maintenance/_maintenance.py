@@ -112,7 +112,7 @@ class Maintenance(Generic[T]):
 
         A file is an orphan if no snapshot, statistics file, entry of the metadata log or version hint references it,
         and if it is old enough. As in Iceberg, files and folders whose names begin with ``_`` or ``.`` are ignored,
-        except folders of partition fields, and older metadata files that the log no longer lists are orphans. The
+        except folders of partition fields. Older metadata files that the log no longer lists are orphans, too. The
         folder is listed, and every manifest is read.
 
         Parameters
@@ -124,9 +124,9 @@ class Maintenance(Generic[T]):
         equal_schemes, equal_authorities
             What to treat as equal: ``{"s3a,s3n": "s3"}`` (the default of Iceberg), ``{"namenode1,namenode2": "ha"}``.
         prefix_mismatch_mode
-            For referenced files that differ from listed ones only in scheme or authority: ``"error"`` makes the
-            procedure refuse and the plan list them as ``conflicts``, ``"ignore"`` keeps them, ``"delete"`` takes them
-            as orphans.
+            For listed files that differ from referenced ones only in scheme or authority: with ``"error"``, the
+            procedure refuses and the plan lists them as ``conflicts``; ``"ignore"`` keeps them; ``"delete"`` treats
+            them as orphans.
 
         Raises
         ------

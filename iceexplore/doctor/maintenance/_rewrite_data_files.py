@@ -69,7 +69,7 @@ _OPTIONS = (
 )  # fmt: skip
 _INT_MAX = 2**31 - 1
 _SHOWN_COMMITS = 20
-#: The accuracies, by whether there may be more files and whether there may be fewer.
+#: The accuracy, by whether there may be more files than planned, and whether there may be fewer.
 _ACCURACY: dict[tuple[bool, bool], Accuracy] = {
     (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
 }  # fmt: skip
@@ -109,9 +109,8 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         (from 1), ``groups``, ``first_group``, ``last_group``, ``files``, ``bytes`` and ``added_files``.
     accuracy
         The accuracy of the number of new files: ``exactly``, as far as metadata shows; ``at least``, because rows of
-        files
-        of another spec are distributed to partitions; ``at most``, because deletes may leave no rows of a file, or
-        because a sort may find fewer ranges of values than files; ``about`` if both, or if the groups depend on the
+        files of another spec are distributed to partitions; ``at most``, because deletes may leave a file without rows,
+        or because a sort may find fewer ranges of values than files; ``about`` if both, or if the groups depend on the
         order in which Spark reads manifests.
     """
 
@@ -477,7 +476,7 @@ class _Spread:
 
 
 def _chosen(tasks: FileTasks, rows: Longs) -> FileTasks:
-    """Return some of the tasks; all of them without a copy, as one of a million files takes half a gigabyte."""
+    """Return some of the tasks. If all are chosen, they are not copied: a million files take half a gigabyte."""
     every = len(rows) == len(tasks) and bool((rows == np.arange(len(rows))).all())
     return tasks if every else tasks.take(build.array(rows))
 
@@ -516,14 +515,14 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return the groups whose rows are redistributed to partitions, which Spark decides by the first file's spec."""
+    """Return which groups have their rows redistributed to partitions; Spark decides by the first file's spec."""
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
     return moved
 
 
 def _keeps_rows(tasks: FileTasks) -> Mask:
-    """Return which files certainly keep a row, whatever rows of them the delete files name."""
+    """Return which files certainly keep a row, whichever of their rows the deletes name."""
     matched = tasks.matched
     removes = counted(matched.deletes, "record_count")
     vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
@@ -534,7 +533,7 @@ def _keeps_rows(tasks: FileTasks) -> Mask:
 
 
 def _keep_rows(tasks: FileTasks, groups: _Groups) -> Mask:
-    """Return which groups certainly keep a row: a file does, or all their deletes name fewer rows than they have."""
+    """Return which groups certainly keep a row: one of their files does, or they have more rows than deletes name."""
     count = len(groups.count)
     matched = tasks.matched
     own = np.asarray(matched.vector.is_valid())
@@ -608,7 +607,7 @@ def _notes(options: ProcedureOptions, groups: _Groups) -> list[str]:
 def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tuple[pa.Table, list[str]]:
     """Return the commits of the groups, and notes about them (``RewriteDataFilesSparkAction``, ``BaseCommitService``).
 
-    With partial progress, every so many completed groups are committed that there are at most ``max-commits``.
+    With partial progress, Spark commits after each batch of completed groups, at most ``max-commits`` times.
 
     Raises
     ------

@@ -67,9 +67,8 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
     table has no position delete file left, nothing happens. Both need enough files in a partition that are too small or
     too large: see the thresholds.
 
-    In the simulated table, positions are read from the delete files and written to new ones; deletion vectors that
-    exist
-    already stay as they are.
+    In the simulated table, positions are read from the delete files and written to new ones; existing deletion vectors
+    stay as they are.
 
     Attributes
     ----------
@@ -356,7 +355,7 @@ def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) ->
     """Return an estimate of the bytes that are written.
 
     A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). A small position delete file
-    is hardly more than its footer, which has long bounds of the path if the file names a single data file; a merged
+    is hardly larger than its footer, which has the full path as bounds if the file names a single data file; a merged
     file is assumed to have the smallest of the old footers.
     """
     if not len(sizes):

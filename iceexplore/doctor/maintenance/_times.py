@@ -1,4 +1,4 @@
-"""Convert times before which files or snapshots count as old: from users' arguments, and to engines' literals."""
+"""Convert the times before which files or snapshots count as old: parse arguments, and write engines' literals."""
 
 from __future__ import annotations
 

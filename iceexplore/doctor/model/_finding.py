@@ -22,7 +22,7 @@ EFFECTS: tuple[Effect, ...] = ("fail", "wrong", "slow", "untidy")
 MOST_PLACES = 10
 
 
-#: Attributes of findings that are lists in JSON, and those that reports of earlier versions lack.
+#: Attributes of findings that are lists in JSON; attributes that reports of earlier versions lack.
 _LISTS = frozenset({"modes", "places", "snapshots", "refs", "partitions"})
 _ADDED = frozenset({"rows", "partitions", "partition_count"})
 #: Codes of manifests that are lost at a time that nothing records: they date to the first snapshot that lists them.
@@ -97,8 +97,8 @@ class Finding:
         The number of these partitions; None where it is unknown, and for faults of the metadata file or of a whole
         list.
     since
-        The commit that introduced the fault, of a missing manifest the first snapshot that lists it; None if it is
-        unknown or was not searched for.
+        The commit that introduced the fault, or, for a missing manifest, the first snapshot that lists it; None if
+        it is unknown or was not searched for.
     follows
         Findings that this fault causes; they are not listed by themselves.
     """

@@ -1,4 +1,4 @@
-"""The ways in which tables break, numbered: what breaks, and who reported it. The numbers never change their meaning."""
+"""The numbered ways in which tables break: what breaks, and who reported it. A number never changes its meaning."""
 
 from __future__ import annotations
 

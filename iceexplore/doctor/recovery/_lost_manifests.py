@@ -137,7 +137,7 @@ def _lost(name: str, row: dict[str, Any], snapshots: frozenset[int], kept: Entry
 
 
 def counts_of(batch: EntryBatch, *statuses: Status) -> Counts:
-    """Return the files and rows of the entries with one of these statuses; of all entries without any."""
+    """Count the files and rows of the entries with one of these statuses; without statuses, of all entries."""
     records = np.asarray(pc.fill_null(batch.entries["record_count"], 0))
     status = np.asarray(pc.fill_null(batch.entries["status"], int(Status.EXISTING)))
     mask = np.isin(status, [int(s) for s in statuses]) if statuses else np.ones(len(batch), bool)

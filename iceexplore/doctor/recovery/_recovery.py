@@ -21,7 +21,7 @@ from iceexplore.metadata import Snapshot
 __all__ = ["MOST_ROW_IDS", "Recovery", "recover"]
 
 _NOTHING = Counts(0, 0)
-#: Row ids from this number on are not assigned, so that ranges fit into 64 bits.
+#: Only row ids below this number are assigned, so that ranges fit in 64 bits.
 MOST_ROW_IDS = 1 << 62
 
 
@@ -187,7 +187,7 @@ def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
 
 
 def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *, take_all: bool) -> Choice:
-    """Choose among candidates, some of which were certainly in the manifest."""
+    """Choose among candidates; those that are ``proven`` were certainly in the manifest."""
     none = np.zeros(len(records), bool)
     if stated is None:  # v1 allows lists without counts
         return Choice(proven | take_all, none, False)
@@ -202,7 +202,7 @@ def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *
 
 
 def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> EntryBatch:
-    """Return entries of the history as entries of the lost manifest; sequence numbers and row ids stay."""
+    """Convert entries of the history to entries of the lost manifest; sequence numbers and row ids stay."""
     batch = history.fetch(rows)
     if not len(batch):
         return batch
@@ -278,8 +278,8 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
     existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
     if added_by_commit:
-        # A compaction gives its files an older sequence number than its own, so that newer deletes apply to them. If
-        # all entries are ADDED, this is the manifest's lowest number.
+        # The files of a compaction have an older sequence number than its commit, so that newer deletes apply to them.
+        # If all entries are ADDED, that number is the lowest in the manifest.
         alone = counts_of(made.known, Status.EXISTING).files == 0
         number = lost.least_number if alone else lost.sequence_number
         batch = found.with_columns(
@@ -288,8 +288,8 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         )  # fmt: skip
     else:
         made.numbers_lost = lost.least_number < lost.sequence_number
-        # Given the lowest number, no data file is too new for a position delete that names it; and given the highest
-        # one, no such delete is too old for its file. An equality delete of the lowest number deletes too little.
+        # With the lowest number, no data file is too new for the position deletes that name it; with the highest one,
+        # no position delete is too old for its file. An equality delete with the lowest number deletes too little.
         least = lost.least_number
         kinds = found.entries["content_type"]
         named = pc.fill_null(pc.equal(kinds, int(ContentType.POSITION_DELETE)), False)

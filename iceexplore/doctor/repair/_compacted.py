@@ -1,7 +1,7 @@
-"""Files of lost manifests, from the manifests of the parent snapshot that a compaction merged into them.
+"""Find the files of lost manifests that a compaction wrote, in the manifests of the parent snapshot.
 
 A compaction changes no data. So the manifests that it wrote list those files of the parent that the snapshot neither
-lists elsewhere nor records as removed. That is certain if their number is the stated one.
+lists elsewhere nor records as removed. The result is certain if the number of these files is the stated one.
 """
 
 from __future__ import annotations

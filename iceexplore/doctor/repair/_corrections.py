@@ -83,10 +83,10 @@ class Corrections:
 
 
 def _ids(batch: EntryBatch) -> AnyArray:
-    """Return keys of entries in their manifest, where in the V4 draft, two entries may have the same ordinal."""
+    """Return a key for each entry of a manifest. In the V4 draft, ordinals alone are not unique: two may be equal."""
     kinds = pc.fill_null(batch.entries["content_type"], -1)
     vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
-    # in the V4 draft, only the second entry of a row is a vector; its content type alone may have been corrected
+    # in the V4 draft, only the second entry of a row is a vector; the first one's content type may have been corrected
     ordinals = np.asarray(batch.entries["ordinal"], np.int64)
     second = np.zeros(len(batch), bool)
     second[1:] = ordinals[1:] == ordinals[:-1]
@@ -128,7 +128,7 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Return a batch with some rows' file values taken from other entries of the same files; commits stay."""
+    """Take the file values of some rows from other entries of the same files; keep the values of the commit."""
     places = np.arange(len(batch))
     places[rows] = len(batch) + np.arange(len(rows))
     taken = concat_batches([batch, files]).take(places)

@@ -249,7 +249,7 @@ def _calls(
     Parameters
     ----------
     equality
-        The columns of equality deletes, if the files are such.
+        If the files are equality delete files, the columns of the deletes.
     """
     names = [repr(name) for name in files[:_NAMED]] or ["'<path>'"]
     names += ["…"] if len(files) > _NAMED else []

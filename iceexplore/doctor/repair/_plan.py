@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RepairPlan", "plan_repair"]
 
-#: Repairing one fault may reveal others. After this number of rounds, the remaining ones are left to a person.
+#: Repairing one fault may reveal others. After this number of rounds, the remaining faults are left to the user.
 _MOST_ROUNDS = 5
 #: The maximum number of newer metadata files to go through, each the successor of the one before.
 _MOST_NEWER = 100
@@ -194,12 +194,12 @@ def plan_repair(
     return RepairPlan(state.name, tuple(_merged(steps)), tuple(unrepaired), state, sandbox, show)
 
 
-#: What identifies a fault while manifests are written again under new names.
+#: Identifies a fault across rounds, in which manifests are written again under new names.
 _Key = tuple[object, ...]
 
 
 def _key_of(finding: Finding) -> _Key:
-    """Return a key that a finding keeps in the next round if a repair changes nothing about it: evidence and ordinals.
+    """Return a key that stays the same in the next round if a repair had no effect: evidence and ordinals.
 
     Locations are not part of it, because each round writes manifests under new names.
     """
@@ -212,7 +212,7 @@ def _key_of(finding: Finding) -> _Key:
 
 def _without_effect(state: TableState, finding: Finding, steps: Sequence[Step]) -> str:
     names = ", ".join(f"“{step.title}”" for step in steps)
-    return f"The repair {names} changes nothing about it. {_reason(state, finding)}"
+    return f"The repair {names} does not change it. {_reason(state, finding)}"
 
 
 def _newest(
@@ -260,7 +260,7 @@ def _repair_of(state: TableState, finding: Finding) -> Repair | None:
 
 
 def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
-    """Return the root manifests of the trees that a finding is in; none if it is of the metadata file or of lists."""
+    """Return the root manifests of the trees that a finding is in; none if it is in the metadata file or in lists."""
     if finding.location.endswith((".json", ".gz")):
         return []
     where = canonical(finding.location)
@@ -274,10 +274,10 @@ def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
 
 
 def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without the consequences of those that a repair mends; what remains of them is found again.
+    """Return the findings without consequences of findings that a repair mends; any that remain are found again later.
 
-    A repair of a consequence would take over the values of its cause, such as the row ids that follow from a wrong
-    row count.
+    Repairing a consequence first would keep values that follow from its cause, such as row ids assigned by a wrong row
+    count.
     """
     mended = [f for f in findings if f.follows and _repair_of(state, f) is not None]
     known = {(more.code, more.where, more.field) for one in mended for more in one.follows}
@@ -310,7 +310,7 @@ def _written(
     Returns
     -------
     tuple
-        Findings with the steps that mend them; the reasons why findings are left to a person, by code and place; the
+        Findings with the steps that mend them; the reasons why findings are left to the user, by code and place; the
         error if writing failed.
     """
     draft = Draft.of(state)
@@ -332,7 +332,7 @@ def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Findin
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Return the steps without repetitions by later rounds, which may need them for fewer snapshots."""
+    """Drop steps that repeat an earlier round's. Repetitions may differ in their snapshots: the first one is kept."""
     first: dict[Step, Step] = {}
     for step in steps:
         first.setdefault(replace(step, snapshots=(), refs=()), step)

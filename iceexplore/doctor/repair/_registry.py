@@ -165,7 +165,7 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"sequence-number entry .*", entries.fill_sequence_numbers),
 )  # fmt: skip
 
-#: Codes of faults of the table's folder, which the simulated table shares and a saved copy does not have.
+#: Codes of faults in the table's folder: the simulated table still has them, a saved copy does not.
 COPIED = frozenset(
     {"hint-invalid", "hint-stale", "hint-missing", "table-moved", "table-uuid-differs", "metadata-newer"}
 )

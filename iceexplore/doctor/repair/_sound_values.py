@@ -1,4 +1,4 @@
-"""Values that the format requires of the entries of V4 manifests, where they are damaged or missing.
+"""Restore damaged or missing values that the format requires in entries of V4 manifests.
 
 They are taken from the parent snapshot's entry of the same file or, if the parent has none, from the file itself.
 """
@@ -57,7 +57,7 @@ def with_sound_types(manifest: Manifest) -> Manifest:
 def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> EntryBatch:
     """Return a manifest's entries with the row ids that they inherit with their corrected content types.
 
-    A data file whose content type was wrong got no row ids on reading, and the ids of the files after it were too low.
+    On reading, a data file with a wrong content type got no row ids, so the ids of the files after it were too low.
     """
     if first is None:
         return batch
@@ -151,7 +151,7 @@ class SoundValues:
         return _without_foreign_fields(batch)
 
     def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
-        """Return a batch with these entries as in the parent, and the rows of the entries that the parent has."""
+        """Take these entries from the parent if it has them; return the batch, and the rows that were taken."""
         rows = np.flatnonzero(mask)
         at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
         rows, at = rows[at >= 0], at[at >= 0]

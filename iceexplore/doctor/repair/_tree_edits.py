@@ -183,8 +183,8 @@ class TreeEdit:
     def _restored(self, part: Part) -> EntryBatch:
         """Return a part's entries, with impossible statuses restored from the parent or from the entries' numbers.
 
-        An entry is wrongly REPLACED if no other entry lists its file; its own numbers have then been overwritten by the
-        commit's.
+        An entry is wrongly REPLACED if no other entry lists its file. Its own snapshot id and sequence number were then
+        overwritten by those of the commit.
         """
         batch = part.made
         r = Rows(batch.entries)

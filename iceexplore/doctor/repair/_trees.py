@@ -127,7 +127,7 @@ class _Trees:
         return self.snapshots.get(snapshot.parent_snapshot_id or -1)
 
     def _is_readable(self, snapshot: Snapshot) -> bool:
-        """Return whether all manifests of a snapshot can be read, but for those that the draft leaves out."""
+        """Return whether all manifests of a snapshot can be read, except those that the draft leaves out."""
         root = self.roots.get(snapshot.snapshot_id)
         if root is None:
             return False
@@ -212,7 +212,7 @@ class _Trees:
         return state.showing(parent, state.schema, ref=None, travel=None)
 
     def _removed_before(self, snapshot: Snapshot) -> dict[str, list[int]]:
-        """Return the ordinals of the entries that the parent's manifest DVs remove, which never come back, by leaf."""
+        """Return, by leaf, the ordinals of entries that the parent's manifest DVs remove: they never come back."""
         parent = self._parent(snapshot)
         root = None if parent is None or parent.snapshot_id in self.lost else self.trees.get(parent.snapshot_id)
         if root is None or not root.dv_rows:
@@ -293,7 +293,7 @@ def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
 
 
 def _options(root: Manifest, storage: str) -> LayoutOptions:
-    """Return the options of a layout like a root's: files stay in the root if it has any, else they go to leaves."""
+    """Return layout options that match a root: files stay in the root if it lists any, else they go to leaves."""
     r = Rows(root.entries)
     data = r.live & r.is_kind(ContentType.DATA)
     deletes = r.live & r.is_kind(ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)

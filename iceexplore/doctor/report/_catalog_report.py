@@ -234,7 +234,7 @@ class CatalogReport:
         return tables_html(self)
 
     def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",)) -> str:
-        """Return a page of its own: the tables, and below each the findings; offline, without scripts.
+        """Return a standalone HTML page: the tables, each with its findings below; works offline and without scripts.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Reports as JUnit XML, for the test pages of CI systems."""
+"""Write reports as JUnit XML, for the test pages of CI systems."""
 
 from __future__ import annotations
 

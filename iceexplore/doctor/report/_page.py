@@ -1,4 +1,4 @@
-"""A report as a page of its own: one HTML file in the explorer's design, without scripts or requests."""
+"""Write a report as a standalone page: one HTML file in the explorer's design, without scripts or requests."""
 
 from __future__ import annotations
 
