@@ -1,7 +1,7 @@
-"""Decide which problems make the rows and row counts of a scan doubtful, and which leave them right.
+"""Decide which problems make the rows and row counts of a scan doubtful.
 
-Many faults make other engines fail or read wrong rows, while this package reads the rows right: a wrong
-``manifest_length``, for example, as it reads the whole file. Only the others are worth a warning beside rows.
+Many faults make other engines fail or return wrong rows, but not this package: a wrong ``manifest_length``, for
+example, has no effect here, because the whole file is read. Such faults need no warning beside the rows.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from iceexplore.errors._kinds import Severity
 
 __all__ = ["Concern", "concern_of"]
 
-#: What a problem makes doubtful: ``rows``: the rows of every scan, and their number; ``filters``: those of a scan that
-#: prunes by metadata; ``lineage``: the columns ``_row_id`` and ``_last_updated_sequence_number``.
+#: What a problem makes doubtful. ``rows``: the rows of every scan, and their number; ``filters``: the rows of scans
+#: that prune by metadata; ``lineage``: the columns ``_row_id`` and ``_last_updated_sequence_number``.
 Concern = Literal["rows", "filters", "lineage"]
 
-#: For each code: patterns for the whole field name ("" if there is none), and what is doubtful. The first that matches
-#: counts. Codes and fields that are not listed leave the rows right.
+#: For each code: patterns for the whole field name ("" if there is none), and what is doubtful. The first pattern that
+#: matches counts. Codes and fields that are not listed do not affect the rows.
 _CONCERNS: dict[str, tuple[tuple[str, Concern | None], ...]] = {
     **dict.fromkeys(
         (
@@ -84,9 +84,9 @@ def _patterns(code: str) -> tuple[tuple[re.Pattern[str], Concern | None], ...]:
 
 
 def concern_of(code: str, field: str | None, severity: Severity) -> Concern | None:
-    """Return what a problem makes doubtful; None if rows and their number are right.
+    """Return what a problem makes doubtful; None if it affects neither the rows nor their number.
 
-    Faults of the metadata file that readers tolerate are of severity ``warning`` and leave the rows right.
+    Faults of the metadata file that readers tolerate have the severity ``warning`` and do not affect the rows.
     """
     if code == "metadata-invalid" and severity != "error":
         return None

@@ -27,7 +27,8 @@ __all__ = [
     "visible",
 ]
 
-#: Invisible characters that control the display. ZWNJ and ZWJ (U+200C, U+200D) stay: some scripts and emoji need them.
+#: Invisible characters that control the display. ZWNJ and ZWJ (U+200C, U+200D) are not among them, because some scripts
+#: and emoji need them.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff"
     "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001fffe\U0001ffff\U000e0000-\U000e0fff]"

@@ -22,8 +22,8 @@ class ProblemKind:
     effect
         The effect on readers of the table, which is the severity of the doctor's findings.
     modes
-        The numbers, in ``docs/doctor.md`` (`iceexplore.doctor.MODES`), of the ways in which tables break that the code
-        covers.
+        The ways in which tables break that the code covers, by their numbers in ``docs/doctor.md``
+        (`iceexplore.doctor.MODES`).
     means
         The consequence for readers, as a sentence.
     remedy
@@ -122,7 +122,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("ranges-overlap", "info", "slow", (), "Ranges of the sort column overlap", "Filters on it read files that have no matching rows.", "Sort the files again: t.maintenance().rewrite_data_files(strategy='sort', rewrite_all=True) plans it.", health=True),
     ProblemKind("root-other-snapshot", "error", "wrong", (66,), "A snapshot names the manifest list of another one", "Readers return the rows of another commit or attempt.", "Restore the snapshot's own list, or go back to its parent."),
     ProblemKind("row-ids-beyond", "error", "wrong", (23, 65), "Rows have row ids that the table has not assigned yet", "Future rows get the same ids.", "Rewrite the file, or raise next-row-id."),
-    ProblemKind("row-ids-reassigned", "error", "wrong", (65,), "A rewrite gave its rows new row ids", "Readers that track rows by _row_id take all of them for deleted and inserted.", "Compact again from the parent with an engine that keeps row ids."),
+    ProblemKind("row-ids-reassigned", "error", "wrong", (65,), "A rewrite gave its rows new row ids", "Readers that track rows by _row_id see all of them as deleted and inserted again.", "Compact again from the parent with an engine that keeps row ids."),
     ProblemKind("row-ids-twice", "error", "wrong", (23, 60, 65), "Several rows have the same row id", "Readers that track rows by _row_id confuse them.", "Rewrite one of the files."),
     ProblemKind("schemas-unused", "info", "untidy", (), "Some schemas or partition specs are unused", "Readers load them with every metadata file.", "Remove them: t.maintenance().unused_schemas_and_specs() plans it.", health=True),
     ProblemKind("sequence-number", "warning", "wrong", (28,), "Impossible sequence number", "Readers may apply deletes wrongly.", "Rewrite the manifest."),
@@ -135,7 +135,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("statistics-missing", "warning", "untidy", (8,), "A statistics file is missing", "Engines that use it fail or plan without it.", "Remove it from the table, or compute statistics again."),
     ProblemKind("statistics-untrue", "warning", "untidy", (8,), "A statistics file is not as large as recorded", "Engines look for its footer at the wrong offset.", "Compute statistics again."),
     ProblemKind("statistics-unused", "info", "untidy", (8,), "A statistics file belongs to no snapshot", "It serves no purpose.", "Remove it from the table."),
-    ProblemKind("storage-failed", "error", "fail", (), "The storage failed", "Readers fail while it lasts.", "Try again; check the endpoint and the network."),
+    ProblemKind("storage-failed", "error", "fail", (), "The storage failed", "Readers fail as long as the fault lasts.", "Try again; check the endpoint and the network."),
     ProblemKind("stored-type", "error", "fail", (), "A column is stored with a type that does not fit the table's", "Engines fail or read wrong values.", "Rewrite the file."),
     ProblemKind("summary-missing", "info", "slow", (26,), "Manifests have no partition summaries", "Filters cannot skip them.", "Run rewrite_manifests."),
     ProblemKind("summary-untrue", "warning", "wrong", (59,), "A manifest's summary is narrower than its content", "Filters skip the manifest, and rows go missing.", "Rewrite the manifests.", strict=True),

@@ -1,6 +1,6 @@
 """Classify problems, by code and field, into the ways in which tables break, and grade their effects.
 
-A code may cover several ways; the field of the problem's evidence distinguishes them.
+A code may cover several ways of breaking; the field in the problem's evidence distinguishes them.
 """
 
 from __future__ import annotations

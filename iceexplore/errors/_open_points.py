@@ -1,4 +1,4 @@
-"""What the V4 proposal leaves open or contradicts, and what iceexplore writes and reads there."""
+"""The points that the V4 proposal leaves open or contradicts, and iceexplore's choice for each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class OpenPoint:
     title
         The question.
     says
-        What the document has, as quotations; empty where it is silent.
+        Quotations from the document; empty if it is silent.
     written
         What iceexplore writes.
     read
-        What it reads besides; empty if only that.
+        Other forms that iceexplore reads; empty if it reads only what it writes.
     rules
         The rules that follow (keys of `RULES`).
     fields
@@ -30,7 +30,7 @@ class OpenPoint:
         tree, or ``manifest``, ``file`` (files and their vectors), ``any``; ``partition`` means the fields of the
         partition spec.
     draft
-        What the V4 draft, or the spec on which it builds, has instead: each a quotation and where it is.
+        The answers of the V4 draft, or of the spec on which it builds: pairs of a quotation and its source.
     """
 
     id: str
@@ -70,7 +70,7 @@ _POINTS = (
     OpenPoint("inheritance", "What the rows of a root inherit.", ("This enables being able to access the fields for the entry (instead of more complicated inheritance strategies that are used", "Inherited when null."), "Null numbers of a leaf's entries come from its row, those of a root's rows from the snapshot.", fields=("any.snapshot_id", "any.sequence_number", "any.file_sequence_number",), draft=(("Values for these fields are inherited from manifest metadata when `null`.", "Iceberg spec, Manifest Entry Fields"),)),
     OpenPoint("unaffiliated", "How many delete manifests may be unaffiliated, and how affiliated ones are rewritten.", ("a small number of unaffiliated delete manifests can be maintained.", "Flushing the data files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten."), "Two unaffiliated ones after every commit; the delete manifests of one data manifest are merged once there are four (unaffiliated_manifests, affiliated_manifests; measured in benchmarks/results/evidence.md).", "", ("affinity",), fields=("delete-manifest.referenced_file",)),
     OpenPoint("thresholds", "When the root is flushed.", ("Ideally the time to do I/O on the root node should be close to the round trip latency of cloud storage systems.",), "At 4,000 data files and 8,000 deletes, for a round trip of 50 ms (benchmarks/flush.py); benchmarks/results/evidence.md compares the criteria.", fields=("root-manifest.entries", "root-manifest.length",)),
-    OpenPoint("inline-dv-bytes", "Which manifest DVs are inline.", ("Are Manifest Delete Vectors always stored inline, Puffin, or possibly both?",), "Those of at most 4,096 bytes (inline_dv_bytes). Bytes speak for less, round trips for more (benchmarks/results/evidence.md).", "Both.", fields=("manifest-dv.inline_content", "manifest-dv.offset", "manifest-dv.size_in_bytes",), draft=(("stored inline on the root manifest entry that references the leaf manifest", "V4 draft, Manifest Deletion Vectors (apache/iceberg#16025)"),)),
+    OpenPoint("inline-dv-bytes", "Which manifest DVs are inline.", ("Are Manifest Delete Vectors always stored inline, Puffin, or possibly both?",), "Those of at most 4,096 bytes (inline_dv_bytes). A lower limit would save bytes, a higher one round trips (benchmarks/results/evidence.md).", "Both.", fields=("manifest-dv.inline_content", "manifest-dv.offset", "manifest-dv.size_in_bytes",), draft=(("stored inline on the root manifest entry that references the leaf manifest", "V4 draft, Manifest Deletion Vectors (apache/iceberg#16025)"),)),
 )  # fmt: skip
 
 #: Every open point, by id.

@@ -16,8 +16,8 @@ from iceexplore.errors._exceptions import OptionError
 __all__ = ["RULES", "Rule", "RuleScope", "rule"]
 
 #: What must be read to check a rule: an entry, a manifest and its row in the root, all manifests of a snapshot, or a
-#: snapshot and its parent. Rules on commits and on table metadata are not checked afterwards; they refuse the operation.
-#: Those of the doctor concern data files, or older forms that are valid: only ``t.check()`` reports them.
+#: snapshot and its parent. Rules on commits and on table metadata are not checked afterwards: operations that break them
+#: are refused. Rules of the doctor concern data files, or older forms that are valid: only ``t.check()`` reports them.
 RuleScope = Literal["entry", "manifest", "snapshot", "change", "commit", "metadata", "doctor"]
 
 
@@ -47,8 +47,8 @@ class Rule:
     draft_only
         Whether only the V4 draft has it.
     draft_quote, draft_source
-        For a rule that the V4 draft shares: the draft's own sentence, or that of the spec on which it builds or of
-        Iceberg's implementation, and where it is; empty where ``quote`` is in the spec on which the draft builds.
+        For a rule that the V4 draft shares, the draft's sentence and its source. If the draft has none, the sentence
+        is from the spec on which it builds, or from Iceberg's implementation. Empty if ``quote`` is from that spec.
     """
 
     id: str
@@ -79,7 +79,7 @@ class Rule:
         return replace(self, quote=self.draft_quote, source=self.draft_source) if self.draft_quote else self
 
     def is_followed(self, *, by_draft: bool) -> bool:
-        """Return whether trees must follow the rule: those of the V4 draft, or all others."""
+        """Return whether the rule holds for trees of the V4 draft (``by_draft``), or else for all other trees."""
         return self.draft or self.draft_only if by_draft else not self.draft_only
 
 
@@ -90,7 +90,7 @@ def _rules(*rules: Rule) -> dict[str, Rule]:
 _PROPOSAL = "V4 proposal"
 _DRAFT = "V4 draft"
 _SPEC = "Iceberg spec"
-#: What the draft's text does not say, Iceberg's implementation of it says.
+#: The source of rules that are not in the draft's text, but in Iceberg's implementation of it.
 _CODE = "Iceberg, for V4"
 _TRACKED = f"{_DRAFT}, Tracked Files (apache/iceberg#16025)"
 _DELETES = f"{_SPEC}, Delete Formats"
@@ -134,7 +134,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("draft-content-types", "A manifest of the V4 draft lists data files, and its root also data and delete manifests; deletes have entries only in delete manifests from before V4.", _TRACKED, "manifest", only="root manifest", quote=f"{_ROOT_HOLDS}; {_LEAF_HOLDS}", draft_only=True),
     Rule("replaced-and-modified", "The file of a REPLACED entry, or of an entry at a replaced position, is listed by another entry, as MODIFIED in the snapshot that replaced it.", _TRACKED, "snapshot", only="root manifest", quote="the writer records a MODIFIED entry for the live version and marks the prior version as replaced, either with a REPLACED entry or in a manifest deletion vector.", draft_only=True),
     Rule("positions-of-manifests", "Only entries of manifests have deleted_positions and replaced_positions.", _TRACKED, "manifest", only="root manifest", quote="`tracking.deleted_positions` and `tracking.replaced_positions` may only be set if the tracked file is a manifest.", draft_only=True),
-    Rule("positions-disjoint", "No position is both deleted and replaced by a snapshot, and its manifest DV has them all.", f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)", "manifest", only="root manifest", quote="`deleted_positions` and `replaced_positions` are disjoint.", draft_only=True),
+    Rule("positions-disjoint", "No position is both deleted and replaced by a snapshot, and the manifest DV contains the positions of both kinds.", f"{_DRAFT}, Manifest Deletion Vectors (apache/iceberg#16025)", "manifest", only="root manifest", quote="`deleted_positions` and `replaced_positions` are disjoint.", draft_only=True),
     Rule("column-file-columns", "A column file has columns of the table, and no column of another column file of its data file.", f"{_DRAFT}, Tracked Files, column_file (apache/iceberg#16025)", "manifest", only="root manifest", quote="Live field IDs stored in this column file.", draft_only=True),
     Rule("column-files-of-data", "Only entries of data files have column files, and latest_column_file_snapshot_id (160) is set on those that have some.", f"{_DRAFT}, Tracking (apache/iceberg#16285)", "manifest", only="root manifest", quote="Snapshot ID where the latest column file was added; null if there are no column files", draft_only=True),
     Rule("timestamp-order", "A snapshot of a tree of the V4 draft is later than its parent.", f"{_DRAFT}, Snapshots (apache/iceberg#16294)", "change", only="root manifest", quote="In format version 4 and above, a snapshot's `timestamp-ms` must be strictly greater than the `timestamp-ms` of its parent snapshot on the same branch.", draft_only=True),
