@@ -104,7 +104,7 @@ def _with_column_files(
     batch_rows: int | None,
     kind: str,
 ) -> Iterator[pa.Table]:
-    """Yield the columns of a data file, some of them from its column files, which have a row for each of its rows."""
+    """Yield a data file's columns, updated ones from its column files, which have as many rows as the data file."""
     kinds = [arrow_field(f) for f in fields] if to is None else list(to)
     source = [_column_file_of(entry, f) for f in fields]
     updated: dict[int, pa.Table] = {}
@@ -147,7 +147,7 @@ def _with_column_files(
 
 
 def _column_file_of(entry: Mapping[str, Any], f: NestedField) -> int | None:
-    """Return the newest column file that has a column; None if the data file itself has its values."""
+    """Return the index of the newest column file with a column; None if the values are in the data file itself."""
     ids = {f.field_id, *_inside(f)}
     for number in reversed(range(len(entry["column_files"]))):
         held = ids & set(entry["column_files"][number]["field_ids"] or ())

@@ -164,7 +164,7 @@ class PositionDeletes:
             )
 
     def _check_last(self, row: int, where: str, last: int) -> None:
-        """Add a problem if a delete has a position beyond its data file: the row it was meant for reappears."""
+        """Add a problem if a delete's position is beyond the end of its data file: the intended row is not deleted."""
         rows = self._files.entries["record_count"][row].as_py()
         if rows is not None and 0 <= rows <= last:
             self._outside(where, last, f"below {rows}, the record_count of the data file")
@@ -210,7 +210,10 @@ class PositionDeletes:
                 out.append((number, found))
             if entry["referenced_file"] is not None and (found is None or len(index.paths) != 1):
                 # The field is only for delete files whose positions all belong to that one file.
-                text = "Not all positions belong to the data file that its entry references: deleted rows may reappear."
+                text = (
+                    "Not all positions in the delete file belong to the data file that its manifest entry references: "
+                    "deleted rows may reappear."
+                )
                 item = problem(
                     "delete-dangling",
                     entry["location"],
@@ -249,9 +252,10 @@ class PositionDeletes:
     def _find(self, index: PositionIndex, location: str, where: str) -> PositionSet | None:
         """Return the positions of a data file, found by its path as `match_deletes` finds it.
 
-        It is found by canonical location; in a table that has moved, by the file that a location leads to; or by the
-        path without scheme and authority, for tables that were moved by editing their metadata (delete files keep the
-        old paths): if no live data file has the location as written in the delete, and only one has the path.
+        The data file is matched by canonical location; in a moved table, by the file to which a location resolves;
+        otherwise by path without scheme and authority, if no live data file has the location as written in the delete
+        and exactly one has the path. The last way is for tables that were moved by editing their metadata: their delete
+        files keep the old paths.
         """
         place = canonical(location)
         at = index.places.get(place)
@@ -262,13 +266,15 @@ class PositionDeletes:
             return PositionSet.union([found for path, found in every if canonical(path) == place])
         rows = self._led_to(index, where).get(self._state.storage.place(location), []) if self._moved else []
         if rows:
-            text = "Its deletes name data files by other locations; they are applied because both lead to one file."
+            text = "The delete file names the data file by another location; it applies because both lead to one file."
             self._spelled(where, text, index.paths[rows[0]], location)
             return PositionSet.union([index.positions[i] for i in rows])
         rows = index.bare.get(path_only(location), [])
         if not rows or len(self._live.get(path_only(location), ())) > 1:
             return None
-        text = "Its deletes name data files with other schemes or authorities; they apply because paths are equal."
+        text = (
+            "The delete file names the data file with another scheme or host; it applies because the paths are equal."
+        )
         self._spelled(where, text, index.paths[rows[0]], location)
         return PositionSet.union([index.positions[i] for i in rows])
 

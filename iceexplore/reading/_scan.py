@@ -84,7 +84,7 @@ def checked_on_error(on_error: str) -> OnError:
 
 
 class Doubts:
-    """Warns of the reasons why rows may be wrong: of each kind once in a call, before and after reading.
+    """Warns of reasons why rows may be wrong, before and after reading; each kind of reason once per call.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Doubts:
         self._warned: set[object] = set()
 
     def warn(self, plan: ScanPlan) -> None:
-        """Warn of what is new: before reading, problems of the metadata; afterwards, those of the files, too."""
+        """Warn of new problems: before reading those of the metadata, afterwards those of the files, too."""
         for kind, text in doubts_of(plan, lineage=self._lineage).items():
             if kind not in self._warned:
                 self._warned.add(kind)
@@ -130,7 +130,7 @@ def planned(
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # the texts give the value for allow=
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # these name the value for allow=
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in plan.notes:
         warn_caller(note)
@@ -196,8 +196,8 @@ def to_arrow(
 def row_stream(state: TableState) -> pa.RecordBatchReader:
     """Return a reader of the table's rows that reads batches as they are consumed; errors are those of `to_arrow`.
 
-    Planning errors are raised now. A file that cannot be read raises when its rows are consumed, as an error of Arrow
-    or of the consumer that quotes the original one.
+    Planning errors are raised at once. An unreadable file raises an error when its rows are consumed: one of Arrow or
+    of the consumer, which quotes the original error.
     """
     doubts = Doubts()
     plan = planned(state, None, None, "raise", doubts)

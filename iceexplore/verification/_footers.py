@@ -160,7 +160,7 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
 
 
 def check_column_files(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> None:
-    """Open the column files of a data file (V4 draft): they have its rows, and the columns that the entry lists."""
+    """Open a data file's column files (V4 draft): check that they have as many rows, and the columns in the entry."""
     rows, field = entry["record_count"], "158 column_files"
     for one in entry["column_files"] or ():
         location, size = one["location"], one["file_size_in_bytes"]
@@ -170,7 +170,7 @@ def check_column_files(state: TableState, place: Place, entry: Mapping[str, Any]
             with state.storage.open(location, kind="data-footer") as opened:
                 found, real = _read(state, location, opened), opened.size
         except FileMissingError:
-            continue  # t.check() reports missing ones together
+            continue  # t.check() reports all missing files
         except IceexploreError as error:
             out.fail(place, error, field=field)
             continue
@@ -245,7 +245,7 @@ def check_columns(state: TableState, place: Place, found: FileFacts, out: Checke
 
 
 def quiet(state: TableState) -> TableState:
-    """Return the state with a separate list of problems, which is discarded, as the problems become findings."""
+    """Return the state with a separate list of problems, which is discarded: the problems become findings."""
     problems = Problems()
     reader = ManifestReader(state.storage, state.metadata, problems)
     return replace(state, problems=problems, reader=reader)

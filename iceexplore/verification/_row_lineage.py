@@ -49,10 +49,10 @@ def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], fou
 
 
 def check_kept_ids(state: TableState, place: Place, entry: Mapping[str, Any], found: FileFacts, out: Checked) -> None:
-    """Check that a data file of a rewrite stores row ids: its rows had some, which they must keep.
+    """Check that a data file written by a rewrite stores row ids, because rewritten rows must keep theirs.
 
-    That is known where the rewrite's parent had row ids; an update that adds new rows looks the same as one that
-    gave old rows new ids.
+    Only operation ``replace`` is checked, if the parent snapshot had row ids: in an update, new rows look the same as
+    old rows that got new ids.
     """
     metadata = state.metadata
     if not metadata.has_row_lineage or entry["first_row_id"] is None or ROW_ID.field_id in found.ids or not found.rows:
@@ -78,7 +78,7 @@ def claim_ranges(state: TableState, place: Place, ranges: Iterable[tuple[int, in
 
 
 def taken_before(checked: pa.Table) -> tuple[AnyArray, AnyArray]:
-    """Return, for each row, the greatest end of the row id ranges that begin before it in its part, and their file.
+    """Return, for each row, the greatest end of the row id ranges that begin before it in its part, with its file.
 
     Both arrays are null where there is none.
     """
@@ -110,7 +110,7 @@ def judge_row_ids(place: Place, row: Mapping[str, Any], out: Checked) -> None:
 
 
 def _is_taken(row: Mapping[str, Any]) -> bool:
-    """Return whether a row's id range begins inside another file's; only the part where it begins compares it.
+    """Return whether a range of row ids begins inside another file's range; checked only in the part where it begins.
 
     A file that is live twice is reported by a separate finding.
     """

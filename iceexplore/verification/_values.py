@@ -44,7 +44,7 @@ class Leaf:
     required: bool
 
     def of(self, table: pa.Table) -> AnyArray:
-        """Return its values; null where an enclosing struct is null."""
+        """Return the column's values; null where an enclosing struct is null."""
         values = whole(table.column(self.top))
         for step in self.steps:
             values = pc.struct_field(values, [step])
@@ -53,7 +53,7 @@ class Leaf:
 
 @dataclass
 class _Seen:
-    """The counts and bounds of those values of a column that have been read so far."""
+    """The counts and bounds of a column's values that have been read so far."""
 
     values: int = 0
     nulls: int = 0
@@ -118,7 +118,7 @@ def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozens
 
     Bounds may be truncated, so they have to contain the column's values, but need not be values of it, except where
     V4's ``tight_bounds`` is true. Those of virtual columns are compared with the function's results. Columns inside
-    lists and maps, and types without an order, are not compared, but read nevertheless, as anything unreadable is a
+    lists and maps, and types without an order, are not compared, but read nevertheless, because unreadable data is a
     finding. So is a page whose checksum does not match.
     """
     entry = file.entries.slice(0, 1).to_pylist()[0]

@@ -28,7 +28,7 @@ __all__ = ["Level", "Slice", "check_slice", "joined", "slices_of", "verify_local
 
 #: How files are verified: their footers and delete files, or also their rows.
 Level = Literal["footers", "data"]
-#: Results of checks by manifest, entries and, where rows count, snapshot.
+#: Results of checks by manifest, entries and, if rows are checked, snapshot.
 Known = dict[tuple[str, bytes, int | None], pa.Table]
 
 #: Entries per slice, the unit that one thread checks and that progress counts.
@@ -51,7 +51,7 @@ class Slice:
 
 
 def slices_of(state: TableState, level: Level) -> list[Slice]:
-    """Return all live manifests cut into slices, reading the root only, no leaf manifest.
+    """Return all live manifests cut into slices; reads the root, but no leaf manifest.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def verify_local(state: TableState, *, level: Level = "footers", known: Known | 
 def verify_steps(
     state: TableState, *, level: Level = "footers", known: Known | None = None
 ) -> Generator[float, None, pa.Table]:
-    """Do the same in steps: yield the share that is done, from 0 to 1, and return the table.
+    """Run the checks in steps: yield the completed share, from 0 to 1, and return the table.
 
     A progress bar is shown in interactive sessions. A generator that is closed stops after the files being checked.
 

@@ -128,7 +128,7 @@ def _deletes(step: Step, keys: Collection[LeafKey]) -> EntryBatch:
 
 
 def _kept(before: Step, after: Step, added: EntryBatch, wanted: Filter) -> EntryBatch:
-    """Return files in both snapshots to which deletes apply that only one of them has."""
+    """Return the files in both snapshots whose applicable deletes differ between the two."""
     new_keys = after.deletes.keys() - before.deletes.keys()
     old_keys = before.deletes.keys() - after.deletes.keys()
     if not (new_keys or old_keys):
@@ -166,7 +166,7 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
 
 
 def _concerned(step: Step, batches: Iterable[EntryBatch]) -> AnyArray | None:
-    """Return the data files that position deletes reference, in the form of `_bare`; None if any may be affected."""
+    """Return the data files that position deletes reference, as by `_bare`; None if any file may be affected."""
     names: list[AnyArray] = []
     for batch in batches:
         entries = batch.entries
@@ -181,7 +181,7 @@ def _concerned(step: Step, batches: Iterable[EntryBatch]) -> AnyArray | None:
 
 
 def _bare(locations: AnyArray, state: TableState) -> AnyArray:
-    """Return locations without scheme and authority; for a moved table, whose paths may differ, the file names."""
+    """Return locations without scheme and authority; for a moved table only file names, because paths may differ."""
     if state.storage.moved:
         return pc.replace_substring_regex(locations, "^.*/", "")
     return pc.replace_substring_regex(locations, _AUTHORITY, "")

@@ -94,10 +94,10 @@ def numbered_snapshots(
 def change_files(
     state: TableState, before: Snapshot | None, after: Snapshot | None, wanted: Filter
 ) -> Iterator[list[ChangeFiles]]:
-    """Yield what to read for the changes of each snapshot after `before`, up to and including `after`, in order.
+    """Yield the files to read for the changes of each snapshot after `before`, up to and including `after`, in order.
 
     Manifests that a snapshot shares with its parent are not read, except for files whose deletes changed. Data files
-    are not read; position delete files that reference no single data file are.
+    are not read. Position delete files are read unless their entry references a single data file.
 
     Parameters
     ----------

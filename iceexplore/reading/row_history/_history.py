@@ -1,4 +1,4 @@
-"""Read a line of snapshots and the manifests that they list, each manifest once."""
+"""Read a snapshot and its ancestors, and the manifests that they list, each manifest once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MANIFESTS = {DATA: frozenset({int(ContentType.DATA_MANIFEST)}), DELETES: frozen
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One snapshot of a line.
+    """One snapshot in a line of ancestors.
 
     Attributes
     ----------
@@ -53,12 +53,12 @@ class Step:
 
     @cached_property
     def data(self) -> Mapping[LeafKey, int]:
-        """Return the root rows of its data manifests; -1 for the files in a V4 root itself."""
+        """The rows of data manifests in the root, by manifest; -1 for data files listed in a V4 root itself."""
         return self._keys(DATA)
 
     @cached_property
     def deletes(self) -> Mapping[LeafKey, int]:
-        """Return the root rows of its delete manifests; -1 for the deletes in a V4 root itself."""
+        """The rows of delete manifests in the root, by manifest; -1 for deletes listed in a V4 root itself."""
         return self._keys(DELETES)
 
     def _keys(self, kinds: frozenset[int]) -> dict[LeafKey, int]:

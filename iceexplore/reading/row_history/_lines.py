@@ -1,4 +1,4 @@
-"""Follow the rows found along a line of snapshots."""
+"""Follow the rows found through a snapshot and its ancestors."""
 
 from __future__ import annotations
 

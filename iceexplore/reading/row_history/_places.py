@@ -1,4 +1,4 @@
-"""Present the places of rows: as a table, as sentences, and as a story."""
+"""Present the places of rows: as a table, as sentences, and as histories."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class RowStory:
             return {"text/plain": plain, "text/html": pre}
         scene = self.scene()
         image = svg_image(svg(scene), f"{scene.title}: {text(scene)}")
-        return {"text/plain": plain, "text/html": image + details("The story as text", pre, opened=True)}
+        return {"text/plain": plain, "text/html": image + details("The history as text", pre, opened=True)}
 
 
 def story_of(places: Sequence[RowPlace], state: TableState, where: str, columns: Collection[str]) -> RowStory:
@@ -159,7 +159,8 @@ def _line(event: RowEvent, place: RowPlace) -> str:
     when = "—" if event.by.timestamp_ms is None else format_ms(event.by.timestamp_ms).removesuffix(" UTC")
     where = f"{place.file}, position {place.position}"
     values = ", ".join(f"{k} = {value_text(v)}" for k, v in place.values.items())
-    changed = any(e.kind == "updated" for e in place.events)  # then the values that are known are those of the update
+    # Only the values after an update are known, so the line about the addition omits them.
+    changed = any(e.kind == "updated" for e in place.events)
     text = {
         "added": f"appears in {where}" + ("" if changed else f" ({values})"),
         "updated": f"updated by a column file of {where} ({values})",
