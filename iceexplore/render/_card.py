@@ -16,7 +16,7 @@ __all__ = ["Card", "CardTable", "CardText", "card_html", "card_text"]
 
 #: Maximum length of a text in HTML: a name may have ten thousand characters.
 _MOST = 1_000
-#: Lines of a text that are shown, and characters of each.
+#: Maximum number of lines of a text that are shown, and of characters of a line.
 _LINES = 60
 _LINE_LENGTH = 400
 _SIGN = {"error": "✖", "warning": "▲", "info": "ℹ"}

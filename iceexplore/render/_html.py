@@ -47,7 +47,7 @@ def _shown(value: object) -> object:
 def html_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str | None = None, *, limit: int = 200
 ) -> Html:
-    """Return a table; escape cells unless they are `Html`, align numbers right, only count rows after ``limit``."""
+    """Return a table: cells escaped unless `Html`, numbers right-aligned, rows beyond ``limit`` only counted."""
     shown: list[Sequence[Any]] = []
     rest = 0
     for row in rows:

@@ -127,7 +127,7 @@ def _check_index(frame: pd.DataFrame) -> None:
 
 def _fields(fields: Iterable[AnyField], above: str, *, micros: bool = False) -> Iterable[NestedField]:
     for field in fields:
-        comment = (field.metadata or {}).get(b"doc")  # PyIceberg stores it there
+        comment = (field.metadata or {}).get(b"doc")  # where PyIceberg stores docs
         doc = None if comment is None else comment.decode(errors="replace")
         yield NestedField(0, field.name, _type(field.type, above + field.name, micros=micros), not field.nullable, doc)
 

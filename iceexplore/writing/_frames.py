@@ -121,7 +121,7 @@ def arrow_frame(frame: RowsLike, schema: Schema) -> pa.Table:
     try:
         return pa.table(arrays, names=names)
     except (pa.ArrowException, ValueError) as error:
-        raise OptionError(f"the columns cannot be combined to a table: {error}") from None
+        raise OptionError(f"the columns cannot be combined into a table: {error}") from None
 
 
 def _check_index(frame: pd.DataFrame, names: Sequence[str], columns: Collection[str]) -> None:

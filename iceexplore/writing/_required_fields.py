@@ -214,13 +214,13 @@ def pairs_of(array: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
 
 
 def list_of(lengths: AnyArray, values: AnyArray, kind: pa.DataType) -> AnyListArray:
-    """Return lists with the given lengths of consecutive values."""
+    """Return lists of the given lengths, made of consecutive values."""
     mask = lengths.is_null() if lengths.null_count else None
     return build.list_array(_offsets(lengths), values, type=kind, mask=mask)
 
 
 def map_of(lengths: AnyArray, keys: AnyArray, values: AnyArray, kind: pa.DataType) -> AnyMapArray:
-    """Return maps with the given sizes of consecutive keys and values."""
+    """Return maps of the given sizes, made of consecutive keys and values."""
     # Offsets with nulls, because pyarrow before 20 creates map arrays without a mask.
     offsets = pa.array(np.asarray(_offsets(lengths)), mask=np.append(np.asarray(lengths.is_null()), False))
     return build.map_array(offsets, keys, values, type=kind)

@@ -1,4 +1,4 @@
-"""The column metrics of virtual columns: expressions of a V4 table that no partition spec uses, as ``lower(x)``."""
+"""Column metrics of virtual columns: expressions of a V4 table that no partition spec uses, such as ``lower(x)``."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _bar(bar: Bar, left: float, top: float, column: float, scale: float) -> list
 
 
 def _fitted(text: str, width: float) -> tuple[str, float]:
-    """Return a bar's text and its size: a number must not lose digits, so it loses its share, or becomes smaller."""
+    """Return a bar's text and font size; to fit, it loses the share in brackets or shrinks, but keeps its digits."""
     short = text.partition(" (")[0]
     shown = text if text_width(text, _TEXT) <= width else short
     needed = text_width(shown, _TEXT)

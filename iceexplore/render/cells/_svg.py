@@ -17,9 +17,9 @@ __all__ = ["cells_svg"]
 _WIDTH = 820.0
 _GAP = 14.0
 _LABEL, _NOTE = 12.0, 11.0
-#: The widest names with one column and with several.
+#: Maximum width of row names in pixels, for a map with one column (True) or with several (False).
 _NAMES = {True: 270.0, False: 210.0}
-#: The distance of cells, and their size, of one column and of several.
+#: Distance between cells, and size of a cell, in pixels, likewise.
 _PITCH = {True: 11.0, False: 8.0}
 _SIZE = {True: 9.0, False: 6.5}
 

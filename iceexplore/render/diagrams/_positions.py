@@ -316,13 +316,13 @@ def _frame_layers(diagram: TableDiagram) -> tuple[dict[tuple[str, ...], int], di
 
 
 def _deepest(layers: dict[tuple[str, ...], int], number: int) -> int:
-    """Return the number of nested frames that begin (or end) at a layer, at most."""
+    """Return the maximum number of nested frames that begin (or end) at a layer."""
     mine = {frame for frame, layer in layers.items() if layer == number}
     return max((sum(frame[:depth] in mine for depth in range(1, len(frame) + 1)) for frame in mine), default=0)
 
 
 def _frame(diagram: TableDiagram, out: DiagramPositions) -> None:
-    """Move frames apart that lie in the same frame, center what is alone in a layer of its frame, and draw around."""
+    """Separate the frames inside a frame, center nodes alone in a layer of their frame, and set the outlines."""
     frames = diagram.frames()
     for frame in sorted(frames, key=len, reverse=True):
         edge = -1e9

@@ -18,7 +18,7 @@ __all__ = ["tables_svg"]
 _MARGIN = 24.0
 #: Height of the title, and of each line of the caption.
 _TITLE, _LINE = 31.0, 15.0
-#: Most lines of a caption, and pixels of one.
+#: Maximum number of lines of a caption, and maximum width of a line in pixels.
 _LINES, _MEASURE = 6, 640.0
 
 
@@ -187,7 +187,7 @@ def _is_far(link: TableLink, at: DiagramPositions) -> bool:
 
 
 def _below(at: DiagramPositions, links: list[TableLink]) -> float:
-    """Return the height below the lowest layer for dotted edges between distant nodes, and their labels."""
+    """Return the height needed below the lowest layer for dotted edges between distant nodes and their labels."""
     far = [x for x in links if _is_far(x, at)]
     return 30.0 + 16.0 * len(far) if far else 0.0
 

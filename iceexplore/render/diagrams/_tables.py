@@ -16,7 +16,7 @@ from iceexplore.render.scenes._style import KindStyle, style
 
 __all__ = ["FIGURE_STYLE", "TableDiagram", "TableLink", "TableNode", "kind_style"]
 
-#: Kinds of the figure "Current and proposed structure" alone; the colours are the proposal's.
+#: Kinds that only the figure "Current and proposed structure" has; the colours are the proposal's.
 FIGURE_STYLE: dict[str, KindStyle] = {
     "current": KindStyle("Current", "", "▭", "rows", ("[", "]"), "box", "#ffebee", "#c62828", "#3b1518", "#ef9a9a"),
     "proposed": KindStyle("Proposed", "", "▭", "rows", ("[", "]"), "box", "#e8f5e8", "#1b5e20", "#14301a", "#81c784"),
@@ -27,7 +27,7 @@ FIGURE_STYLE: dict[str, KindStyle] = {
 
 
 def kind_style(kind: str) -> KindStyle:
-    """Return the style of a node's kind: of `STYLE`, of `FIGURE_STYLE`, or a neutral one."""
+    """Return the style of a node's kind from `STYLE` or `FIGURE_STYLE`, or a neutral one."""
     return FIGURE_STYLE.get(kind) or style(kind)
 
 
@@ -118,7 +118,7 @@ class TableDiagram:
         return [link for link in self.links if link.kind == "applies-to"]
 
     def frames(self) -> dict[tuple[str, ...], list[TableNode]]:
-        """Return the nodes in each frame, by the titles down to the frame's own; a frame comes before those in it."""
+        """Return the nodes in each frame, by titles from the outermost frame's to its own; outer frames come first."""
         found: dict[tuple[str, ...], list[TableNode]] = {}
         for node in self.nodes:
             for depth in range(1, len(node.frames) + 1):

@@ -1,4 +1,4 @@
-"""Ranges of values on an axis, beside a selected range: plain data, and text."""
+"""Ranges of values on an axis, compared with a selected range: as plain data and as text."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _legend(chart: RangeChart, top: float, width: float) -> tuple[list[str], flo
         out.append(f'<rect class="ix-band" x="{_n(x)}" y="{_n(y + 2)}" width="16" height="12"/>')
         out.append(_text(x + 22, y + 12, words, "ix-muted", _TEXT))
     y += 18
-    note = chart.legend + (" The axis is evenly divided by values that occur." if chart.even else "")
+    note = chart.legend + (" The values that occur are evenly spaced on the axis." if chart.even else "")
     for line in wrapped(note, _TEXT, width, 2):
         out.append(_text(0, y + 11, line, "ix-muted", _TEXT))
         y += 14

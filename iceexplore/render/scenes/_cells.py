@@ -62,7 +62,7 @@ class CellBlock:
 
 
 def lines_of(count: int, width: float, pitch: float) -> int:
-    """Return how many lines so many cells take."""
+    """Return the number of lines that this many cells take."""
     return -(-count // max(1, int(width // pitch)))
 
 

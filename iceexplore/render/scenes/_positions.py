@@ -37,7 +37,7 @@ MAX_LINE = 268.0
 WHOLE_LABEL = 30
 WIDEST_LABEL = 300.0
 MIN_WIDTH = 96.0
-#: The width of a strip of cells, their distance and size.
+#: Width of a strip of cells, distance between its cells, and size of a cell.
 STRIP_WIDTH, CELL_PITCH, CELL_SIZE = 266.0, 9.0, 7.0
 #: A parent is centered beside its children, but at most this far below the first, to stay in sight.
 DROP = 150.0

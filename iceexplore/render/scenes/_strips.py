@@ -12,7 +12,7 @@ from iceexplore.render.scenes._style import style
 
 __all__ = ["MOST_SIBLINGS", "size_shade", "strip_block", "with_strips"]
 
-#: The number of siblings up to which all are drawn as cards, and about how many of more are.
+#: Up to `MOST_SIBLINGS` siblings are all drawn as cards; of a longer list, only about `_CARDS` are.
 MOST_SIBLINGS, _CARDS = 30, 12
 #: Maximum number of changed or damaged siblings that are drawn as cards.
 _CHANGED_CARDS = 24
@@ -47,8 +47,8 @@ def strip_block(nodes: Sequence[SceneNode]) -> CellBlock:
 def with_strips(scene: Scene) -> Scene:
     """Return a scene in which no node has many more than `MOST_SIBLINGS` children; the others become strips of cells.
 
-    Cards are, first, what is damaged or was changed, then what has children or edges. Of snapshots and refs the last
-    ones follow, of others the first.
+    Cards go to damaged or changed nodes first, then to nodes with children or edges, then to the last snapshots and
+    refs or the first nodes of other kinds.
     """
     long = {p: nodes for p, nodes in scene.children.items() if sum(n.cells is None for n in nodes) > MOST_SIBLINGS}
     if not long:
@@ -57,7 +57,7 @@ def with_strips(scene: Scene) -> Scene:
     children: dict[str | None, list[SceneNode]] = dict(scene.children)
     for parent, nodes in long.items():
         cards = _cards(nodes, ends, {node.id for node in nodes if scene.children.get(node.id)})
-        # What a fold of the same kind hides joins the strip; entries that are carried over keep their own.
+        # Nodes hidden by a fold of the same kind join the strip; a fold of carried-over entries stays separate.
         own = [node for node in nodes if node.cells is not None and "carried" in node.marks]
         kept = {node.id for node in (*cards, *own)}
         children[parent] = [*cards, _strip(parent, [node for node in nodes if node.id not in kept]), *own]
@@ -109,7 +109,7 @@ def _strip(parent: str | None, rest: Sequence[SceneNode]) -> SceneNode:
 
 
 def _kinds(rest: Iterable[SceneNode]) -> list[str]:
-    """Return the number of nodes of each kind, as far as a cell is one node, else what the fold itself says."""
+    """Return the number of nodes of each kind if every cell is one node, else the lines of the fold itself."""
     counts: Counter[str] = Counter()
     for node in rest:
         if node.cells is None:

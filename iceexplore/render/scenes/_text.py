@@ -17,7 +17,7 @@ def text(scene: Scene) -> str:
     for edge in scene.relations():
         words = "applies to" if edge.kind == "applies-to" else "→"
         label = scene.by_id[edge.target].label
-        if not any(label in line for line in scene.by_id[edge.source].lines):  # already in a line
+        if not any(label in line for line in scene.by_id[edge.source].lines):  # unless the node's own lines have it
             target = escape.text(escape.shorten(label, 80))
             relations.setdefault(edge.source, []).append(f"{words} {target}")
     out: list[str] = []

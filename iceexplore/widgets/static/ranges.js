@@ -566,7 +566,7 @@ export function rangesView(model) {
       bare,
       el("div.range-legend", legend),
       texts.map((/** @type {string} */ text) => el("div.note", text)),
-      even && el("div.note", "The axis is evenly divided by values that occur."),
+      even && el("div.note", "The values that occur are evenly spaced on the axis."),
     );
     drawState();
     redraw();
