@@ -58,7 +58,8 @@ def _check_references(metadata: ViewMetadata, reporter: Reporter) -> None:
         for schema_id in version.schema_ids():
             if schema_id not in schemas and (schemas or not metadata.early_draft):
                 where = reporter.at(f"version {version.version_id}")
-                where.error(f"version {version.version_id} names schema {schema_id}, which is not there", "schema-id")
+                text = f"version {version.version_id} names schema {schema_id}, which the metadata lacks"
+                where.error(text, "schema-id")
     if metadata.early_draft and metadata.current_schema_id is not None and metadata.current_schema_id not in schemas:
         reporter.error(f"current-schema-id {metadata.current_schema_id} is not a schema", "current-schema-id")
     for schema_id in _repeated(s.schema_id for s in metadata.schemas):
@@ -108,7 +109,7 @@ def _check_log(metadata: ViewMetadata, reporter: Reporter) -> None:
     unordered = [b for a, b in pairwise(log) if b.timestamp_ms < a.timestamp_ms]
     if unordered:
         text = (
-            f"the version-log is not in the order of time: {len(unordered)} "
+            f"the version-log is not in chronological order: {len(unordered)} "
             f"entr{'y is' if len(unordered) == 1 else 'ies are'} earlier than the one before"
         )
         found = f"{unordered[0].timestamp_ms} (version {unordered[0].version_id})"

@@ -246,7 +246,7 @@ def test_problems_name_the_version(tmp_path: Path) -> None:
     v = ix.open_view(write_view(tmp_path / "v", view([version(1), version(2, **{"schema-id": 7})])))
     (found,) = v.problems
     assert found.where.endswith("metadata/v1.metadata.json#version 2")
-    assert found.text == "version 2 names schema 7, which is not there"
+    assert found.text == "version 2 names schema 7, which the metadata lacks"
     assert "✖ error: version 2 names schema 7" in repr(v)
     assert v.schema is None and v.at(1).schema is not None
 

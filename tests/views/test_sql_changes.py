@@ -114,8 +114,8 @@ def test_dialects_decide_what_a_text_means() -> None:
     ("text", "dialect", "reason"),
     [
         ("SELECT 1", "dialect\x1b", "sqlglot does not know the dialect"),
-        ("SELECT 1", None, "sqlglot does not know the dialect 'of no name'"),
-        ("SELECT 1", "", "sqlglot does not know"),
+        ("SELECT 1", None, "its SQL has no dialect"),
+        ("SELECT 1", "", "its SQL has no dialect"),
         ("SELECT FROM WHERE", "spark", "not valid spark, according to sqlglot"),
         ("SELECT 'x", "spark", "sqlglot cannot parse its SQL|not valid spark"),
         ("SELECT 1; DROP TABLE t", "spark", "2 statements instead of one"),

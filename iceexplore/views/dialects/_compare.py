@@ -1,7 +1,7 @@
 """Compare the SQL of two dialects of one version: whether they store the same query, and where they differ.
 
-Both queries are brought into one form: table names resolved, the syntax and functions of one dialect, names in lower
-case, and freedoms of notation removed. Then their trees are compared as two versions of one dialect are.
+Both queries are normalized: table names resolved, translated into one dialect, names in lower case, equivalent
+notations unified. Then their trees are compared like two versions in one dialect.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _compared(version: ViewVersion, one: Representation, other: Representation, 
 
 
 def _common_form(version: ViewVersion, r: Representation, title: str) -> ParsedQuery | UnparsedQuery:
-    """Return a query in DataFusion's SQL with resolved names and without freedoms of notation."""
+    """Return a query in DataFusion's SQL, with resolved names and normalized notation."""
     # Engines name their catalogs differently, so tables are compared by namespace and name.
     placed = placed_query(r.sql or "", r.dialect, version.catalog_of(r), version.namespace_of(r), title)
     if isinstance(placed, UnparsedQuery):
@@ -161,7 +161,7 @@ def _with_names(placed: PlacedQuery) -> str | UnparsedQuery:
 
 
 def _plain(tree: Any) -> Any:  # noqa: ANN401  (a syntax tree, and its nodes)
-    """Remove what only notation distinguishes: positions in GROUP BY, redundant aliases, the order of operands."""
+    """Unify equivalent notations: positions in GROUP BY, redundant aliases, the order of operands."""
     from sqlglot import exp
 
     for select in tree.find_all(exp.Select):
@@ -214,7 +214,7 @@ def _expand_positions(select: Any) -> None:  # noqa: ANN401  (a sqlglot node)
     aliases = {one.alias.lower(): one.this for one in select.expressions if isinstance(one, exp.Alias)}
     if group is not None:
         keys = [at(one) for one in group.expressions]
-        # GROUP BY may name an alias, unless a table has a column of the name: the alias of an expression is meant.
+        # GROUP BY may use an alias from the SELECT list: replace it by its expression.
         keys = [
             aliases[key.name.lower()].copy() if isinstance(key, exp.Column) and key.name.lower() in aliases else key
             for key in keys
@@ -227,7 +227,7 @@ def _expand_positions(select: Any) -> None:  # noqa: ANN401  (a sqlglot node)
 
 
 def _ordered(node: Any) -> Any:  # noqa: ANN401  (a sqlglot node)
-    """Return a node with the operands of a symmetric operator in one order, comparisons as less-than, fewer casts."""
+    """Return a node in normal form: operands of symmetric operators sorted, comparisons as less-than, fewer casts."""
     from sqlglot import exp
 
     if isinstance(node, exp.Paren) and not isinstance(node.this, (exp.Binary, exp.Query)):

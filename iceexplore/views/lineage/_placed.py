@@ -125,7 +125,7 @@ class PlacedQuery:
             known = spelled.get(name.lower(), {name.lower()})
             if name in fixed or name in known:
                 continue
-            if len(known) == 1:  # several spellings are different columns, and are left as they are
+            if len(known) == 1:  # columns that differ only in case stay as written
                 identifier.set("this", next(iter(known)))
 
 
@@ -149,7 +149,7 @@ def placed_query(text: str, dialect: str | None, catalog: str | None, namespace:
     for table in copy.tree.find_all(exp.Table):
         is_query = not table.args.get("db") and table.name.lower() in queries
         if id(table) not in found and not is_query and isinstance(table.this, exp.Identifier):
-            return UnparsedQuery(f"what {escape.shorten(table.name, 60)!r} refers to is not known")
+            return UnparsedQuery(f"it is not known what {escape.shorten(table.name, 60)!r} refers to")
     return PlacedQuery(copy.tree, nodes, name)
 
 

@@ -275,7 +275,7 @@ class _Judge:
         return self.open_source(reference, self.state)
 
     def _unrecorded(self, refresh: RefreshState) -> Iterator[SourceFreshness]:
-        """Yield what the query reads, directly or through views, and the refresh did not record."""
+        """Yield the sources that the query reads, directly or through views, and that the refresh did not record."""
         try:
             lineage = view_lineage(self.state, None, self.open_source)
         except IceexploreError as error:
@@ -298,7 +298,7 @@ def _uncovered(lineage: ViewLineage, tables: set[str], views: set[str]) -> Itera
         version = source.lineage.state.version
         storage = None if version is None else version.storage_table
         if storage is not None and _key(storage) in tables:
-            continue  # what a materialized view reads is in its storage table
+            continue  # its recorded storage table covers its own sources
         if key not in views:
             yield SourceFreshness(name, "view", "unknowable", note="not recorded")
         yield from _uncovered(source.lineage, tables, views)

@@ -67,7 +67,7 @@ class RefreshState:
 
 
 def read_refresh_state(text: str) -> RefreshState | str:
-    """Return a refresh state, or the reason, as a clause, why the text is none."""
+    """Return the refresh state in a text or, if it is invalid, the reason as a clause."""
     if len(text) > _MOST_CHARACTERS:
         return f"it has more than {_MOST_CHARACTERS:,} characters"
     try:

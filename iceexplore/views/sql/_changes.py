@@ -248,7 +248,7 @@ class _Comparison:
         self, clause: str, old: Sequence[exp.Expr], new: Sequence[exp.Expr], where: str, *,
         ordered: bool = True,
     ) -> list[SqlChange]:  # fmt: skip
-        """Return the added and removed items; an item in the position of another is a change of it."""
+        """Return the changes between two lists of items; an old and a new item at one position form one change."""
         before, after = [self._sql(item, self._old) for item in old], [self._sql(item, self._new) for item in new]
         pairs = _replaced(before, after) if ordered else _exchanged(before, after)
         found = []
@@ -377,7 +377,7 @@ def _exchanged(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None,
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None, str | None]]:
-    """Return the items that differ between two sequences; an item in another's position is a change of it."""
+    """Return the pairs of items that differ between two sequences; items at the same position form a pair."""
     found: list[tuple[str | None, str | None]] = []
     for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=len(old) > 1000).get_opcodes():
         if tag == "equal":

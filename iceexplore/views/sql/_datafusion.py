@@ -49,7 +49,7 @@ _WRITTEN_ALIKE = frozenset({"date", "decimal", "int", "long", "string"})
 
 @cache
 def define_datafusion() -> str:
-    """Make sqlglot know the dialect; return its name."""
+    """Register the dialect with sqlglot; return its name."""
     from sqlglot import exp
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.dialects.postgres import Postgres
@@ -103,7 +103,7 @@ def define_datafusion() -> str:
 
 
 def datafusion_notes(tree: exp.Expr, types: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
-    """Yield what DataFusion may compute differently from the engine for which a query was written.
+    """Yield notes on what DataFusion may compute differently from the engine for which a query was written.
 
     Parameters
     ----------

@@ -79,8 +79,10 @@ def parse_query(text: str, dialect: str | None) -> ParsedQuery | UnparsedQuery:
     except ImportError:
         return UnparsedQuery("sqlglot is not installed: pip install sqlglot")
     name = known_dialect(dialect)
+    if not dialect:
+        return UnparsedQuery("its SQL has no dialect")
     if name is None:
-        return UnparsedQuery(f"sqlglot does not know the dialect {escape.shorten(dialect or 'of no name', 40)!r}")
+        return UnparsedQuery(f"sqlglot does not know the dialect {escape.shorten(dialect, 40)!r}")
     if len(text) > MOST_CHARACTERS:
         return UnparsedQuery(f"its SQL has more than {MOST_CHARACTERS:,} characters")
     try:
