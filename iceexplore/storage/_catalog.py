@@ -148,8 +148,8 @@ def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[s
     except Exception as e:
         if "." not in shown:  # PyIceberg raises a ValueError: a table's name has a namespace
             refuse_namespace(loaded, key, e)
-        # PyIceberg loads and validates in one step, and version 0.12 refuses what it does not know (variant columns)
-        # and what is damaged. The metadata location can be requested alone.
+        # PyIceberg loads and validates in one step, and version 0.12 refuses damaged metadata and unknown types
+        # (variant). The metadata location can be requested alone.
         found = _without_parsing(loaded, key, shown)
         if found is not None:
             return found

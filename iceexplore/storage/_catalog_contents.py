@@ -34,9 +34,9 @@ __all__ = [
 #: A PyIceberg catalog, or the name of one in PyIceberg's configuration.
 CatalogLike: TypeAlias = "str | Catalog"
 
-#: The most namespaces that are listed: a catalog may make them up as it goes.
+#: Maximum number of namespaces that are listed: a catalog may generate them without end.
 _MOST_NAMESPACES = 20_000
-#: Seconds that an error may take to list what is inside, and the names it lists.
+#: Maximum number of seconds to list a catalog's contents for an error, and of names in the error.
 _PATIENCE = 5.0
 _SHOWN = 12
 
@@ -100,7 +100,7 @@ def catalog_contents(catalog: Catalog, below: tuple[str, ...] = ()) -> Iterator[
                 raise CatalogError(
                     f"catalog {catalog_name(catalog)} cannot list its namespaces ({error_text(e)})"
                 ) from e
-            found = []  # Hive and Glue have one level, and some catalogs refuse the question
+            found = []  # Hive and Glue have one level, and some catalogs refuse the request
         waiting += [n for n in found if len(n) > len(namespace)]
         if namespace:
             contents = _contents(catalog, namespace, no_views)

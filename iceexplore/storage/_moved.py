@@ -97,8 +97,9 @@ class Moves:
     def apply_path(self, place: str) -> str | None:
         """Return the same as `apply`, ignoring scheme and authority if one side has none.
 
-        Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. They are
-        ignored only if one side has no scheme, because equal paths in two buckets are different files.
+        Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. Scheme
+        and authority are ignored only if one side has no scheme, because equal paths in two buckets are different
+        files.
         """
         for move in self._by_written:
             if is_local(place) != is_local(move.prefix):

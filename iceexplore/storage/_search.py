@@ -20,8 +20,8 @@ class Search(Generic[T]):
     begin
         Returns the iterator. Its steps may take long or hang, such as requests to a catalog.
     own_thread
-        Search in a thread of its own, so that a step that hangs can be left. False for what only the calling thread can
-        reach: the time limit then applies between two steps.
+        Search in a separate thread, so that a step that hangs can be abandoned. False if only the calling thread can
+        use the source: the time limit then applies between two steps.
 
     Attributes
     ----------

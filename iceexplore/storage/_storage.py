@@ -182,7 +182,7 @@ class Storage:
             The location is outside the roots.
         """
         head, _, name = location.rpartition("/")
-        # A table's files are in few folders, and what was resolved for a folder holds for its files, except for links.
+        # A table's files are in few folders, so the resolved folder is reused for all of its files except links.
         folder = self._folders.get(head) if name not in ("", ".", "..") else None
         if folder is not None:
             real = f"{folder}/{name}"
@@ -196,8 +196,8 @@ class Storage:
     def closed_folder(self, written: str) -> tuple[str, frozenset[str]] | None:
         """Return the real folder of the files in a folder, and the names of the links in it; None if it is not known.
 
-        It is known after one of its files was resolved, if all of them may be read. A file with a name that is not a
-        link's is then at ``folder/name``. Listing a folder once takes less time than looking at each of its files.
+        It is known after one of its files was resolved, if all of them may be read. A file whose name is not that of a
+        link is then at ``folder/name``. Listing a folder once takes less time than looking at each of its files.
         """
         folder = self._folders.get(written)
         return None if folder is None else (folder, _links_in(folder))
@@ -400,7 +400,7 @@ class Storage:
             return None
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
-        """Return a folder's entries, without ``details`` maybe only names. Raises the same errors as `read`."""
+        """Return a folder's entries; without ``details`` possibly only names. Raises the same errors as `read`."""
         self._check(real, real)
         return self._ask(
             self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive, details), 0
@@ -450,7 +450,7 @@ class Storage:
         if is_local(real):
             self._small_enough(location, real, most)
             return self._fetch(location, real, kind, 0, None)
-        # A remote file's size would cost a request; nearly all are complete after the first bytes.
+        # Asking for a remote file's size would cost a request, and the first bytes are nearly always the whole file.
         try:
             first = self._fetch(location, real, kind, 0, _FIRST_BYTES)
         except (FileMissingError, AccessDeniedError):
@@ -582,8 +582,8 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        # Its deletes may spell the location differently, so they are matched by `place`. The callback may refuse the
-        # guess every time.
+        # The callback may refuse this guess, each time it is made. Deletes may spell the file's location differently,
+        # and are matched by `place`.
         if self.on_rescue is not None:
             self.on_rescue(location, *found)
         self.moves.add(*found)

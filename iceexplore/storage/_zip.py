@@ -171,7 +171,8 @@ def member_name(storage: Storage, table_location: str, location: str) -> str:
     """Return the name under which to store a table's file in a zip, such that `open_source` finds it by location.
 
     Files beside the metadata file get names under ``metadata/``, files under the table's folder keep their relative
-    path, and other files keep their whole path under ``_elsewhere/``, where they are found by the end of it.
+    path, and other files keep their whole path under ``_elsewhere/``, where `open_source` finds them by the end of that
+    path.
     """
     place = canonical(location)
     try:

@@ -313,7 +313,7 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
 
 
 def _is_rival(other: Pick, best: Pick, uuid: str) -> bool:
-    """Return whether a file that no log names could be the newest; failed commits leave files with lower numbers."""
+    """Return whether a file that no metadata log lists could be the newest; failed commits leave lower numbers."""
     if other.document.get(uuid) != best.document.get(uuid):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)

@@ -164,7 +164,8 @@ def tables_below(
 def found_folder(storage: Storage, place: str, entries: list[Entry]) -> FoundFolder | None:
     """Return whether a folder with these entries is that of a table or of a view; None if it is neither.
 
-    The names of metadata files are the same for both. What the beginning of one does not tell counts as a table.
+    The names of metadata files are the same for both. If the beginning of such a file does not show its kind, it counts
+    as a table's.
     """
     folders = {basename(entry.real) for entry in entries if entry.is_folder}
     for entry in entries:

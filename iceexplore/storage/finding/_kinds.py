@@ -1,4 +1,4 @@
-"""The kinds of metadata documents: what tells them apart, and the words for each in errors."""
+"""The kinds of metadata documents: how to distinguish them, and how errors name them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DocumentKind:
         return TABLE if self == VIEW else VIEW
 
     def age(self, document: dict[str, Any]) -> tuple[float, float]:
-        """Return two numbers of which the larger are those of the newer document."""
+        """Return two numbers by which documents are ordered; the newer document has the larger ones."""
         if self == VIEW:
             times = [*_times(document.get("version-log")), *_times(document.get("versions"))]
             log = document.get("version-log")

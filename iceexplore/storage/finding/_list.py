@@ -42,7 +42,7 @@ class ListedTable:
     Attributes
     ----------
     name
-        For people: the catalog's identifier, or the path below the folder.
+        The name to display: the catalog's identifier, or the path below the folder.
     source, catalog
         What `open_source` takes to open it.
     namespace

@@ -1,4 +1,4 @@
-"""Survey the metadata files where a table cannot be opened: which lie there, and which of them can be read."""
+"""Survey the metadata files of a table that cannot be opened: which exist, and which can be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from iceexplore.storage.stores._remote import FileIOBackend
 
 __all__ = ["MetadataSurvey", "survey", "survey_folder"]
 
-#: Metadata files that are tried, the newest first: damage of all files has one cause, and each may be large.
+#: Maximum number of metadata files to try, newest first: files may be large, and if these are damaged, all may be.
 _MOST_TRIED = 20
 _HINT_BYTES = 64 << 10
 

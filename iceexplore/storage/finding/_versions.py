@@ -60,7 +60,7 @@ class MetadataVersion:
 
 @dataclass(frozen=True)
 class Choice:
-    """Names to try, the best first, with the reason for the choice; any of the ``tied`` names could be the newest."""
+    """File names to try, best first, with the reason for the choice; any of the ``tied`` names could be the newest."""
 
     names: tuple[str, ...]
     reason: str
