@@ -122,8 +122,8 @@ _LAZY = {
     "spark": "iceexplore.on_spark",
 }
 
-# Packages that the documentation uses (``ix.widgets.Timeline``, ``ix.commits.RULES``). They need no separate import,
-# whatever was used before.
+# Packages that the documentation uses (``ix.widgets.Timeline``, ``ix.commits.RULES``). They are imported on first
+# access, so that users need no separate import.
 _PACKAGES = (
     "arrow",
     "cli",

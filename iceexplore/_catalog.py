@@ -33,9 +33,9 @@ _UNFOLDED = 60
 class Catalog(Generic[T, V]):
     """The namespaces, tables and views of a catalog or warehouse folder.
 
-    Use `iceexplore.open_catalog` to get one. In a notebook it is displayed as a list that unfolds. It is listed when it
-    is first shown or asked for what it holds, within its time limit; `list_all` goes on after that. Opening a table
-    lists nothing.
+    Use `iceexplore.open_catalog` to get one. In a notebook it is displayed as a list that unfolds. It is listed, within
+    its time limit, when it is first shown or its contents are first accessed; `list_all` continues after that. Opening
+    a table lists nothing.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ class Catalog(Generic[T, V]):
 
     @property
     def complete(self) -> bool:
-        """Whether everything has been listed; False if a limit ended the listing."""
+        """True if everything has been listed; False if a limit ended the listing."""
         self._list_once()
         return self.listing.complete
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The names of the namespaces that were listed; in a folder, the paths that tables and views lie in."""
+        """The names of the namespaces that were listed; in a folder, the paths that contain tables or views."""
         self._list_once()
         return tuple(map(self._joined, self.listing.namespaces))
 
@@ -102,7 +102,7 @@ class Catalog(Generic[T, V]):
         return self.listing.failed
 
     def list_all(self, time_limit: float | None = None) -> Catalog[T, V]:
-        """List on where a time limit ended the listing, by default to the end; return this object.
+        """Continue the listing where a time limit ended it, by default to the end; return this object.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Catalog(Generic[T, V]):
         Raises
         ------
         OptionError
-            It is no name.
+            The argument is not a table name.
         """
         if not isinstance(table, (str, tuple, list)) or not table:
             raise OptionError(f"{table!r}: give the name of a table, such as 'db.trips'")

@@ -17,7 +17,7 @@ from iceexplore.render import Bar, BarChart, BarPicture, BarRow, Svg, Theme
 __all__ = ["BitvectorChart", "DOCUMENT_BYTES", "METHODS", "bitset", "roaring"]
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
-#: Vectors of each kind, of which the mean is shown; the proposal has measured one.
+#: Number of random vectors of each kind, whose mean size is shown; the proposal measured a single vector.
 _REPEAT = 5
 
 #: The proposal's own numbers: bytes by method, density and number of bits (1,000, 10,000, 100,000, 1,000,000).

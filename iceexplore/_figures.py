@@ -130,7 +130,7 @@ def _with_leaf(*names: str, **layout: Any) -> Simulation:
 
 
 def _carry_over(s: Simulation) -> None:
-    """Commit the current root once more, with all its entries EXISTING: the snapshot with which a figure begins."""
+    """Commit the current root again, with all its entries EXISTING, as the first snapshot of a figure."""
     _commit_rows(s, (), {}, "replace")
 
 

@@ -57,7 +57,7 @@ def create(
     properties
         Table properties: ``write.delete.mode``, ``commit.retry.num-retries`` and so on.
     virtual_columns
-        Functions of columns whose values get statistics of their own, by which filters on them prune (V4):
+        Functions of columns for which files store statistics, so that filters on them can prune (V4):
         ``"lower(name)"``, ``("char_length(name)", "length")`` (`iceexplore.commits.evolve_virtual_columns`).
     catalog
         A PyIceberg catalog that supports check-and-put of a metadata location, or its name: a ``SqlCatalog``. Without

@@ -93,12 +93,12 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
     catalog
         The name of a PyIceberg catalog, or a catalog object; also what `open_catalog` returned.
     moved
-        The current location of moved files, by the prefix that the metadata has for them. Detected where possible.
+        New locations of moved files, by their location prefix in the metadata. Detected where possible.
     version
         A metadata file, by number, name or location. By default the newest.
     allow
         Further places that may be read, besides the table's own folders: folders, files or whole buckets, for example
-        those of files registered with ``add_files``. An `OutsideRootsError` names what to pass.
+        those of files registered with ``add_files``. The message of an `OutsideRootsError` says what to pass.
     properties
         Options of the catalog or the storage. ``iceexplore.parallel-reads`` sets how many requests to a remote store
         run at the same time (24 by default), and on a local disk how many threads read manifests.
@@ -184,7 +184,7 @@ def open_catalog(
 ) -> Catalog[Table, View]:
     """Open a catalog or warehouse folder: an object that shows its namespaces, tables and views, and opens tables.
 
-    Nothing is listed before the object is shown or asked for what it holds.
+    Nothing is listed before the object is shown or its contents are accessed.
 
     Parameters
     ----------
@@ -247,11 +247,10 @@ def check_catalog(
         Seconds per table. One that takes longer is a row with an error. (A catalog in memory, as PyIceberg's
         ``InMemoryCatalog``, belongs to this thread: its tables are checked one by one, without this limit.)
     listing_limit
-        Seconds for listing the tables. If they are over, the tables listed by then are checked, and ``.complete`` is
-        False.
+        Seconds for listing the tables. After that, the tables listed so far are checked, and ``.complete`` is False.
     resume
-        A JSON file: tables that it has a report of are not checked again. It is written during the check, so that an
-        interrupted one can go on.
+        A JSON file with the reports so far: tables that have a report in it are not checked again. It is written during
+        the check, so that an interrupted check can continue.
     workers
         The number of tables that are checked at the same time.
     progress
@@ -332,7 +331,7 @@ def empty(
     location
         The table's location in its metadata; nothing is written there.
     virtual_columns
-        Functions of columns whose values get statistics of their own, by which filters on them prune (V4):
+        Functions of columns for which files store statistics, so that filters on them can prune (V4):
         ``"lower(name)"``, ``("char_length(name)", "length")`` (`iceexplore.commits.evolve_virtual_columns`).
     seed, layout
         As in `iceexplore.Table.simulate`.
@@ -472,7 +471,7 @@ class Table:
 
     @property
     def moved(self) -> Mapping[str, str]:
-        """The current location of moved files, by the prefix that the metadata has for them."""
+        """New locations of moved files, by their location prefix in the metadata."""
         return self._state.storage.moved
 
     # Inspection ------------------------------------------------------------------------------------------------------
@@ -544,9 +543,9 @@ class Table:
         ----------
         height
             The height of the widget: a number of pixels, or a CSS length such as ``"80vh"``. By default, it is as high
-            as its content needs. It can be dragged by its lower edge.
+            as its content needs. Its lower edge can be dragged.
         text_size
-            The size of texts and pictures in percent, from 85 to 200; by default that last chosen in the browser.
+            The size of texts and pictures in percent, from 85 to 200; by default the size last chosen in the browser.
 
         Raises
         ------
@@ -1222,11 +1221,12 @@ class Table:
         )  # fmt: skip
 
     def health(self, columns: Iterable[str] | None = None) -> TableHealth:
-        """Show the health of the table in figures: what its files, deletes, manifests and partitions look like.
+        """Show the health of the table in figures about its files, deletes, manifests and partitions.
 
         The figures are the sizes of data files, their deletes, manifests, partitions, and clustering: how many files a
-        value of a column lies in. Each has a sentence, a chart, and what a procedure of the engines would gain. The
-        manifests of the snapshot are read, but no data or delete file; where one cannot be read, the figures say so.
+        value of a column lies in. Each figure has a sentence, a chart, and what a procedure of the engines would gain.
+        The manifests of the snapshot are read, but no data or delete file; where one cannot be read, the figures say
+        so.
 
         Parameters
         ----------
@@ -1262,9 +1262,9 @@ class Table:
         return Simulation(sandbox)
 
     def maintenance(self) -> Maintenance[Simulation]:
-        """Plan maintenance: what each of the engines' procedures would do now, from the table's own properties.
+        """Plan maintenance: compute what each of the engines' procedures would do now with the table's properties.
 
-        Nothing is read before a plan is asked for; displaying the result makes all plans. The table is not changed.
+        Nothing is read until a plan is requested; displaying the result computes all plans. The table is not changed.
 
         Returns
         -------
@@ -1272,7 +1272,7 @@ class Table:
             A method per procedure returns its plan: ``expire_snapshots()``, ``orphan_files()``,
             ``unused_schemas_and_specs()``, ``metadata_files()``, ``rewrite_data_files()``,
             ``rewrite_position_delete_files()``, ``rewrite_manifests()``. A plan has its thresholds with their sources,
-            its cost, the statement that runs it, and ``table``, a simulated table after it.
+            its cost, the statement that runs it, and ``table``, a simulation of the table afterwards.
 
         Examples
         --------
@@ -1433,7 +1433,7 @@ class CommittedTable(Table):
         """
         return ix.commits.save(self._state, path, data=data, location=location)
 
-    # Commits of files that simulations and labs make alike ------------------------------------------------------------
+    # Commits of files, the same in simulations and labs ---------------------------------------------------------------
 
     def update_columns(
         self,
@@ -1609,7 +1609,7 @@ class CommittedTable(Table):
         return self._document("evolve_spec", **changes)
 
     def evolve_virtual_columns(self, **changes: Any) -> Snapshot | None:
-        """Give functions of columns statistics of their own: ``add=["lower(name)"]``, ``remove`` (V4).
+        """Evolve virtual columns (V4), functions of columns with statistics: ``add=["lower(name)"]``, ``remove``.
 
         See `iceexplore.commits.evolve_virtual_columns`.
         """
@@ -1694,7 +1694,7 @@ class CommittedTable(Table):
 
     def _snapshot_id(self, of: SnapshotLike | Table, call: str) -> int:
         if isinstance(of, int):
-            return of  # another writer may have made it, and this one has not seen it yet
+            return of  # may be a snapshot of another writer, not seen here yet
         found = self._resolve(of, call).snapshot
         if found is None:
             raise OptionError(f"{call}: {of!r} has no snapshot")

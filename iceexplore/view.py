@@ -51,7 +51,7 @@ def open_view(
         The name of a PyIceberg catalog, a catalog object, or the result of `open_catalog`. Views are found in REST
         catalogs, and in SQL catalogs into which other engines have written views.
     moved
-        The current location of moved files, by the prefix that the metadata records for them.
+        New locations of moved files, by their location prefix in the metadata.
     version
         A metadata file, by number, name or location. By default the newest. (`View.at` chooses a version of the view.)
     allow
@@ -413,7 +413,7 @@ class View:
         return views.view_lineage(self._state, dialect, self._opener(open_sources, catalog, tables))
 
     def compare_dialects(self, a: str | None = None, b: str | None = None) -> views.DialectComparison:
-        """Compare two dialects of the version that is shown: the same query or not, and where they differ.
+        """Compare two dialects of the version that is shown: whether their queries are the same, and where they differ.
 
         Both queries are translated into a common form, and their syntax trees are compared.
 
@@ -693,7 +693,7 @@ class View:
     ) -> ViewSimulation:
         """Create a simulation: a View with commits, which are written to an overlay. This view is never written.
 
-        In a simulation of a time-travelled view, a first commit makes the version that is shown current.
+        In a simulation of a time-travelled view, the first commit makes the version that is shown current.
 
         Parameters
         ----------
@@ -812,7 +812,7 @@ class ViewSimulation(View):
     ) -> views.ViewVersion:
         """Replace the query. If the view has an identical version, that one becomes current again; its id is reused.
 
-        Identical are versions with the same SQL in the same order, schema, defaults and summary.
+        Versions are identical if they have the same SQL in the same order, and the same schema, defaults and summary.
 
         Parameters
         ----------
@@ -893,7 +893,7 @@ class ViewSimulation(View):
             ``view-dialects-kept``: the version has no SQL of a dialect that the current one has.
         """
         if isinstance(version, int):
-            to = version  # another writer may have made it, and this one has not seen it yet
+            to = version  # may be a version of another writer, not seen here yet
         else:
             found = self._resolve(version).version
             if found is None:
