@@ -73,7 +73,7 @@ class Explorer(TableWidget):
     Attributes
     ----------
     parts
-        The tabs, each a key and a label; that of the health includes the number of findings.
+        The tabs, each a key and a label; the label of Health includes the number of findings.
     tab
         The key of the tab shown: ``tree``, ``files``, ``rows``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
@@ -216,17 +216,17 @@ class Explorer(TableWidget):
             (equal file names get equal replacements) and ``names`` (of the table, columns, partition fields, branches
             and tags, unknown keys; documentation). True means all, False none. ``values`` and ``names`` include paths.
         max_bytes
-            The most bytes of data in the page; trees and tables beyond are left out, those of older snapshots and of
-            files first.
+            Maximum bytes of data in the page; trees and tables that do not fit are left out, those of older snapshots
+            and of files first.
         rows
-            The most rows of each table, at least one.
+            Maximum number of rows of each table, at least one.
         overwrite
             Whether to replace an existing file.
 
         Raises
         ------
         OptionError
-            A redaction or a number is invalid, or no file can be written to the path, for example as its folder is
+            A redaction or a number is invalid, or no file can be written to the path, for example because its folder is
             missing.
         ExistsError
             The file exists and ``overwrite`` is false. This is also a FileExistsError.

@@ -113,7 +113,7 @@ def test_a_commit_s_changes_are_shown_first(show: Show) -> None:
     # and of one that took rows by deletes
     ninth = table.snapshots[8]
     widget.select(f"snapshot:{ninth.snapshot_id}", snapshot=ninth)
-    assert "Deletes took 18 rows of files that stay." in texts(page(widget)["above"])
+    assert "Deletes removed 18 rows of files that stay." in texts(page(widget)["above"])
     assert "property" in texts(page_of(widget, table.snapshots[7])["above"])
 
 

@@ -27,9 +27,9 @@ from iceexplore.storage import is_local
 
 __all__ = ["Counted", "costs_much", "count_changes", "recorded_otherwise"]
 
-#: The most entries of manifests that are read without a request; a hundred thousand take less than a second.
+#: Maximum number of manifest entries to read without a request; a hundred thousand take less than a second.
 _MOST_ENTRIES = 200_000
-#: The most manifests of a remote table that are read without a request.
+#: Maximum number of manifests of a remote table to read without a request.
 _MOST_REMOTE = 20
 #: The number of bytes per entry assumed for a manifest without counts.
 _ENTRY_BYTES = 100
@@ -190,7 +190,7 @@ def _manifests(root: Manifest | None) -> dict[str, int]:
 
 
 def recorded_otherwise(counted: Counted) -> list[tuple[str, str, int, int]]:
-    """Return where the summary records another change than was counted: measure, side, recorded and counted number.
+    """Return the summary's numbers that differ from counted ones: measure, side, recorded and counted number.
 
     What a summary does not record is no contradiction, as the keys are optional.
     """

@@ -83,7 +83,7 @@ def _about(state: TableState, counted: Counted) -> list[Part]:
 
 
 def _commits(state: TableState, before: Snapshot, after: Snapshot) -> str:
-    """Return the number of commits from one snapshot to another by operation; that there is no way, if so."""
+    """Return the number of commits from one snapshot to another by operation, or that no path connects them."""
     line = []
     for one in ancestry(state.metadata, after):
         if one.snapshot_id == before.snapshot_id:
@@ -103,7 +103,7 @@ def _go(snapshot: Snapshot) -> Part:
 
 
 def _unread(state: TableState, counted: Counted) -> list[Part]:
-    """Return that the numbers are doubtful, with links to what cannot be read."""
+    """Return a note that the numbers are doubtful, with links to the files that cannot be read."""
     many = len(counted.unread)
     what = "a file that lists them cannot be read" if many == 1 else f"{many:,} files that list them cannot be read"
     parts: list[Part] = [f"▲ These numbers are not exact: {what}"]
@@ -143,13 +143,13 @@ def _sums(counted: Counted, doubtful: bool) -> Block:
 
 
 def _deleted(counted: Counted) -> list[str]:
-    """Return what deletes took, in sentences."""
+    """Return sentences about the rows that deletes removed."""
     found = _by(counted.files, "content")
     in_files = _total(found.get(_DATA, {}).values())["record_count"][1]
     gone = counted.change.rows[1]
     out = []
     if gone > in_files:
-        out.append(f"Deletes took {amount(gone - in_files, 'row')} of files that stay.")
+        out.append(f"Deletes removed {amount(gone - in_files, 'row')} of files that stay.")
     elif gone < in_files:
         out.append(f"{amount(in_files - gone, 'row')} of the removed files had been deleted before.")
     if any("equality" in kind for kind in found):

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Figure", "conflict_figure", "step_figure"]
 
-#: What a figure of a large table shows of a manifest and of a root; the rest is a row with a count.
+#: Maximum number of rows that a figure shows of a manifest and of a root; one more row counts the rest.
 _ROWS, _CHILDREN = 6, 8
-#: The most commits of a step that are drawn, the last ones.
+#: Maximum number of commits of a step that are drawn; the last ones are.
 _COMMITS = 3
 _FILES = 6
 #: An SVG document, the figure as text, and the document's width in pixels.

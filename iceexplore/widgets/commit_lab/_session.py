@@ -159,7 +159,7 @@ class Session:
         return run
 
     def _begin(self, line: Line, layout: Mapping[str, Any]) -> Simulation:
-        """Return the simulation with which a line begins, a new one if the layout has changed."""
+        """Return the simulation at the start of a line of steps; a new one if the layout has changed."""
         start = start_of(self.table.state, layout, self.pending)
         if line.base is None or start != line.start:
             line.start, line.twins = start, {}

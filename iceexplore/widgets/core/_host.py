@@ -222,7 +222,7 @@ class WidgetHost:
         self.work.submit(slot, read, show, self._say, count, after_others=after_others)
 
     def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        """Do the same without ``busy``."""
+        """Do the same as `run`, without ``busy``."""
         self.work.submit(slot, read, show)
 
     def _say(self, text: str) -> None:
@@ -233,7 +233,7 @@ class WidgetHost:
         self.work.call(act)
 
     def shown(self, act: Callable[[], None]) -> None:
-        """Do the same, remove the last request's error, and show exceptions in the widget."""
+        """Do the same as `call`, remove the last request's error, and show exceptions in the widget."""
 
         def called() -> None:
             self._widget.error = {}

@@ -1,4 +1,4 @@
-"""The registry of keys: the sheet that ``?`` opens and the table in ``docs/explorer.md`` are made of it."""
+"""The registry of keys: the sheet that ``?`` opens and the table in ``docs/explorer.md`` are generated from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Place:
-    """A place with keys of its own, and the traits by one of which a widget has that place; none: every widget."""
+    """A part of widgets with its own keys. A widget has it if it has one of these traits; without traits, all have."""
 
     name: str
     traits: tuple[str, ...]
@@ -66,7 +66,7 @@ KEYS = (
         (
             Key(("Left", "Right", "Up", "Down"), "Move the edge"),
             Key(("Home", "End"), "Move it as far as possible"),
-            Key(("Enter",), "Move it to where it was at first"),
+            Key(("Enter",), "Reset it to its initial position"),
         ),
     ),
     Place(

@@ -117,13 +117,13 @@ class PanelHost(Protocol):
         """
 
     def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        """Do the same without ``busy``, for what the user has not requested."""
+        """Do the same as `run`, without ``busy``, for work that the user has not requested."""
 
     def call(self, act: Callable[[], None]) -> None:
         """Call a function in the widget's thread, at once if this is it."""
 
     def shown(self, act: Callable[[], None]) -> None:
-        """Do the same, remove the last request's error, and show exceptions in the widget."""
+        """Do the same as `call`, remove the last request's error, and show exceptions in the widget."""
 
     def answer(self) -> None:
         """Report to the browser that a request has been answered."""

@@ -19,18 +19,18 @@ __all__ = ["manifests_ahead", "preload"]
 
 #: Seconds after which imports begin: what the widget itself reads and sends comes first.
 _AFTER = 0.3
-#: The most bytes of manifests that are read ahead, those of about 100,000 files: a core decodes 25 MB in a second.
+#: Maximum bytes of manifests to read ahead, those of about 100,000 files: a core decodes 25 MB in a second.
 _MOST_AHEAD = 16 << 20
 _begun: set[str] = set()
-#: Held by the thread that reads ahead, so that a notebook of many widgets computes in one.
+#: Held by a thread that reads ahead, so that only one does in a notebook with many widgets.
 _one_at_a_time = threading.Lock()
 
 
 def preload(modules: Iterable[str], ahead: Callable[[], Iterable[object]]) -> None:
     """Import modules in a thread of a kernel, each once in the process, and then iterate over what ``ahead`` returns.
 
-    A request that needs a module or a file before waits for it, as it would without. Do nothing where no event loop
-    runs.
+    A request that needs a module or a file earlier waits for it, as it would without preloading. Do nothing where no
+    event loop runs.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -43,7 +43,7 @@ def preload(modules: Iterable[str], ahead: Callable[[], Iterable[object]]) -> No
 
 def _prepare(modules: Iterable[str], ahead: Callable[[], Iterable[object]]) -> None:
     for name in modules:
-        with contextlib.suppress(Exception):  # it comes again, and is shown, when the module is needed
+        with contextlib.suppress(Exception):  # the error recurs, and is shown, when the module is needed
             importlib.import_module(name)
     with _one_at_a_time, contextlib.suppress(Exception):  # likewise
         for _ in ahead():

@@ -14,7 +14,7 @@ __all__ = ["Height", "RoomTraits"]
 #: The lowest and the greatest height in pixels, as in ``room.js``.
 _LOWEST, _HIGHEST = 200, 10_000
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(px|em|rem|ex|ch|lh|rlh|vh|svh|lvh|dvh|vw|vmin|vmax|cm|mm|in|pt|pc)")
-#: The sizes of text that the buttons go through, as in ``room.js``, are between these percentages.
+#: The smallest and the largest text size of the buttons, in percent, as in ``room.js``.
 _SMALLEST, _LARGEST = 85, 200
 #: The traits that a cell's next run keeps, if a widget has them.
 _KEPT = ("height", "text_size", "head_collapsed", "collapsed", "details_hidden")
@@ -47,7 +47,7 @@ class Height(traitlets.TraitType[str, Any]):
 
 
 class RoomTraits(traitlets.HasTraits):
-    """The traits about room that all widgets have. None of a trait is what was last chosen in the browser's session.
+    """The traits that set how much room a widget takes. None means the last choice in the browser's session.
 
     Attributes
     ----------

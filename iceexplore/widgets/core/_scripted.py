@@ -20,7 +20,7 @@ class ScriptedWidget(anywidget.AnyWidget):
     view_script
         The script of the class, from `iceexplore.widgets.core._bundle.sent_script`.
     script
-        The same, as the browser receives it: as bytes, which take a fifth less than text in which they are encoded.
+        The same, as the browser receives it: as bytes, which take a fifth less than bytes encoded as text.
     """
 
     view_script: ClassVar[bytes] = b""

@@ -92,7 +92,7 @@ class TableWidget(RoomTraits, ScriptedWidget):
                 continue
             for name, trait in panel.traits().items():
                 if hasattr(cls, name):
-                    raise TypeError(f"{cls.__name__}.{name} is already there; name the trait of {panel.__name__} anew")
+                    raise TypeError(f"{cls.__name__}.{name} already exists; rename the trait of {panel.__name__}")
                 trait.class_init(cls, name)
                 setattr(cls, name, trait)
         super().__init_subclass__(**kwargs)

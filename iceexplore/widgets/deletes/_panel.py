@@ -249,7 +249,7 @@ class PositionTables(GridSource):
 
 
 class DeleteTables(GridSource):
-    """All deletes of a snapshot, whose id is the table's owner.
+    """The table of all deletes of a snapshot; its owner is the snapshot's id.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class DeleteTables(GridSource):
         return _DeleteTable(all_deletes(self._host.state, self._host.snapshot_of(of).snapshot_id))
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return that bytes and rows have units."""
+        """Return the view, with units for bytes and rows."""
         return replace(super().view(of, table, names), looks=looks_of(names))
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:

@@ -209,7 +209,7 @@ _OURS = {
     "spark.app.id": "the Spark application that created it",
     "operation": "append: adds data; replace: same rows, other files; overwrite: adds and removes; delete: removes",
 }
-#: The names that the fields of a content entry have below version 4, in the manifest list and in a manifest.
+#: The names of content entry fields before version 4, in manifest lists and in manifests.
 _MANIFEST_NAMES = {
     "location": "manifest_path",
     "file_size_in_bytes": "manifest_length",
@@ -229,7 +229,7 @@ _LEAF = {
     "sequence_number": _OF_MANIFEST["sequence_number"],
     "first_row_id": "the row id assigned to its first file without one",
 }
-#: Meanings by kind, as content entries of files, vectors and manifests share their fields.
+#: Meanings by kind, because content entries of files, vectors and manifests share their fields.
 _BY_KIND = {
     "data-manifest": _LEAF,
     "delete-manifest": _LEAF | {"referenced_file": "the manifest to whose files its deletes apply; null: to any"},

@@ -294,7 +294,7 @@ class NodeTables(GridSource):
         return self.changes.above(_snapshot(of), table) if is_changes(table) else []
 
     def none(self, of: str, table: str) -> str:
-        """Return that no file changed."""
+        """Return the text for a snapshot in which no file changed."""
         return "No files were added or removed." if is_changes(table) else ""
 
 
@@ -324,9 +324,9 @@ def _again(page: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _latest(page: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the query of the page shown, or of what was asked for since; the grid remembers the columns itself.
+    """Return the latest query: of the page shown, or asked since; without columns, which the grid remembers.
 
-    What was asked for of a table of which no page has come yet has no order that another table could have.
+    A query for another table than that of the page shown is returned without its sort order and filters.
     """
     query = {**asked} if asked else _again(page)
     if not (query.get("of") and query.get("table")):

@@ -13,7 +13,8 @@ from iceexplore.graph import TableState, TreeNode, amount, diff, live_manifests,
 
 __all__ = ["Recorded", "recorded_of"]
 
-#: The most entries of a snapshot that are counted when its details are shown; others when all manifests were read.
+#: Up to this number of entries, a snapshot is counted when its details are shown; a larger one only once all of its
+#: manifests have been read.
 _MOST_ENTRIES = 20_000
 #: The codes of problems that contradict a recorded number.
 _CODES = ("totals-differ", "count-mismatch")

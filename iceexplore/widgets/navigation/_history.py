@@ -1,8 +1,8 @@
 """Back and forward through what was shown: node, snapshot, comparison and tab.
 
-There is one history per model, in Python, not one per view: the views of a model show the same node and tab, so that a
-history of one view would go back over what was done in another, and going back there would be a step for the other. A
-history in Python also knows what Python itself selects, and survives when the page is loaded again.
+There is one history per model, in Python, not one per view: the views of a model show the same node and tab, so going
+back in one view's history would undo steps of the others, and would be recorded there as a step. A history in Python
+also knows what Python itself selects, and survives when the page is loaded again.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class HistoryPanel(Panel):
         return Spot(self.host.tab or "", self.host.selection)
 
     def _note(self, *, travelled: bool) -> None:
-        """Note the current place, in place of the last one if it only was on the way to it."""
+        """Record the current place; it replaces the last one if that was only on the way to it."""
         if self._going:
             return
         spot, last = self._spot(), self._spots[self._now]

@@ -20,9 +20,9 @@ from iceexplore.widgets.tree._panel import TreePanel
 __all__ = ["OmniboxPanel"]
 
 _LONGEST = 1_000
-#: The most results of each group, and of actions if there is no text.
+#: Maximum number of results of each group, and of actions if there is no text.
 _MOST, _MOST_ACTIONS = 8, 12
-#: The most characters of a file's name, and of its folder, whose ends tell more than their beginnings; of a filter.
+#: Maximum number of characters of a file's name and of its folder, of which the ends are shown, and of a filter.
 _NAME, _FOLDER, _FILTER = 48, 32, 120
 #: Signs and words of filters: a text with one is explained if it is no filter.
 _LIKE_FILTER = ("=", "<", ">", " in ", " is ", " like ", " between ")
@@ -40,7 +40,7 @@ class OmniboxPanel(Panel):
     Attributes
     ----------
     omni
-        The browser requests with ``n`` (incremented) and ``text``; a text of the table, whatever it contains.
+        The browser requests with ``n`` (incremented) and ``text``.
     omni_found
         Python answers with the same ``n``; ``groups``, each a title and its results (title, note, and what to do:
         ``set`` traits, ``select``, ``press`` a button of one of these names); ``busy`` (the search goes on); and
@@ -159,7 +159,7 @@ class OmniboxPanel(Panel):
         busy = bool(text) and not self._stopped and (not current or bool(self._tree.found.get("busy")))
         more = "+" if current and self._tree.found.get("more") else ""
         title = "Files" if count <= _MOST else f"Files, {_MOST} of {count:,}{more}"
-        # Files come last, as they arrive last: nothing that somebody is about to choose moves.
+        # Files come last because they arrive last: results that the user is about to choose do not move.
         groups = [group for group in (*self._groups, (title, files)) if group[1]]
         self.omni_found = {
             "n": self.omni.get("n", 0),

@@ -48,7 +48,7 @@ def unread_blocks(size: MetadataSize, n: int) -> list[Block]:
     """
     what = f"{amount(size.manifests, 'manifest')} ({human_bytes(size.size)})"
     read = _ask(f"Read {what}", {"do": "read"}, n)
-    return [["h3", ["Not checked yet"]], ["p", ["The figures are made of the snapshot's manifests. ", read]]]
+    return [["h3", ["Not checked yet"]], ["p", ["The figures are computed from the snapshot's manifests. ", read]]]
 
 
 def health_blocks(health: TableHealth, links: Links, n: int = 0, *, hidden: bool = False) -> list[Block]:

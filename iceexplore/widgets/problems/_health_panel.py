@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["HealthPanel"]
 
-#: The most bytes of manifests that are read without a request: a core decodes about 25 MB in a second, and the figures
-#: and gains take as long again several times.
+#: Maximum bytes of manifests to read without a request: a core decodes about 25 MB in a second, and computing the
+#: figures and gains takes several times as long.
 _CHEAP_BYTES = 8 << 20
-#: The most manifests, of a local table and of a remote one, where each is a request.
+#: Maximum number of manifests to read without a request, of a local table and of a remote one.
 _CHEAP_MANIFESTS, _CHEAP_REMOTE = 200, 20
 _STEPS = {"sizes", "deletes", "manifests", "partitions", "clustering"}
 

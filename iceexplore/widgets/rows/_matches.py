@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["is_cheap", "matches_text"]
 
-#: The most data files of a snapshot whose first rows are shown without a request, and the largest average size.
+#: Maximum number of data files, and of their average bytes, to show a snapshot's first rows without a request.
 _MOST_FILES = 10_000
 _LARGEST = 64 << 20
-#: The most data files of a snapshot that are planned only to say how many rows match.
+#: Maximum number of data files of a snapshot to plan only to show how many rows match.
 _MOST_PLANNED = 200_000
 
 
 def is_cheap(state: TableState) -> bool:
-    """Return whether reading the first rows takes little: a local table of few files that are not large."""
+    """Return whether reading the first rows is cheap: the table is local, with few files that are not large."""
     found = totals(state, read_leaves=False)
     files, size = found["data_files"], found["bytes"]
     if files is None or not is_local(state.storage.folder):
@@ -70,5 +70,5 @@ def _bounds(plan: ScanPlan) -> tuple[int, int] | None:
         for lists in (matched.positions, matched.equality):
             unsure |= np.asarray(pc.fill_null(pc.list_value_length(lists), 0)) > 0
     left = np.maximum(0, counts - deleted)
-    # Delete files may delete none of a file's rows, or more than their number, as equality deletes do.
+    # Delete files may delete no row of a file; equality deletes may delete more rows than they have records.
     return int(left[bool_array(tasks.whole) & ~unsure].sum()), int(np.where(unsure, counts, left).sum())

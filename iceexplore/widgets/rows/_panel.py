@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Rows", "RowsPanel"]
 
 _GRID = "rows"
-#: The most rows that are shown: of a filter, and without one.
+#: Maximum number of rows that are shown with a filter, and without one.
 MOST_ROWS, FIRST_ROWS = 1_000, 100
 _COLUMNS = 60
 _KEPT = 2
@@ -308,15 +308,15 @@ class RowTables(GridSource):
         return ArrowTable(_in_order(found.to_arrow(), found.columns))
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return that the columns stay in the order of the table's own, the first of which names the rows."""
+        """Return a view with the columns in their own order, of which the first names the rows."""
         return TableView(every=True)
 
     def preview(self, of: str, table: str, rows: int) -> str:
-        """Return that there may be more rows."""
+        """Return a note if there may be more rows."""
         return "" if self._result(of).places.complete else "preview: there are more"
 
     def none(self, of: str, table: str) -> str:
-        """Return that no row matches."""
+        """Return the text for a filter that no row matches."""
         return "No rows match."
 
     def unread(self, of: str, table: str) -> str:
@@ -342,12 +342,12 @@ _DOCS = {
     "_delete_kind": "kind of this delete",
     "_moved_to_file": "file in which the row continues",
     "_moved_to_pos": "its position there",
-    "_moved_to_guess": "whether only equal values say so, as the table has no row ids",
+    "_moved_to_guess": "whether the move is a guess from equal values, because the table has no row ids",
     "_file": "data file of the row",
     "_pos": "position in the file, from 0",
     "_row_id": "row id (format version 3 and later)",
     "_added_at": "when the file was added",
-    "_story": "all this in a sentence",
+    "_story": "the row's fate in a sentence",
 }
 _LAST = (
     "_fate_at", "_fate_operation", "_fate_snapshot_id", "_deleted_by", "_delete_kind", "_delete_offset", "_deletes",

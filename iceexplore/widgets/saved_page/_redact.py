@@ -42,7 +42,7 @@ _KEPT_KEYS = frozenset({"operation", "engine-name", "engine-version", "iceberg-v
 _NO_PATH = re.compile(
     r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
 )
-#: Anchored at the start of a word, as otherwise the time for a long one would grow quadratically.
+#: Anchored at the start of a word; otherwise the time for a long word would grow quadratically.
 _FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
 #: Words that may be encoded texts.
@@ -55,7 +55,7 @@ _EXTENSION = re.compile(r"\.[a-z0-9]{2,8}$")
 
 
 class PageRedactor:
-    """Removes redacted parts from the content of widgets.
+    """Redacts the content of widgets for a saved page.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class PageRedactor:
         out = {**page, "rows": self._all(rows)}
         if "above" in page:
             out["above"] = self.blocks(page["above"])
-        # What is shown in place of an exact value, and the bars, say as much as the values.
+        # Texts shown in place of exact values, and bars, reveal as much as the values.
         changed = [
             [was != now for was, now in zip(*both, strict=True)] for both in zip(page["rows"], out["rows"], strict=True)
         ]

@@ -41,7 +41,7 @@ _ROWS = 1_000
 #: The doctor's report and the figures may take a quarter of the page's bytes.
 _REPORT_SHARE = 4
 _MANY_FILES = "Left out: this commit changed too many files to count them while the page was saved."
-#: The files of a snapshot are cells in the page if it has at most so many manifests, of so many bytes in all.
+#: A page has the file map of a snapshot with at most this many manifests, of this many bytes in total.
 _CHEAP_MANIFESTS, _CHEAP_BYTES = 200, 8 << 20
 #: The traits of the plan that is shown.
 _PLAN = ("scan_filter", "scan_plan", "scan_nodes", "scan_roots", "scan_expanded", "scan_reasons")

@@ -366,13 +366,13 @@ class PlanTables(GridSource):
         return table_of(found.plan, table, found.asked.filter)
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return that files have units, and come first by name; the columns of the table's rows stay as they are."""
+        """Return the view: file names come first, with units; the columns of the first rows stay unchanged."""
         if table == "head":
             return TableView(every=True, head=False)
         return replace(super().view(of, table, names), looks=looks_of(names))
 
     def preview(self, of: str, table: str, rows: int) -> str:
-        """Return that more rows may match than the first ones."""
+        """Return a note if more rows may match than those shown."""
         return f"preview: the first {rows} that match" if table == "head" and rows >= HEAD_ROWS else ""
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:

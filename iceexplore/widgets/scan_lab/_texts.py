@@ -111,7 +111,7 @@ _KIND_COLUMN, _TERM_COLUMN, _BY_COLUMN = 1, 2, 3
 
 
 def reasons_sent(plan: ScanPlan, reasons: pa.Table) -> list[list[Any]]:
-    """Return the reasons summed up: a text, a table of the grid, and the filters that show these files there."""
+    """Return a summary of the reasons: of each, its text, and the table and filters that show its files."""
     out: list[list[Any]] = []
     read = len(plan)
     if read:

@@ -28,7 +28,7 @@ const COMMIT_TABS = {
   save: "Save",
 };
 const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
-/** The most characters about rules above the folded sentences. */
+/** Maximum number of characters about rules above the folded sentences. */
 const LONGEST_SUMMARY = 80;
 /** The least scale of a figure. */
 const SMALLEST = 0.72;
@@ -412,7 +412,7 @@ export function commitView(model) {
     const chosen = model.commit_draft.tab ?? "";
     const now = chosen in COMMIT_TABS && (step || chosen === "trees") ? chosen : "figure";
     for (const tab of /** @type {HTMLElement[]} */ ([...tabs.element.children])) {
-      // Of the table as it is, there is no more to show.
+      // For the table without steps, there is nothing more to show.
       tab.hidden = !step && !["figure", "trees"].includes(tab.dataset.key ?? "");
     }
     if (step && COMMIT_TABLES.includes(now)) grid.look(step, now);

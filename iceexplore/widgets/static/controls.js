@@ -157,7 +157,7 @@ export function keyboardForm(kind, send, ...inside) {
 }
 
 /**
- * Return a menu that opens below its summary. Escape closes it, as does another menu that opens: it may be below it.
+ * Return a menu that opens below its summary. Escape closes it, and so does opening another menu, which it might cover.
  *
  * @param {HTMLElement} summary
  * @param {Properties} properties

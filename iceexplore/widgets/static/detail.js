@@ -150,7 +150,7 @@ export function detailView(model) {
       open,
       counted,
     } = model.detail;
-    // A detail pane of its own has no tabs, and a saved page not this one.
+    // A separate detail pane has no tabs, and a saved page lacks this tab.
     const hasDeletes = model.parts?.some(([key]) => key === "deletes");
     // Done before the content changes: afterwards, the browser would have to compute the layout once more.
     head.scrollTop = 0;

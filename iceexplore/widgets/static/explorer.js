@@ -199,7 +199,7 @@ export function explorerView(model, root, given = {}) {
     });
     return button;
   });
-  // The timeline and the tree show what is compared; of the other tabs' content, no sign would.
+  // The timeline and the tree show which snapshots are compared; other tabs have no sign of it.
   const comparison = el("button.button.framed.comparing", { hidden: true, onclick: showComparison });
   // A saved page has no Python that finds anything.
   const find = model.history && omnibox(model, root);

@@ -127,7 +127,7 @@ export function fileMapView(model) {
   let width = 0;
   let hovered = -1;
   let focus = 0;
-  /** When the snapshot was shown, from which on new files appear. */
+  /** When the snapshot was shown: from then on, new files fade in. */
   let begun = 0;
   /** @type {CanvasRenderingContext2D | null} */
   let context = null;

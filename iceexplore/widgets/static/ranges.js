@@ -1,7 +1,7 @@
 /**
- * The range map: each file from its lower to its upper bound of a column, beside the filter's range. The edges of the
- * filter can be dragged, with a pointer or keys, from stop to stop; files light up as a plan of that range would read
- * them, and when the edge is released, the filter is another one.
+ * The range map: each file from its lower to its upper bound of a column, beside the filter's range. The edges of that
+ * range can be moved, with a pointer or keys, from stop to stop. Meanwhile, the files light up that a plan of the range
+ * would read; afterwards, the range becomes the filter.
  *
  * @module
  */
@@ -102,7 +102,7 @@ export function cellSpan(positions, first, last) {
 }
 
 /**
- * Return the buttons of a picture of the plan, which Python draws.
+ * Return the buttons that copy and save a picture of the plan; Python draws the picture.
  *
  * @param {Model} model
  * @param {"Ranges" | "Waterfall"} name

@@ -64,7 +64,7 @@ export function choose(model, name, value) {
 }
 
 /**
- * Return the next size of text in a direction, and the same one at the end.
+ * Return the next text size in a direction, or the same size if it is the last.
  *
  * @param {number} size
  * @param {number} by 1 or -1.

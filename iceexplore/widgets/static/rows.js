@@ -62,7 +62,7 @@ export function rowsView(model) {
    */
   let drawn;
   /**
-   * What the histories were drawn of.
+   * The data from which the histories were drawn.
    *
    * @type {unknown[]}
    */

@@ -34,7 +34,7 @@ export function escapeXml(text) {
  * @param {string} [inside] SVG.
  */
 function tag(name, attributes, inside = "") {
-  // The minifier does not know template literals in one another.
+  // The minifier does not support nested template literals.
   const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(value)}"`).join("");
   return `<${name}${written}>${inside}</${name}>`;
 }

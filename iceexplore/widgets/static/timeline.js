@@ -276,7 +276,7 @@ export function timelineView(model) {
     fill(
       legend,
       blocks(model, model.legend[model.measure]),
-      all.length > MOST_SINGLE && el("div", "band: commits by operation, where too near to draw each"),
+      all.length > MOST_SINGLE && el("div", "band: commits by operation, where they are too close to draw each"),
       model.totals && el("div", CURVE_WORDS[model.measure]),
       count > 0 &&
         el("div", "dashed: ", linkButton(plural(count, "simulated commit"), () => model.save("tab", "commit"))),
@@ -480,7 +480,7 @@ export function timelineView(model) {
     shift(positions[to] - span / 2);
   }
   /**
-   * Return the index some snapshots on, of those that match the filter; of the last one if there are fewer.
+   * Return the index after a number of steps through the snapshots that match the filter, or of the last match.
    *
    * @param {number} from
    * @param {number} by

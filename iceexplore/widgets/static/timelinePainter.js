@@ -134,7 +134,7 @@ export function paintTimeline(context, colours, styles, picture) {
     }
   }
 
-  /** Draw what the summaries state in all, as steps; where one does not, the curve has a gap. */
+  /** Draw the totals of the summaries as steps; where a summary has none, the curve has a gap. */
   function curves() {
     const [low, high] = [laneY(0) + BAR_HEIGHTS.main.removed, top + 2];
     CURVES[measure].forEach((which, n) => {
@@ -234,7 +234,7 @@ export function paintTimeline(context, colours, styles, picture) {
   }
 
   /**
-   * Draw bins: how many commits of which operations, a band as high as they are many, and what they changed.
+   * Draw bins: a band whose height shows the number of commits by operation, and what they changed.
    *
    * @param {Map<string, Bin>} all
    */

@@ -20,7 +20,7 @@ const MONTHS = [1, 3, 6, 12, 24, 60, 120, 600, 1200, 12_000];
 const MONTH = 30.44 * DAY;
 /** A date, or the beginning of one. */
 const DATE = /^\d{4}(-\d\d(-\d\d([ T]\d\d(:\d\d(:\d\d)?)?)?)?)?$/;
-/** How long, in ms, the parts of a date are that a text leaves out: by the length of the text. */
+/** The duration, in ms, of the period that a date of reduced precision covers, by the length of its text. */
 const PERIODS = /** @type {Record<number, number>} */ ({ 10: DAY, 13: 3600 * SECOND, 16: 60 * SECOND, 19: SECOND });
 const UNITS = /** @type {const} */ ({ rows: "row", files: "file", bytes: "byte" });
 

@@ -67,14 +67,14 @@ export function pathTo(id, nodes, parents) {
  *
  * @param {Model} model
  * @param {object} [options]
- * @param {"" | "scan_" | "commit_before_" | "commit_after_" | "repair_before_" | "repair_after_"} [options.prefix] Of the
- *   traits `nodes`, `roots` and `expanded`. Without a prefix the view also has what only the table's tree has: Python's search, its files, and a
- *   comparison.
- * @param {string} [options.label] What the forest is, for screen readers.
+ * @param {"" | "scan_" | "commit_before_" | "commit_after_" | "repair_before_" | "repair_after_"} [options.prefix] The
+ *   prefix of the traits `nodes`, `roots` and `expanded`. Without one, the view also has what only the table's tree has:
+ *   the search and the files that Python makes, and a comparison.
+ * @param {string} [options.label] The name of the forest, for screen readers.
  * @param {string[]} [options.watch] Names of other traits on which `selected` depends.
  * @param {() => string} [options.selected] Return the id of the selected node.
  * @param {(id: string) => void} [options.select] Select a node.
- * @param {boolean} [options.list] Whether the rows are shown at first, not the picture.
+ * @param {boolean} [options.list] Whether rows are shown at first, instead of the picture.
  */
 export function treeView(model, options = {}) {
   const { prefix = "", label, watch = [], list: startAsList } = options;

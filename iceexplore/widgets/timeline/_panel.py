@@ -96,7 +96,7 @@ MAX_SNAPSHOTS = 10_000
 _MAX_REFS = 20
 #: The totals that a summary states (spec, "Optional Snapshot Summary Fields"), in the order of ``totals``.
 _TOTALS = ("total-records", "total-data-files", "total-delete-files", "total-files-size")
-#: The longest text about the writer of a snapshot, and the most of one entry of a summary.
+#: Maximum length of the text about a snapshot's writer, and of the part from one entry of its summary.
 _MOST_WRITER, _MOST_ENTRY = 100, 40
 #: Numbers stay exact in JavaScript.
 _MOST_NUMBER = 2**53 - 1

@@ -70,7 +70,7 @@ def card_blocks(card: Card, *, facts: str = "Details", leave_out: Iterable[str] 
 
 
 def _card_table(table: CardTable) -> Block:
-    # A card leaves columns without a name that speak for themselves; a screen reader reads the name with each cell.
+    # A card leaves self-explanatory columns unnamed, but a screen reader reads a column's name with each cell.
     before = ("", *table.columns)
     heads = [name or _UNNAMED.get(before[i], "kind") for i, name in enumerate(table.columns)]
     return table_block(table.heading, heads, table.rows, note=table.note, code=table.code)

@@ -195,7 +195,7 @@ class ViewExplorer(RoomTraits, ScriptedWidget):
         Raises
         ------
         OptionError
-            No file can be written to the path, for example as its folder is missing.
+            No file can be written to the path, for example because its folder is missing.
         ExistsError
             The file exists and ``overwrite`` is false. This is also a FileExistsError.
         StorageError, AccessDeniedError
