@@ -18,7 +18,7 @@ __all__ = ["source_opener"]
 def source_opener(
     state: ViewState, catalog: object, tables: Mapping[str, Any] | None, state_of: Callable[[object], object]
 ) -> OpenSource:
-    """Return what opens the sources of a view and of the views inside it.
+    """Return a function that opens the sources of a view and of the views inside it.
 
     Parameters
     ----------

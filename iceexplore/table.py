@@ -1154,11 +1154,11 @@ class Table:
 
         Notes
         -----
-        Only the state that is shown is verified; use ``t.at(...)`` for older snapshots. Not compared are bounds of
-        columns inside lists and maps, of variants and geometries; offsets of row groups in ORC and Avro; whether the
-        data file of a position delete was ever live; encrypted files; and, where the row ids of a file form more than
-        1,000 ranges, all but the longest 1,000 with those of other files. A delete file that applies to no row is not
-        a finding as long as the data file it references exists.
+        Only the state that is shown is verified; use ``t.at(...)`` for older snapshots. Some things are not compared:
+        bounds of columns inside lists and maps, of variants and geometries; offsets of row groups in ORC and Avro;
+        whether the data file of a position delete was ever live; encrypted files. If the row ids of a file form more
+        than 1,000 ranges, only the longest 1,000 are compared with those of other files. A delete file that applies to
+        no row is not a finding as long as the data file it references exists.
         """
         from iceexplore.on_spark import verify
         from iceexplore.verification import verify_local

@@ -13,13 +13,11 @@ from iceexplore.errors import visible
 __all__ = ["attribute", "dot", "html", "mermaid", "shorten", "svg", "text", "visible"]
 
 #: Characters that Mermaid takes literally inside a quoted label. Not `#` (entities), backtick (markdown), `%{}`
-#: (directives),
-#: `\` or `$` (KaTeX).
+#: (directives), `\` and `$` (KaTeX).
 _MERMAID_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .,:+/=_-")
 
 #: Sequences that Mermaid acts on after it has decoded entities: a line break, KaTeX, its placeholders, icons. A word
-#: joiner
-#: (U+2060, invisible) separates each; word joiners in the text itself have already become visible signs.
+#: joiner (U+2060, invisible) is inserted into each; word joiners in the text itself have already become visible signs.
 _MERMAID_LATE = re.compile("\\\\(?=n)|\\$(?=\\$)|\ufb02(?=\u00b0)|\u00b6(?=\u00df)|:(?=fa-)")
 
 #: The characters that Mermaid uses internally as placeholders for entities: U+FB02, degree, pilcrow, sharp s.

@@ -90,7 +90,7 @@ def _wrapped(content: str, limit: float, size: float = 12.0) -> list[str]:
 
 
 def _legend(blocks: list[CellBlock], texts: tuple[str, ...], y: float, inner: float) -> tuple[list[str], float]:
-    """Return the legend: kinds, changes and shades as cells with their meaning, and the texts; and where it ends."""
+    """Return the legend and the height at which it ends: cells for kinds, changes and shades, and the texts."""
     parts: list[str] = []
     x = 0.0
 

@@ -10,7 +10,7 @@ from iceexplore.storage._json import JsonValue
 
 __all__ = ["DocumentKind", "TABLE", "VIEW", "is_table_metadata", "is_view_metadata"]
 
-#: Keys of which early drafts of the view spec, which have no view-uuid, require all.
+#: Keys that early drafts of the view spec all require; these drafts have no view-uuid.
 _VIEW_KEYS = ("current-version-id", "version-log", "view-version")
 
 

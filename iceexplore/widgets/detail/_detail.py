@@ -96,7 +96,7 @@ def detail_of(
         each as a title, quotations, and what is written here), ``problems`` and ``tables``: its tabs (key, title, of).
         If a text contains visible signs for control characters, a fact has the text to copy as a third item, and the
         path as ``copy``. ``counted`` says whether recorded numbers were counted; where they differ, the fact has both,
-        and the problem is among the ``problems``, of which those of another node have its selection as ``go``.
+        and the problem is among the ``problems``. A problem of another node has that node's selection as ``go``.
     """
     version = 3 if state is None else state.metadata.format_version
     compared = Recorded() if state is None else recorded_of(state, node)

@@ -111,7 +111,7 @@ _OWN_DOCS = {
 }
 #: Descriptions of columns that the grid adds to metadata tables.
 _MORE_DOCS = {
-    "deleted_rows": "rows of this file that its deletion vector, or position delete files for it alone, delete",
+    "deleted_rows": "rows deleted by the file's deletion vector, or by position delete files for this file alone",
     "snapshot_id": "snapshot that added the file",
 }
 

@@ -22,7 +22,7 @@ __all__ = ["card_blocks", "note_block", "picture_block", "sql_block", "table_blo
 #: The maximum length, in characters, of a text that is sent.
 MOST_SENT = 100_000
 _LONGEST_CELL = 1_000
-#: The names of columns without one in cards, by the column before.
+#: Names for the columns that cards leave unnamed, by the name of the preceding column.
 _UNNAMED = {"type": "required", "made of": "certain"}
 
 
