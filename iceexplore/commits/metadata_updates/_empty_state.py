@@ -46,7 +46,7 @@ def empty_state(
     location
         The table's location as the metadata records it.
     virtual_columns
-        Functions of columns that get statistics of their own (V4): ``"lower(name)"`` (`evolve_virtual_columns`).
+        Functions of columns for which files store statistics (V4): ``"lower(name)"`` (`evolve_virtual_columns`).
     expressions
         False writes the partition specs of version 4 in the form of v3 (``v4-java``).
 

@@ -1,4 +1,4 @@
-"""Virtual columns of a document: expressions that no partition spec uses, with statistics of their own (V4 proposal).
+"""Virtual columns of a document: expressions that no partition spec uses, for which files store statistics.
 
 V4 proposal, "Why and how do we address having a global field ID space in V4?".
 """
@@ -30,7 +30,7 @@ _TERMS = "['lower(name)', 'bucket(16, id)']"
 def evolve_virtual_columns(
     document: Mapping[str, Any], *, add: Iterable[str | tuple[str, str]] = (), remove: Iterable[str] = ()
 ) -> Json:
-    """Return a document with other virtual columns: functions of a column whose values get statistics of their own.
+    """Return a document with other virtual columns: functions of a column for which files store statistics.
 
     New data files have bounds and counts of them, manifests aggregated ones, and a filter on exactly this function
     prunes by them. Nothing is stored in data files. Existing files get these statistics when they are rewritten. Ids

@@ -274,7 +274,7 @@ _METADATA_OPERATIONS = (
     ),
     CommitOperation(
         "evolve_virtual_columns", "Change virtual columns",
-        "Sets which functions of columns get statistics of their own in future files.", "metadata",
+        "Sets the functions of columns for which future files store statistics.", "metadata",
         **_both(*_options(
             Parameter("add", "texts", "Functions of a column: lower(name), bucket(16, id).", ()),
             Parameter("remove", "texts", "Virtual columns to remove.", ()),
