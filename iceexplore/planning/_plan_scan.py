@@ -140,8 +140,8 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
 
-    Data manifests are read only if the relevant delete manifests depend on the data files. Otherwise, only the root is
-    read.
+    This reads data manifests only if it depends on the data files which delete manifests are needed; otherwise, it
+    reads only the root.
     """
     scans = _scans(state, wanted, None)
     if not scans:
@@ -162,13 +162,13 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
 
 
 def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
-    """Return the root rows of manifests that hold a file of the plan."""
+    """Return the root rows of the manifests that list a file of the plan."""
     rows = [p.leaf.root_row for p in picked if p.leaf.kept_files and p.leaf.root_row is not None]
     return np.array(rows, dtype=np.int64)
 
 
 def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[RootScan]:
-    """Return the scanned roots: that of the state, or those of all appends."""
+    """Return the scanned roots: the state's root or, for an incremental plan, the roots of all appends."""
     if appends is None:
         root = state.root()
         return [] if root is None or state.snapshot is None else [scan_root(state, state.snapshot, root, wanted)]
@@ -191,9 +191,9 @@ def _picked(
     Parameters
     ----------
     beside
-        By row of a data manifest, the delete manifests to read in the same pass.
+        The delete manifests to read in the same pass, by the root row of a data manifest.
     loaded
-        These delete manifests are added here, by their rows.
+        Receives these delete manifests, by their root rows.
     """
     order = [row for data in scan.kept.tolist() for row in (data, *beside.get(data, ()))]
     deletes = {row for rows in beside.values() for row in rows}
@@ -208,7 +208,7 @@ def _picked(
 
 
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
-    """Return which of these delete manifests are affiliated with a data manifest that is read, by the latter's row."""
+    """Group the delete manifests that are affiliated with a data manifest of the scan, by the data manifest's row."""
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):
         return {}
@@ -232,8 +232,8 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
 def _equality_columns(state: TableState, places: list[int]) -> list[int]:
     """Return the columns whose metrics may show that an equality delete does not apply to a data file.
 
-    Delete manifests are read for this, unless the summary counts no equality deletes: if that is wrong, more deletes
-    than necessary apply, but none is lost.
+    Delete manifests are read for this, unless the snapshot's summary counts no equality deletes. If that count is
+    wrong, more deletes than necessary are applied, but none is lost.
     """
     return equality_columns(state, places) if _may_have_equality(state, places) else []
 
@@ -264,9 +264,9 @@ def _damage(
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:
-    """Add a problem for data files that are in several manifests; repetitions within one are found when it is read.
+    """Add a problem for data files in several manifests; reading a manifest finds repetitions within it.
 
-    For very large plans, this is left to `verify`: it would take a third as long as the plan itself.
+    Very large plans are not checked, because this would add a third to the time of planning; `verify` checks them.
     """
     if len(files) > _MOST_COMPARED:
         return

@@ -185,7 +185,7 @@ class ScanPlan(PlannedScan):
         return to_frame(table.add_column(1, "file_path", names))
 
     def compare(self, other: ScanPlan) -> PlanComparison:
-        """Compare this plan with one of another filter, state, layout or version. Files are matched by location.
+        """Compare this plan with a plan for another filter, state, layout or version. Files are matched by location.
 
         The result has a text (``summary``), the settings that differ (``differences``), numbers, files, and the reasons
         why a file is read by only one plan.
@@ -282,7 +282,7 @@ class ScanPlan(PlannedScan):
         return table_distribution(self.state, self.files, by)
 
     def range_map(self, column: str | None = None, *, by: RangeBy = "range") -> RangeMap:
-        """Draw each live file's range of a column beside the range that the filter selects, with the verdict on it.
+        """Draw each live file's range of a column, and whether it is read, beside the range that the filter selects.
 
         All data manifests are read for it, but no data file. Many files are drawn as a density. The result has
         ``to_svg()`` and ``to_text()``, ``counts``, and ``lit``: the files that another range would read.

@@ -1,4 +1,4 @@
-"""Views run: their queries over any state of their tables, with DataFusion on this machine or on Spark."""
+"""Run views: evaluate their queries over any state of their tables, with DataFusion on this machine or on Spark."""
 
 from iceexplore.queries._local import view_to_arrow
 from iceexplore.queries._plan import ViewPlan, plan_view

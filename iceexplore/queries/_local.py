@@ -1,7 +1,8 @@
-"""Run a view on this machine: its tables are read by this library, and DataFusion evaluates the query.
+"""Run a view on this machine: this library reads the tables, and DataFusion evaluates the query.
 
-A plan over empty tables shows which columns, rows and conditions the query needs of each table. What is read is
-registered under the same name with the same columns; those that are not needed become nulls, which the plan leaves out.
+The query is first planned over empty tables, to find the columns, rows and conditions that it needs from each table.
+The rows read are then registered under the same names and with all columns; columns that the query does not need are
+null.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def view_to_arrow(plan: ViewPlan, *, limit: int | None = None, max_bytes: int | 
 
 @dataclass(frozen=True)
 class _Step:
-    """A view to be defined, inner views first."""
+    """A view to define in DataFusion; inner views come first."""
 
     name: str
     sql: str
@@ -156,7 +157,7 @@ def _context(most: int, threads: int) -> Any:  # noqa: ANN401  (DataFusion's Ses
         raise MissingDependencyError(
             "running a view without Spark needs datafusion: pip install 'datafusion>=51'"
         ) from error
-    # Names are already spelled as in the schemas. Nothing is written to disks: the memory limit is the only one.
+    # The query already spells names as the schemas do. DataFusion must not spill to disk: `most` limits all it uses.
     config = SessionConfig().with_target_partitions(threads)
     config = config.set("datafusion.sql_parser.enable_ident_normalization", "false")
     config = config.set("datafusion.sql_parser.dialect", "PostgreSQL")
@@ -164,7 +165,7 @@ def _context(most: int, threads: int) -> Any:  # noqa: ANN401  (DataFusion's Ses
 
 
 def _held(schema: Schema) -> pa.Schema:
-    """Return a table's columns as DataFusion is to know them: without metadata, which it compares, in lower case."""
+    """Return the Arrow schema to register for a table: names in lower case, no metadata (DataFusion compares it)."""
     names = _registered(_names(schema))
     return pa.schema([pa.field(name, f.type) for name, f in zip(names, arrow_fields(schema.fields), strict=True)])
 
@@ -174,7 +175,7 @@ def _names(schema: Schema) -> list[str]:
 
 
 def _registered(names: Sequence[str]) -> list[str]:
-    """Return columns in lower case, as queries may spell them in any case, unless only case distinguishes them."""
+    """Return column names in lower case, because queries may use any case; unchanged if some differ only in case."""
     lower = [name.lower() for name in names]
     return lower if len(set(lower)) == len(lower) else list(names)
 
@@ -184,7 +185,7 @@ def _empty(schema: Schema) -> pa.Table:
 
 
 def _register(context: Any, name: str, table: pa.Table, schema: pa.Schema) -> None:  # noqa: ANN401
-    """Register a table under a name with all columns of a schema; those that the table lacks are null."""
+    """Register a table under a name, with all columns of a schema; columns that the table lacks are null."""
     if table.schema.names == schema.names:
         context.register_record_batches(name, [table.to_batches() or [pa.RecordBatch.from_pylist([], schema)]])
         return
@@ -201,7 +202,7 @@ def _register(context: Any, name: str, table: pa.Table, schema: pa.Schema) -> No
 
 
 def _as_schema(frame: Any, plan: ViewPlan, *, inside: bool) -> Any:  # noqa: ANN401  (DataFusion's DataFrame)
-    """Return a query's columns with the types and names of the view's schema; names of an inner view in lower case."""
+    """Cast and rename a query's columns to those of the view's schema; an inner view gets lower-case names."""
     from datafusion import column
 
     schema = plan.state.schema
@@ -228,7 +229,7 @@ def _as_schema(frame: Any, plan: ViewPlan, *, inside: bool) -> Any:  # noqa: ANN
 
 
 def _read(script: _Script, needs: Mapping[str, Needs], most: int) -> dict[str, pa.Table]:
-    """Read what the query needs of each table; a state that it names several times is read once."""
+    """Read what the query needs from each table; a table state that occurs several times is read once."""
     groups: dict[tuple[str, int | None], Needs] = {}
     keys = {name: _state_key(state) for name, state in script.tables.items()}
     for name, one in needs.items():
@@ -261,15 +262,15 @@ def _rows(state: TableState, needs: Needs, left: int, most: int, plan: ViewPlan)
         rows = to_arrow(state, needs.where, columns, limit=needs.limit, max_bytes=max(left, 1))
     except MemoryLimitError as error:
         raise MemoryLimitError(
-            f"the rows that {plan.state.name} needs of its tables take more than {most:,} bytes of memory: allow more "
-            "(max_bytes=, or iceexplore.memory_limit('8 GiB')), or run it on Spark: v.scan(spark)"
+            f"the rows that {plan.state.name} needs from its tables take more than {most:,} bytes of memory: allow "
+            "more (max_bytes=, or iceexplore.memory_limit('8 GiB')), or run it on Spark: v.scan(spark)"
         ) from error
     wanted = pa.schema([schema.field(held[name]) for name in rows.schema.names])
     return rows.rename_columns(wanted.names).cast(wanted)
 
 
 def _collected(frame: Any, plan: ViewPlan, most: int) -> pa.Table:  # noqa: ANN401  (DataFusion's DataFrame)
-    """Return a data frame's rows, up to a number of bytes."""
+    """Return a data frame's rows; raise an error if they take more than ``most`` bytes."""
     batches: list[pa.RecordBatch] = []
     size = 0
     for one in frame.execute_stream():
@@ -291,7 +292,7 @@ def _collected(frame: Any, plan: ViewPlan, most: int) -> pa.Table:  # noqa: ANN4
 
 @contextmanager
 def _errors_of(plan: ViewPlan, most: int) -> Iterator[None]:
-    """Turn DataFusion's errors, which are plain exceptions, and its panics into errors of this library."""
+    """Convert DataFusion's errors (plain exceptions) and its panics to errors of this library."""
     try:
         yield
     except (IceexploreError, KeyboardInterrupt, SystemExit, GeneratorExit):

@@ -1,7 +1,7 @@
-"""Read off DataFusion's optimized plan what it needs of each table: columns, a filter, a number of rows.
+"""Derive from DataFusion's optimized plan what it needs from each table: columns, a filter, a number of rows.
 
-The filter is only a pruning: DataFusion evaluates its own filters again. So a condition that has no equivalent here is
-left out, and of two scans of one table, both filters count only if they are the same.
+The filter only reduces what is read: DataFusion evaluates the query's conditions again. So conditions without an
+equivalent here can be left out. If a query scans a table twice, the filter is used only if both scans have the same.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 #: Nodes of a plan that keep the order of rows.
 _SIMPLE = frozenset({"Filter", "Limit", "Projection", "SubqueryAlias", "TableScan"})
 _SCAN = re.compile(r"\s*TableScan: (?P<name>\S+?)(?: projection=(?P<columns>\[.*?\]))?(?:, .*)?$")
-#: The maximum number of nodes of a plan, and of values in a list, that are looked at.
+#: The maximum number of plan nodes, and of values in an ``IN`` list, that are examined.
 _MOST_NODES = 20_000
 _MOST_VALUES = 1000
 
 
 @dataclass(frozen=True)
 class Needs:
-    """The columns, rows and conditions that a query needs of a table.
+    """The columns, rows and conditions that a query needs from a table.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Needs:
     limit: int | None = None
 
     def joined(self, other: Needs) -> Needs:
-        """Return what satisfies both."""
+        """Return needs that cover both."""
         same = self.where == other.where
         return Needs(self.columns | other.columns, self.where if same else None)
 
@@ -59,7 +59,7 @@ def needs_of(
     plan: Any,  # noqa: ANN401  (DataFusion's LogicalPlan)
     schemas: Mapping[str, tuple[pa.Schema, Sequence[str]]],
 ) -> dict[str, Needs]:
-    """Return what a plan needs of each table; tables that it does not scan are left out.
+    """Return what a plan needs from each table; tables that it does not scan are left out.
 
     Parameters
     ----------
@@ -81,10 +81,10 @@ def _listed(
     schemas: Mapping[str, tuple[pa.Schema, Sequence[str]]],
     seen: Counter[str],
 ) -> Iterator[tuple[str, frozenset[int]]]:
-    """Yield the columns of tables that are scanned in more places than those that were visited.
+    """Yield tables that the plan's text scans more often than its nodes do (``seen``), with the columns of all scans.
 
-    Subqueries in expressions can be seen only in the plan's text. A text in the query that looks like a line of it can
-    only add columns.
+    Subqueries inside expressions are not nodes and appear only in the plan's text. If a string literal in the query
+    happens to look like a scan, this can only add columns.
     """
     lines: dict[str, list[str]] = {}
     for line in plan.display_indent().splitlines():
@@ -92,7 +92,7 @@ def _listed(
         if match is not None and match["name"] in schemas:
             lines.setdefault(match["name"], []).append(match["columns"] or "?")
     for name, (schema, _) in schemas.items():
-        listed = lines.get(name, ["?"])  # not in the text: do not rely on that
+        listed = lines.get(name, ["?"])  # the text may be incomplete: if it has no scan, assume one of all columns
         if len(listed) <= seen[name]:
             continue
         columns: set[int] = set()
@@ -104,12 +104,12 @@ def _listed(
 
 
 def is_simple(plan: Any) -> bool:  # noqa: ANN401  (DataFusion's LogicalPlan)
-    """Return whether a plan only filters and projects, so that one thread keeps the order of rows."""
+    """Return whether a plan only filters and projects: then a single thread preserves the order of rows."""
     return all(type(node.to_variant()).__name__ in _SIMPLE for node, _ in _walk(plan))
 
 
 def _walk(plan: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401
-    """Yield each node with the filter directly above it."""
+    """Yield each node of a plan and, if its parent is a filter, that filter's predicate."""
     waiting = [(plan, None)]
     left = _MOST_NODES
     while waiting and left:

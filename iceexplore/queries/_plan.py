@@ -1,4 +1,4 @@
-"""Prepare a view to be run: choose a dialect, open what the query names, and set the state of each table."""
+"""Prepare a view to run: choose a dialect, open the tables and views in its query, and select each table's state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_SOURCES = 500
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """One occurrence of a table in a query: the state of the table, or the plan of the view, that is read for it."""
+    """One table reference in a query, resolved to a table state or to the plan of another view."""
 
     reference: TableReference
     table: TableState | None = None
@@ -61,7 +61,7 @@ class ViewPlan:
     sources: tuple[SourcePlan, ...]
 
     def notes(self) -> tuple[str, ...]:
-        """Return what DataFusion may compute differently, also in views inside this one."""
+        """Return notes on what DataFusion may compute differently, in this view and in those that it reads."""
         types: dict[str, set[str]] = {}
         for source in self.sources:
             for _, one in () if source.schema is None else source.schema.walk():
@@ -82,11 +82,11 @@ def plan_view(
     Parameters
     ----------
     dialect
-        The stored dialect to run; by default the only one, or any if all are the same query.
+        The stored dialect to run. By default the only one, or any if all dialects have the same query.
     tables_at
-        A time, or snapshots by table name; None: the current states.
+        A time for all tables, or a snapshot for each table name; None for the current states.
     prefer
-        The dialect to choose if there are several of the same query.
+        The dialect to choose if several have the same query.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def plan_view(
     UnsupportedError
         No stored query can be parsed, or views are nested too deeply.
     MetadataNotFoundError
-        A table or view of the query was not found; the message says how to give it.
+        A table or view in the query was not found; the message says how to pass its location.
     FormatError
         A source cannot be read, or the views form a cycle.
     SnapshotNotFoundError
@@ -131,7 +131,7 @@ class _Planner:
         return ViewPlan(state, chosen.dialect or "", query, sources)
 
     def refuse_unused(self) -> None:
-        """Refuse names of ``tables_at`` that the query does not read: the user expects them to have an effect."""
+        """Refuse names in ``tables_at`` that the query does not read, because they would silently have no effect."""
         unused = [name for key, (name, _) in self._by_name.items() if key not in self._used]
         if unused:
             listed = ", ".join(self._read) or "no tables"
@@ -183,7 +183,8 @@ class _Planner:
         reads = f"{state.name} reads {reference}"
         if found.view is not None:
             if asked is not None:
-                raise UnsupportedError(f"{reads}, which is a view, {asked.kind} AS OF {asked.value}")
+                when = f"{asked.kind} AS OF {asked.value}"
+                raise UnsupportedError(f"{reads} {when}, but it is a view: only tables can be read at another version")
             if found.view.storage.place(found.view.metadata_location) in path:
                 raise FormatError(
                     f"{reads}, which reads {state.name} again: the views form a cycle",
@@ -202,7 +203,7 @@ class _Planner:
         return SourcePlan(reference, table=self._at(found.table, reference, asked))
 
     def _at(self, table: TableState, reference: TableReference, asked: SourceVersion | None) -> TableState:
-        """Return the state of a table that the query, ``tables_at`` or nothing asks for."""
+        """Return the table at the version that the query names, else the one in ``tables_at``, else the current one."""
         names = [str(reference), ".".join(reference.identifier), reference.written]
         self._read.setdefault(names[1])
         given = next((name.lower() for name in names if name.lower() in self._by_name), None)
@@ -216,7 +217,7 @@ class _Planner:
 
 
 def _state_at(table: TableState, at: object, kind: str = "") -> TableState:
-    """Return a table's state at a snapshot, its id, a ref, or a time."""
+    """Return a table's state at a snapshot, snapshot id, ref or time."""
     at = getattr(at, "state", at)  # a Table
     if kind == "TIMESTAMP" or isinstance(at, dt.date):
         return travel(table, timestamp=at)

@@ -1,4 +1,4 @@
-"""Run a view on Spark: its tables are scanned by this library's own scans, in any state, and Spark runs the query."""
+"""Run a view on Spark: this library scans the tables, at any snapshot, and Spark runs the query on the scans."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def view_on_spark(plan: ViewPlan, session: SparkSession) -> DataFrame:
     Raises
     ------
     UnsupportedError
-        sqlglot cannot write the query in Spark's SQL, Spark refuses it, or it is Spark Connect before 4.0, which cannot
-        put data frames into a query.
+        sqlglot cannot translate the query to Spark's SQL, Spark refuses it, or the session is Spark Connect before
+        4.0, which cannot use data frames in a query.
     FormatError
-        The query returns another number of columns than the view's schema has.
+        The query and the view's schema have different numbers of columns.
     """
     info = SessionInfo.of(session)
     if info.connect:
@@ -32,7 +32,8 @@ def view_on_spark(plan: ViewPlan, session: SparkSession) -> DataFrame:
     frames: dict[str, DataFrame] = {}
     names = []
     for number, source in enumerate(plan.sources):
-        # Spark puts the data frames into the text as {name}; the names become those of temporary views.
+        # In the text, {name} is a placeholder that Spark replaces by the data frame passed under this name, which it
+        # registers as a temporary view.
         name = f"iceexplore_{number}_source"
         if source.view is not None:
             frames[name] = view_on_spark(source.view, session)

@@ -484,7 +484,7 @@ def test_only_what_may_differ_warns(warehouse: Warehouse, expression: str, text:
 
 def test_the_memory_limit_counts_what_is_read(warehouse: Warehouse) -> None:
     v = warehouse.view("SELECT max(id) FROM trips", "m long")
-    with pytest.raises(ix.MemoryLimitError, match="needs of its tables take more than 100 bytes"):
+    with pytest.raises(ix.MemoryLimitError, match="needs from its tables take more than 100 bytes"):
         v.to_arrow(max_bytes=100)
     with pytest.raises(ix.OptionError):
         v.to_arrow(limit=-1)

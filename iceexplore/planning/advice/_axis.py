@@ -19,7 +19,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 #: Number of bits of the number that represents a text; a float has 53 bits.
 _BITS = 50
-#: Ranges of related bytes: if two bytes of a range occur, those between them may occur, too.
+#: Classes of bytes: if two bytes of a class occur, those between them may also occur.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Bounds are compared up to this length; longer ones add nothing.
 _LOOKED_AT = 64
@@ -118,7 +118,7 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: PlainValue) -> float:
-        """Return one stored value as a number. A text without the common beginning of the bounds is outside of them."""
+        """Return one stored value as a number, which is right only for texts with the prefix that all bounds share."""
         if not self.ranks:
             return float(value)
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
@@ -126,13 +126,13 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the range of a value as far as bounds show: one point, or all texts with its beginning."""
+        """Return a value's range as seen in bounds: a single point or, if bounds are cut, all texts with its prefix."""
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])
         return (self.number(value),) * 2
 
     def prefix(self, value: str) -> tuple[float, float]:
-        """Return the range from the first to the last text with this beginning."""
+        """Return the range from the first to the last text with this prefix."""
         data = value.encode("utf-8", "surrogatepass")
         room = self.digits - max(0, len(data) - self.skip)
         low = self.number(value)
@@ -140,7 +140,7 @@ class Axis:
 
 
 def cut_length(lower: Strings) -> int | None:
-    """Return the length to which lower bounds seem to be truncated: most have it, and none is longer. Else None."""
+    """Return the length to which lower bounds seem to be truncated (most have it, none is longer); None if no such."""
     lengths = pc.utf8_length(lower)
     longest = pc.max(lengths).as_py()
     if longest is None or longest < _SHORTEST_CUT:

@@ -29,18 +29,17 @@ __all__ = [
     "distinct_by_bytes",
 ]
 
-#: Sizes of a Parquet column chunk: the bytes of its page headers, and the share of a dictionary that remains after
-#: compression with zstd, which is large for a short dictionary and small for a long one. All were measured roughly on a
-#: few files, so the result is an estimate.
+#: Rough measurements on a few Parquet files, for estimates: bytes of a column chunk's page headers, and the fraction to
+#: which zstd compresses a dictionary (short dictionaries compress badly, long ones well).
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
-#: Above this share of distinct values in a file, a single value hardly matters.
+#: If a larger share of a file's values is distinct, the number of rows per value is negligible.
 _MANY = 0.5
 
 
 def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | None:
-    """Return the number of distinct values from the newest statistics file that has it; None if none does."""
+    """Return a column's number of distinct values, from the newest statistics file that has it; None if none does."""
     for statistics in reversed(metadata.statistics):
         for blob in statistics.blob_metadata:
             text = (blob.properties or {}).get("ndv", "")
@@ -52,8 +51,8 @@ def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | No
 def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     """Estimate the number of distinct values from the size of a column's dictionary and of its rows' indices.
 
-    Files with a single value are ignored. None if sizes are unknown, or if there are so many values that a single one
-    hardly matters.
+    Files with a single value are ignored. None if sizes are unknown, or if there are so many distinct values that their
+    number hardly affects estimates.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -90,7 +89,7 @@ _POWERLESS = {
     "not-starts-with": "a file is skipped only if every value begins with it",
 }
 _EVEN = "values are spread evenly between bounds"
-#: From this share of matching rows on, there is hardly anything to skip.
+#: If at least this share of the rows matches, hardly any file can be skipped.
 _NEARLY_ALL = 0.9
 
 

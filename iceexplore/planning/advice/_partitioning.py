@@ -83,7 +83,7 @@ _MAX_BUCKETS = 512
 #: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
 _SMALLEST = 0.5
 _SINGLE_VALUES = 200
-#: A number of distinct values that is estimated from bytes is multiplied by this factor, as it misses rare values.
+#: Factor for numbers of distinct values that are estimated from bytes, because these estimates miss rare values.
 _RARE = 6
 
 
@@ -205,7 +205,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
     for span in wanted.spans:
-        # Widen the span to whole units; a second span in the same unit adds nothing.
+        # Widen the span to whole units, and do not count a unit twice if two spans are in it.
         first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
         first = max(first, before + 1)
         if end < first:
@@ -243,7 +243,7 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
 
 
 def _buckets(every: Files, left: Mask) -> int:
-    """Return a power of two with which buckets keep about the current file size."""
+    """Return a number of buckets, a power of two, that keeps files at about their current size."""
     counts = every.take(left).counts
     room = float(np.median(counts)) if len(counts) else 0.0
     return int(min(_MAX_BUCKETS, 2 ** int(np.floor(np.log2(max(1.0, room))))))

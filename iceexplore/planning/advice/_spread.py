@@ -23,8 +23,8 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: The minimum number of files that shows anything about tails, and the maximum number of partitions that are examined:
-#: beyond it, values are assumed to be evenly spread.
+#: The minimum number of files from which tails are estimated, and the maximum number of partitions for which they are;
+#: elsewhere, values are assumed to be spread evenly.
 _SAMPLES = 8
 _MOST_GROUPS = 200
 #: Share of a partition's files that must cover its middle for them to be samples of one distribution.
@@ -95,7 +95,7 @@ class Spread:
     nulls
         Share of rows without a value, including NaN; 0 if not counted.
     bare
-        Files with only such rows: they have no bounds, but none is missing.
+        Files with only such rows: they have no bounds because they have no values.
     """
 
     axis: Axis
@@ -145,7 +145,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Shares:
-    """The share of rows of each group in a range of values."""
+    """For each group, the share of its rows in a range of values."""
 
     spread: Spread
     files: Files
@@ -156,14 +156,14 @@ class Shares:
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
-        """Return per group whether a file may hold a value of a span; files with missing bounds may."""
+        """Return per group whether any of its files may hold a value in a span; a file with missing bounds may."""
         own = self.spread
         with np.errstate(invalid="ignore"):
             over = (own.low <= span.high) & (own.high >= span.low)
         return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
     def around(self, span: Span) -> tuple[Floats, Floats]:
-        """Return per group the share of values before a span, and up to its end."""
+        """Return two shares of each group's values: those before the span, and those up to its end."""
         own, files = self.spread, self.files
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             low, width = own.low, own.high - own.low + own.axis.step
@@ -190,7 +190,7 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return points on the line and cumulative shares, for groups whose files are samples of one distribution."""
+        """Return the estimated distribution (points and cumulative shares) of groups whose files are samples of it."""
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
         starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])
@@ -221,7 +221,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Count the files that hold the rows from share ``first`` to share ``end``, except those already counted."""
+        """Count the sorted files that hold the rows between two cumulative shares, except files already counted."""
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
         stop = np.maximum(np.minimum(np.ceil(end * count - 1e-9), count) - 1, begin)
@@ -237,7 +237,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
         add(np.zeros_like(read), shares.nulls, shares.nulls > 0, 0)
     for span in wanted.spans:
         before, until = shares.around(span)
-        if distinct:  # a span holds at least the rows of one value, and begins after the previous span
+        if distinct:  # a span has at least the rows of one value, and begins after the previous span
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until
@@ -249,7 +249,7 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
 
 
 def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats, Floats]:
-    """Estimate a distribution from the lowest and highest value of files that each hold this many values."""
+    """Estimate a distribution from the lowest and highest value in each of several files with ``rows`` values each."""
     quantile = (np.arange(len(low)) + 0.5) / len(low)
     places = np.concatenate([[low.min()], np.sort(low) + step, np.sort(high) + step])
     shares = np.concatenate([[0.0], 1.0 - (1.0 - quantile) ** (1.0 / rows), quantile ** (1.0 / rows)])
@@ -260,7 +260,7 @@ def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats,
 
 
 def _at(places: Floats, shares: Floats, x: float, side: str) -> float:
-    """Return the share before a place; at a jump, the share before it (``left``) or after it."""
+    """Interpolate the cumulative share at a point; at a jump, return its lower (``left``) or upper end."""
     i = int(np.searchsorted(places, x, side="left" if side == "left" else "right"))
     if i == 0:
         return 0.0

@@ -64,7 +64,7 @@ def missing_bounds(
         ),
         assumes=""
         if share is None
-        else f"bounds would prune as many of these files as of others ({percent(1 - share)})",
+        else f"bounds would prune the same share of these files as of the others ({percent(1 - share)})",
         column=column,
     )
 

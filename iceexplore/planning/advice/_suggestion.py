@@ -90,7 +90,7 @@ def set_property(table: str, name: str, value: str) -> str:
 
 
 Kind: TypeAlias = Literal["bounds", "deletes", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"]
-#: Kinds of suggestions that rewrite all data, and the maximum remaining cost at which they are worth it.
+#: Kinds of suggestions that rewrite all data; they are worth it if the filter then costs at most this share of today's.
 _REWRITES = frozenset(("bounds", "metrics", "old-spec", "partition", "sort"))
 _WORTH = 0.9
 

@@ -1,4 +1,4 @@
-"""Convert values of two sides to comparable numbers: equal codes for partition tuples, ranks for bounds."""
+"""Convert values of data files and deletes to comparable numbers: codes for partition tuples, ranks for bounds."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _NAN = np.float64("nan").view(np.int64)
 
 
 def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch) -> tuple[Ints, Ints]:
-    """Return equal numbers for equal partitions: the same spec id and equal tuples (spec, "Scan Planning").
+    """Return codes for the partitions of files and of deletes; equal partitions have equal codes.
 
-    Fields with unknown transforms count, and so do void fields, whose values are null. A partition without counterpart
-    on the other side is -1 among the files and -2 among the deletes.
+    Partitions are equal if they have the same spec id and equal tuples (spec, "Scan Planning"). All fields are
+    compared, including those with an unknown transform, and void fields, whose values are null. If the spec id occurs
+    only among the files or only among the deletes, the code is -1 or -2.
     """
     specs: list[Ints] = [
         np.asarray(pc.fill_null(whole(b.entries["partition_spec_id"]), -1), np.int64) for b in (files, deletes)
@@ -82,7 +83,7 @@ def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
 
 
 def _bits(values: AnyArray) -> AnyArray:
-    """Return values whose equality is that of the spec; floats as their bits, with a single NaN."""
+    """Convert values so that they are equal exactly where the spec says so: floats to bits, with a single NaN."""
     if pa.types.is_floating(values.type):
         null = np.asarray(values.is_null())
         plain = np.asarray(pc.fill_null(values.cast(pa.float64()), 0.0))
@@ -118,7 +119,7 @@ def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
 
 
 def ranks(*arrays: AnyArray) -> list[Ints] | None:
-    """Return the ranks of values in one order, from 0; -1 for null and NaN. None if the types cannot be compared.
+    """Rank the values of all arrays together, from 0; null and NaN get -1. None if the types cannot be compared.
 
     Text is ordered by its UTF-8 bytes, as in Iceberg.
     """
@@ -140,7 +141,7 @@ def ranks(*arrays: AnyArray) -> list[Ints] | None:
 
 
 def expand(start: Ints, stop: Ints) -> tuple[Ints, Ints]:
-    """Return all numbers of some ranges: the index of the range of each, and the number."""
+    """Return all numbers in some ranges, as two arrays: for each number the index of its range, and the number."""
     sizes = np.maximum(stop - start, 0)
     owner = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     first = np.cumsum(sizes) - sizes

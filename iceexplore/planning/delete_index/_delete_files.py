@@ -90,7 +90,7 @@ def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: En
 
 
 def _between(lowest: Ints, highest: Ints, values: Ints) -> Mask:
-    """Return which ranges of ranks hold one of the values; a bound below 0 is unknown and excludes nothing."""
+    """Return which ranges of ranks contain one of the values; a negative bound is unknown and excludes nothing."""
     highest = np.where(highest < 0, np.iinfo(np.int64).max, highest)
     there = np.sort(values[values >= 0])
     found: Mask = np.searchsorted(there, lowest, "left") < np.searchsorted(there, highest, "right")
@@ -98,7 +98,7 @@ def _between(lowest: Ints, highest: Ints, values: Ints) -> Mask:
 
 
 def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: EntryBatch) -> Mask:
-    """Return which manifests of a spec may contain the partition of one of its data files."""
+    """Return which manifests of a spec may have deletes in the partition of one of the spec's data files."""
     near = np.ones(len(manifests), dtype=bool)
     same = pc.fill_null(pc.equal(whole(files.entries["partition_spec_id"]), spec.spec_id), False)
     tuples = None if files.partition is None else files.partition.filter(same)
@@ -120,7 +120,7 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
 
 
 def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
-    """Return which summaries of one field admit one of these values."""
+    """Return which summaries of one partition field do not exclude all of these values."""
     low, low_damaged = decode_values(kind, pc.struct_field(summary, "lower_bound"))
     high, high_damaged = decode_values(kind, pc.struct_field(summary, "upper_bound"))
     order = ranks(low, high, values)
@@ -260,7 +260,7 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 
 
 def _one_path(batch: EntryBatch) -> Strings:
-    """Return the path that both bounds of ``file_path`` equal (Java: ``ContentFileUtil.referencedDataFile``)."""
+    """Return the path that is both bounds of ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``), or null."""
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))
 

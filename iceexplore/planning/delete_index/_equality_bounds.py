@@ -57,7 +57,7 @@ class Intervals:
         return out
 
     def widened(self) -> Intervals:
-        """Return plain intervals that overlap for every pair that may have a value in common."""
+        """Return intervals without masks that overlap at least for every pair that may have a value in common."""
         if self.file_extra is None or self.delete_extra is None or self.used is None:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
@@ -136,7 +136,8 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 def reaching(stats: pa.StructArray) -> pa.StructArray:
     """Return metrics whose upper bounds of text and bytes include all longer values, as in `equality_intervals`.
 
-    A bound may have been truncated without being incremented, at an unknown length; no delete may be lost by that.
+    A writer may have truncated a bound, to an unknown length, without incrementing it; no delete may be lost because of
+    that.
     """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]

@@ -44,7 +44,7 @@ class Stretches:
         return cls(values, offsets, np.asarray(lists.sizes).astype(np.int64))
 
     def totals(self, amounts: _Longs) -> _Longs:
-        """Return the sum over each data file's deletes; ``amounts`` has one value per delete."""
+        """Return, for each data file, the sum of ``amounts`` (one value per delete) over its deletes."""
         before = np.concatenate([[0], np.cumsum(amounts[self.values])])
         held = self.size > 0
         out = np.zeros(len(self.size), dtype=np.int64)
@@ -52,7 +52,7 @@ class Stretches:
         return out
 
     def uses(self, count: int) -> _Longs:
-        """Return for each of ``count`` deletes the number of lists that contain it."""
+        """Return, for each of ``count`` deletes, the number of lists that contain it."""
         held = self.size > 0
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         np.add.at(change, self.start[held], 1)
@@ -72,12 +72,12 @@ class Stretches:
         return build.list_array(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
-#: Maximum number of values in a list array whose ranges are not shared.
+#: Maximum number of values in a list array if each list has values of its own instead of sharing ranges.
 MOST_VALUES = 1 << 28
 
 
 class Lists:
-    """A list of deletes for each of some files: `size` items of `values`, beginning at `start`."""
+    """One list of deletes per file: `size` items of `values`, beginning at `start`."""
 
     def __init__(self, values: Ints, start: Ints, size: Ints) -> None:
         self.values = values
@@ -108,12 +108,12 @@ def no_lists(count: int) -> AnyListViewArray:
 
 
 def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
-    """Combine disjoint pairs and ranges into the lists of some files.
+    """Combine disjoint pairs and ranges into one list of deletes per file.
 
     Parameters
     ----------
     without
-        Files whose list stays empty.
+        Files whose lists stay empty.
 
     Raises
     ------

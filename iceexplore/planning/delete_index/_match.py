@@ -109,7 +109,7 @@ class DeleteIndex:
 
     @cached_property
     def groups(self) -> tuple[Ints, Ints]:
-        """Return a number for the partition of each file, and of each delete; equal partitions have equal numbers."""
+        """Return codes for the partitions of files and of deletes; equal partitions have equal codes."""
         return paired_partition_codes(self.state.metadata, self.files, self.found.batch)
 
     @cached_property
@@ -121,7 +121,7 @@ class DeleteIndex:
 
     @cached_property
     def ruled_out(self) -> Mask:
-        """Return which equality deletes cannot have a row that matches the filter, by their equality columns."""
+        """Return which equality deletes have no row that matches the filter, judging by their equality columns."""
         out = np.zeros(len(self.found), dtype=bool)
         rows = np.flatnonzero(self.found.equality)
         if self.filter is None or not len(rows):
@@ -143,7 +143,7 @@ class DeleteIndex:
 
     @cached_property
     def in_scope(self) -> Mask:
-        """Return which pairs of `named` are of one partition, with a data file not newer than the delete."""
+        """Return which pairs of `named` are in one partition and have a data file that is not newer than the delete."""
         files, deletes, _ = self.named
         near = self.groups[0][files] == self.groups[1][deletes]
         out: Mask = near & (self.file_sequence[files] <= self.found.sequence[deletes])
@@ -171,9 +171,10 @@ class DeleteIndex:
 
     @cached_property
     def of_partition(self) -> Mask:
-        """Return which position deletes reference no data file.
+        """Return which position deletes apply to their whole partition, as they reference no single data file.
 
-        A bound may be a truncated path, so a delete whose equal bounds match no file is compared by its range.
+        Equal bounds of ``file_path`` may be truncated paths. So if they match no file, the delete is included, too, and
+        compared by its range of paths.
         """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False
@@ -182,7 +183,7 @@ class DeleteIndex:
 
     @property
     def position_scope(self) -> Scope:
-        """Return the scope of data files and the position deletes of their partition."""
+        """Return the scope that joins data files with the position deletes of their partition."""
         rows = np.flatnonzero(self.of_partition)
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
@@ -217,7 +218,7 @@ class DeleteIndex:
         return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
 
     def equality_scopes(self) -> list[Scope]:
-        """Return the scopes of equality deletes, without empty ones: within partitions, and global."""
+        """Return the non-empty scopes of equality deletes: one for deletes within partitions, one for global ones."""
         wanted = self.found.equality & ~self.ruled_out
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
@@ -249,7 +250,7 @@ class DeleteIndex:
         )
 
     def _note(self) -> None:
-        """Add problems of deletes that reference one data file."""
+        """Add problems with deletes that reference a single data file."""
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()
@@ -291,7 +292,7 @@ _MOST_NOTES = 5
 
 
 def _matches_by(batch: EntryBatch, column: int) -> Mask:
-    """Return which equality deletes match by a column."""
+    """Return which equality deletes have a column among their equality columns."""
     ids = whole(batch.entries["equality_ids"])
     out = np.zeros(len(batch), dtype=bool)
     parents = np.asarray(pc.list_parent_indices(ids))

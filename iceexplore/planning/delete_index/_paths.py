@@ -1,8 +1,9 @@
-"""Find the data file that a delete references: by its location as written, its canonical form, its file, or its path.
+"""Find the data file that a delete references, even if its location is written differently from the data file's.
 
-In a table that has moved, several locations may lead to one file: two prefixes are the same folder now, or a broken
-path was resolved by its last parts (`iceexplore.storage.Storage.place`). A delete applies to its file wherever that is
-found; otherwise the rows that it removed would reappear.
+Locations are compared as written, in canonical form, by the file that they lead to, and by path. In a table that has
+moved, several locations may lead to one file: two prefixes may now be the same folder, or a broken path was resolved by
+its last parts (`iceexplore.storage.Storage.place`). A delete must find its data file in all these cases; otherwise the
+rows that it removed would reappear.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     met[ours[ours >= 0]] = True
     lost = np.flatnonzero(theirs >= 0)
     lost = lost[~met[theirs[lost]]]
-    # A data file that no delete references by this location gets a number that no delete has.
+    # A data file whose location no delete references as written gets a number that no delete has.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
     otherwise = np.zeros(len(referenced), dtype=bool)
@@ -74,7 +75,10 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Give deletes that match no location the number of the file that they mean, among files with the same name."""
+    """Match deletes whose reference equals no location: give each the number of the file that it means, if any.
+
+    Only files with the same file name are considered.
+    """
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
     first: dict[str, int] = {}
@@ -110,9 +114,9 @@ def _by_meaning(
 
 
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Return the data files and the deletes (of `lost`) that may mean the same file.
+    """Return the data files, and the deletes of `lost`, that have a possible counterpart on the other side.
 
-    They share the file name and, unless the table has ``moved``, the path.
+    Counterparts share the file name and, unless the table has ``moved``, the path.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
@@ -158,7 +162,7 @@ def path_intervals(
     cut: Callable[[AnyArray], Mask],
     prefixes: Sequence[str] = (),
 ) -> Intervals:
-    """Return data files and bounds of ``file_path`` as intervals in the order of paths, without scheme and authority.
+    """Return locations of data files, and bounds of ``file_path``, as intervals of paths without scheme and authority.
 
     Bounds that are missing, truncated, of different schemes or hard to compare exclude no data file, and an upper bound
     includes every path that begins with it.
@@ -215,7 +219,7 @@ def _head(values: Strings) -> Strings:
 
 
 def _odd(values: Strings) -> Mask:
-    """Return which locations have a path that can be written differently, or are truncated before the path."""
+    """Return which locations have a path that could also be written differently, or end before the path."""
     odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
     odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())
     out: Mask = odd

@@ -42,7 +42,7 @@ Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Candidates for a join: deletes apply to files of the same group whose sequence number is not above theirs.
+    """Candidates for a join: a delete may apply to files of its group whose sequence number is not above its own.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Scope:
 
 
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
-    """Return the pairs in a scope that no column excludes; as ranges if none is excluded or there are too many.
+    """Return the pairs in a scope that no column excludes; as ranges if no pair is excluded or there are too many.
 
     With more than `MOST_PAIRS` candidates in every column, bounds are not compared: all deletes in scope apply, which
     is slower to read but equally correct.

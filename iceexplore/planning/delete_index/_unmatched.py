@@ -37,7 +37,7 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """Codes and reasons for deletes (rows of ``matching.found``) and data files (rows of ``matching.files``)."""
+    """Reasons, each with its code, why deletes (rows of ``matching.found``) skip data files (``matching.files``)."""
 
     matching: DeleteIndex
 
@@ -238,7 +238,7 @@ def _keys(batch: EntryBatch) -> Strings:
 
 
 class _Scopes:
-    """The pairs in scope by sequence numbers and partitions alone."""
+    """The pairs of a data file and a delete that are in scope, judging by sequence numbers and partitions only."""
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching

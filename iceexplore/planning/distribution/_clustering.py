@@ -36,10 +36,10 @@ _MOST_COLUMNS = 20
 class Clustering:
     """How well files are clustered by single columns, from the bounds of their column metrics.
 
-    The depth at a value is the number of files whose range contains it: so many files a query for this value reads. The
-    depth of a file is the largest depth in its range. It is 1 for files that are sorted by the column, and the number
-    of files if every file has the whole range (as Snowflake's ``average_depth``). Bounds of long texts are truncated,
-    so that their ranges may touch although their values do not.
+    The depth at a value is the number of files whose range contains it, which is the number of files that a query for
+    this value reads. The depth of a file is the largest depth in its range (as in Snowflake's ``average_depth``). It is
+    1 if files are sorted by the column, and equals the number of files if every file spans the whole range. Bounds of
+    long texts are truncated, so ranges may overlap although the values do not.
 
     Attributes
     ----------
@@ -220,19 +220,19 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Shift the ranks so that those of different groups never overlap; `unique` makes the numbers small again.
+        # Shift the ranks so that different groups never overlap; `unique` then makes the numbers dense again.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1
     starts, stops = np.bincount(low, minlength=size), np.bincount(high, minlength=size)
     begun = np.cumsum(starts)
-    ended = np.cumsum(stops) - stops  # before each rank
+    ended = np.cumsum(stops) - stops  # ranges that end before each rank
     others = begun[high] - ended[low] - 1
     level = (begun - ended).astype(np.int64)
     out = np.zeros(count, dtype=np.int64)
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
-        # `level` has the maximum of each stretch of 2**step ranks; two of them cover a range.
+        # `level` has, for each rank, the maximum over 2**step ranks from there on. Two such stretches cover a range.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])

@@ -58,7 +58,7 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
 
 
 def known_deleted_rows(tasks: FileTasks) -> _Longs:
-    """Return per data file the rows that vectors and position deletes of this one file remove, by their record counts.
+    """Return per data file the rows removed by deletes that apply only to it: vectors and position deletes, as counted.
 
     Deletes that may apply to several data files count nothing. This is the number that Java compares with
     ``delete-ratio-threshold`` (``BinPackRewriteFilePlanner.tooHighDeleteRatio``); a file never loses more rows than it
@@ -77,14 +77,14 @@ def known_deleted_rows(tasks: FileTasks) -> _Longs:
 
 @dataclass(frozen=True)
 class Reached:
-    """Number of deletes that apply to each group of data files, each delete once per group.
+    """Numbers of deletes that apply to groups of data files; a delete counts once in each group.
 
     Attributes
     ----------
     tasks
         The data files.
     codes
-        int64 per data file: its group, below ``count``.
+        int64 per data file: the number of its group, less than ``count``.
     """
 
     tasks: FileTasks
@@ -128,7 +128,7 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # If a value occurs twice in a range, one of them has its previous occurrence inside the range, not before it.
+        # If a value occurs twice in a range, the previous occurrence of the second one is inside the range.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -215,7 +215,7 @@ class TableDistribution(BarPicture):
             text += f"; a small file is below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
         if not any(b and b.value for r in rows for b in r.bars[:2]):
-            # There are only small files: their pale colour means nothing without full-size ones to compare with.
+            # If all files are small, do not draw them pale: there are no full-size ones to compare with.
             rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
             return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows))
         return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, data", "small files")

@@ -170,7 +170,7 @@ class ColumnMetrics:
         return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
     def take(self, rows: npt.ArrayLike) -> ColumnMetrics:
-        """Return the metrics of these rows; row -1 yields unknown metrics."""
+        """Return the metrics of these rows; for row -1, all metrics are unknown."""
         at = np.asarray(rows)
         there = at >= 0
         places = pa.array(at, pa.int64(), mask=~there)
@@ -196,7 +196,7 @@ class ColumnMetrics:
 
 
 def known(mask: AnyColumn) -> Mask:
-    """Return the result of a comparison, False where it is unknown (null)."""
+    """Return the result of a comparison as a numpy mask; unknown (null) becomes False."""
     filled = pc.fill_null(mask, False)
     return np.asarray(whole(filled) if isinstance(filled, pa.ChunkedArray) else filled)
 
@@ -206,7 +206,7 @@ def _without(values: AnyArray, gone: Mask) -> AnyArray:
 
 
 def _uncrossed(lower: AnyArray, upper: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the bounds, both null where the lower one is above the upper one."""
+    """Return the bounds, with both set to null where the lower bound is above the upper bound."""
     if pa.types.is_null(lower.type) or pa.types.is_nested(lower.type):
         return lower, upper
     crossed = known(pc.greater(comparable(lower), comparable(upper)))

@@ -1,4 +1,4 @@
-"""Compute the values that functions of expressions return, with Arrow's kernels."""
+"""Compute the values of function expressions with Arrow's kernels."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def compute(
     column: Callable[[int, Type], AnyArray],
     selects: Callable[[Expression], Mask],
 ) -> AnyArray:
-    """Return the values of an expression, in the Arrow type of its type.
+    """Return the values of an expression, as an array of the `arrow_type` of its Iceberg type.
 
     Parameters
     ----------
     column
-        A function that returns a column's values by its field id, in the Arrow type of the given type.
+        A function that returns a column's values, given its field id and the type to return them in.
     selects
         A function that returns which rows a condition selects.
     """
@@ -58,7 +58,7 @@ def _scalar(constant: object, kind: Type) -> pa.Scalar[pa.DataType]:
 
 
 def _compared(op: str, left: AnyArray, right: AnyArray, one: Type, other: Type) -> Mask:
-    """Compare values: two nulls are equal, and so are two NaN; otherwise neither is equal or ordered."""
+    """Compare values. Null equals only null, NaN only NaN; neither is less or greater than any value."""
     a, b = _aligned(left, right, one, other)
     null = np.asarray(a.is_null()) & np.asarray(b.is_null())
     nan = np.zeros(len(a), np.bool_)
@@ -86,7 +86,7 @@ def _aligned(left: AnyArray, right: AnyArray, one: Type, other: Type) -> tuple[A
 
 
 def _nanoseconds(values: AnyArray) -> AnyArray:
-    """Return whole nanoseconds since 1970 as decimals, which hold those of every microsecond timestamp."""
+    """Return nanoseconds since 1970 as decimals, because int64 cannot hold those of every microsecond timestamp."""
     unit = 86_400_000_000_000 if pa.types.is_date32(values.type) else 1 if values.type.unit == "ns" else 1000
     count = comparable(values).cast(pa.decimal128(19, 0))
     return pc.multiply(count, build.scalar(unit, pa.decimal128(15, 0)))

@@ -35,24 +35,24 @@ _WORDS = {
     "not-in": "not in", "is-null": "is null", "not-null": "is not null", "is-nan": "is NaN", "not-nan": "is not NaN",
     "starts-with": "begins with", "not-starts-with": "does not begin with",
 }  # fmt: skip
-#: The maximum number of literals of a list that are shown.
+#: Maximum number of literals that are shown of a list.
 _NAMED = 5
 
 
 def term_text(p: Predicate) -> str:
-    """Return a predicate as text: as the user wrote it, or composed of its parts."""
+    """Return a predicate as text: as the user wrote it if that is known, otherwise composed from its parts."""
     return p.text or _question(p, p.name or f"column {p.field_id}", "identity", p.type)
 
 
 def metrics_as_text(
     p: Predicate, source: MetricsSource, by: str, rows: npt.ArrayLike, thing: str
 ) -> tuple[Strings, Strings, AnyArray, Strings]:
-    """Return lower bound, upper bound, null count and an explanation for each row.
+    """Return, as texts for each row, the lower bound, upper bound, null count and an explanation.
 
     Parameters
     ----------
     p
-        The term.
+        The term that excludes the rows.
     by
         ``counts`` or ``bounds``: the part of the evidence that excludes the rows.
     rows
@@ -145,17 +145,17 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     -------
     pyarrow.Table
         Of `WHY_SCHEMA`, one row per requested row; null where the file is not pruned. An ``or`` has a reason for each
-        branch: terms and explanations are joined, ``by`` is the most detailed kind of evidence (partition, then counts,
-        then bounds), and bounds are given only if there is a single column.
+        branch: their terms and explanations are joined, ``by`` is the most detailed kind of evidence (bounds before
+        counts before partition), and bounds are given only if all branches are about the same column.
     """
     found, cases = _explained(wanted, batch.take(np.asarray(rows, np.int64)), metadata)
     return found.table(cases)
 
 
 def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[_Cases, list[_Reason]]:
-    """Return the number of each pruned file's reason, and the reasons' terms and kinds of evidence.
+    """Return, for each pruned file, the number of its reason; and each reason's term and kind of evidence.
 
-    This is `explain_files` without the texts about each file, for counting.
+    This is a fast form of `explain_files`, for counting: it makes no texts about single files.
     """
     found, cases = _explained(wanted, batch, metadata)
     numbers, codes = np.unique(cases, return_inverse=True)
@@ -226,7 +226,7 @@ class _Explanation:
     reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
 
     def visit(self, node: Expression) -> _Cases:
-        """Return the reason per row: the first child that excludes it for ``and``, all children for ``or``."""
+        """Return the reason per row: from the first child that excludes it for ``and``, from all for ``or``."""
         match node:
             case Always(value):
                 return self.constant(_NEVER, np.full(self.rows, not value))
@@ -258,7 +258,7 @@ class _Explanation:
         return out
 
     def table(self, cases: _Cases, rows: Sequence[int] | None = None) -> pa.Table:
-        """Return the reasons of all rows, or of some with their cases, as a table of `WHY_SCHEMA`."""
+        """Return a table of `WHY_SCHEMA`; ``cases`` has the reason's number of each row, ``rows`` selects some rows."""
         parts, order = [], []
         for number in np.unique(cases).tolist():
             at = np.flatnonzero(cases == number)

@@ -105,7 +105,10 @@ def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) 
 def partition_questions(
     p: Predicate, spec: PartitionSpec, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionColumn, Predicate | None, Predicate | None]]:
-    """Yield each partition field derived from a predicate's column, with the inclusive and the strict projection."""
+    """Yield each partition field derived from the predicate's column, with the predicate's projections to it.
+
+    The projections are the inclusive and the strict one; a field to which neither exists is left out.
+    """
     for column in partition_columns(metadata, spec):
         if column.source is None or column.source.field_id != p.field_id:
             continue
@@ -117,7 +120,7 @@ def partition_questions(
 
 
 def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
-    """Return whether a partition field has exactly this value in each tuple."""
+    """Return whether a partition field stores exactly the value of this expression."""
     match value:
         case Applied(function, (FieldValue(field_id),)):
             same = str(parse_transform(column.field.transform)) == function
@@ -128,7 +131,7 @@ def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
 def value_source(
     p: Computed, evidence: ColumnMetrics, where: Mask | None, column: PartitionColumn, metadata: TableMetadata
 ) -> MetricsSource:
-    """Return a partition field as evidence about a comparison of its value."""
+    """Return a partition field as evidence about a comparison with the value that it stores."""
     field = column.field
     where = trusted_rows(evidence, where, field.transform, field.source_id, metadata)
     return MetricsSource(
@@ -137,14 +140,17 @@ def value_source(
 
 
 def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
-    """Return statistics of a compared value as evidence."""
+    """Return statistics of the compared expression as evidence."""
     q = p.predicate
     transform = p.value.function if isinstance(p.value, Applied) else "identity"
     return MetricsSource(q, q, evidence, None, "statistics", q.name, transform, q.type)
 
 
 def ordered_argument(value: ValueExpression) -> Predicate | None:
-    """Return a test of the column whose bounds, transformed, are bounds of the value; None if there is none."""
+    """Return a not-null test of the column inside an order-preserving transform; None for other expressions.
+
+    The transform maps bounds of this column to bounds of the expression's value.
+    """
     match value:
         case Applied(function, (FieldValue(field_id, name, kind),)) if parse_transform(function).preserves_order:
             return Predicate(field_id, "not-null", (), name, kind)
@@ -152,7 +158,7 @@ def ordered_argument(value: ValueExpression) -> Predicate | None:
 
 
 def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
-    """Return metrics of a column as those of an order-preserving transform of it, which is null where it is null."""
+    """Convert metrics of a column to metrics of an order-preserving transform of it, which is null where it is null."""
     assert isinstance(p.value, Applied)
     kind, transform = p.value.arguments[0].type, parse_transform(p.value.function)
     bounds = []
@@ -161,10 +167,10 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
             values = side if side.type == arrow_type(kind) else side.cast(arrow_type(kind))
             bounds.append(transform.apply(kind, values))
         except (OptionError, pa.ArrowException, OverflowError, ValueError):
-            return None  # bounds of another type, or a result beyond the results' type
+            return None  # bounds of another type, or a result that does not fit the result type
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
-        # The results for the lowest numbers wrap around to the highest: a file that may have such has no bounds.
+        # In Java, results for the lowest numbers wrap around to the highest: files that may have such get no bounds.
         kept = pa.array(known(pc.less_equal(lower, evidence.lower.cast(lower.type))))
         nothing = build.scalar(None, lower.type)
         lower, upper = pc.if_else(kept, lower, nothing), pc.if_else(kept, upper, nothing)
@@ -174,10 +180,10 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
 def trusted_rows(
     evidence: ColumnMetrics, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
 ) -> Mask | None:
-    """Return the rows of `where` (None: all) whose partition values can be trusted to be the transform's result.
+    """Return the rows of `where` (None: all) whose partition values are certainly correct results of the transform.
 
     In Java, truncating the lowest integers wraps around to one of the highest. Tuples with that number, and ranges that
-    include it, prove nothing. A promoted column may have the wrapped number of either type.
+    include it, prove nothing. In a promoted column, it may be the wrapped number of either type.
     """
     parsed = parse_transform(transform)
     if not parsed.may_overflow:
@@ -243,7 +249,7 @@ class FileMetricsSources:
         return self.tuples(p) + self.statistics(p)
 
     def _tuples_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the evidence from partition fields that are the compared value itself."""
+        """Return the evidence from partition fields that store the compared value itself."""
         out = []
         for spec, mine in self._specs:
             for column in partition_columns(self._metadata, spec):
@@ -253,7 +259,7 @@ class FileMetricsSources:
         return out
 
     def _statistics_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the evidence from statistics of an equal expression of the table, and of the column."""
+        """Return the evidence from statistics of the same expression in the table's metadata, and of the column."""
         out = []
         for number in p.ids if self._statistics else ():
             stats = self._batch.stats.get(number)
@@ -308,10 +314,10 @@ class FileMetricsSources:
         return self._values[key]
 
     def _trusted_rows(self, found: ColumnMetrics, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
-        """Exclude a null partition value of a file whose column has bounds: it was unreadable, or is missing.
+        """Exclude null partition values of files whose column has bounds: such a null is unreadable or missing.
 
-        Also exclude an identity value that equals the lower bound while the upper bound differs: V4 tuples are rebuilt
-        from bounds.
+        Also exclude an identity value that equals the lower bound if the upper bound differs: it may be a truncated
+        bound, because V4 tuples are rebuilt from bounds.
         """
         stats = self._batch.stats.get(field_id)
         if stats is None:

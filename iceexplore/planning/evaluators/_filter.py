@@ -50,7 +50,8 @@ __all__ = [
     "tuple_predicate",
 ]
 
-#: Three outcomes per term are packed into 64 bits; after this many terms the combinations are renumbered.
+#: Each term has three outcomes, and their combinations are packed into 64 bits. After this many terms, the combinations
+#: that occur are renumbered, so that they fit.
 _TERMS_AT_ONCE = 20
 
 
@@ -185,7 +186,7 @@ class Filter:
 def same_partition(
     partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, sources: FileMetricsSources
 ) -> tuple[Mask, Mask]:
-    """Return per file whether its tuple matches a partial one, and whether that is known."""
+    """Return per file whether its tuple matches a partial tuple, and whether that is known."""
     n = len(batch)
     same, is_known = np.ones(n, np.bool_), np.zeros(n, np.bool_)
     numbers = batch.entries["partition_spec_id"]
@@ -193,7 +194,7 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            continue  # a file of another spec may hold such rows: unknown without reading it
+            continue  # a file of a spec without the field may hold such rows: unknown without reading it
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():
             values = sources.value(columns[name].key)
@@ -251,7 +252,7 @@ def make_filter(
 
 
 def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
-    """Return the expression with the ids of the table's expressions that are the values it compares."""
+    """Add to each compared value the ids of the table's expressions that compute the same value."""
     match expression:
         case And(children):
             return And(tuple(_identified(c, metadata) for c in children))

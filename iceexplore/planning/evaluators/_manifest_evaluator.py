@@ -91,7 +91,7 @@ class ManifestMetricsSources:
         self._root = root
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
-        # A V4 manifest may hold deletes of any spec; a field's metrics do not cover those of a spec without the field.
+        # A V4 manifest may hold deletes of any spec. A field's metrics do not cover deletes whose spec lacks the field.
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, ColumnMetrics | None] = {}
@@ -152,7 +152,7 @@ class ManifestMetricsSources:
         return out
 
     def may_have(self, wanted: Filter) -> Mask:
-        """Return which manifests may hold a file of the filter's partial partition tuple."""
+        """Return which manifests may hold a file that matches the filter's partial partition tuple."""
         may = np.ones(len(self._rows), np.bool_)
         for spec, mine in self.specs if wanted.partition else ():
             for column in partition_columns(self._metadata, spec):
@@ -191,7 +191,7 @@ class ManifestMetricsSources:
         return self._fields[spec.spec_id]
 
     def _derived(self, spec: PartitionSpec) -> dict[str, ColumnMetrics]:
-        """Derive them from a V4 root: from column metrics for identity fields, from expression metrics for others."""
+        """Derive a spec's metrics from a V4 root: column metrics for identity fields, expression metrics for others."""
         out = {}
         for f in spec.fields:
             if len(f.source_ids) != 1 or not is_known_transform(f.transform):

@@ -1,4 +1,4 @@
-"""Evaluate predicates on column metrics: certainly no row matches, certainly every row does, or neither.
+"""Evaluate predicates on column metrics, to prove that no row matches or that every row does.
 
 The rules are those of Iceberg's ``InclusiveMetricsEvaluator``, ``StrictMetricsEvaluator`` and ``ManifestEvaluator`` on
 Arrow columns, but with SQL's null semantics: a null satisfies only ``is-null`` and ``not-nan``. (Iceberg's evaluators
@@ -25,7 +25,7 @@ __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "
 
 _TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
-#: Longer lists of texts or bytes are reduced to their lowest and highest value (Java keeps all files then).
+#: Longer lists of texts or bytes are compared only by their lowest and highest value (Java then keeps all files).
 _LONG_LIST = 200
 
 
@@ -72,7 +72,7 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # Rows with a null struct satisfy not-nan, so there must not be any.
+            # Rows with a null struct satisfy not-nan, so this holds only if there are none.
             return e.all_nan & e.no_null
     return e.nothing
 
@@ -236,7 +236,10 @@ def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> Mask:
-    """Return where no number is between the bounds: the first one not below the lower bound is above the upper."""
+    """Return where none of the ordered numbers is between the bounds.
+
+    This is so if the first number that is not below the lower bound is above the upper bound.
+    """
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
     beyond = first == len(ordered)
@@ -246,7 +249,7 @@ def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> M
 
 
 def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return where each literal is known to be below the lower or above the upper bound."""
+    """Return where each literal is certainly below the lower bound or above the upper bound."""
     out = np.ones(len(low), np.bool_)
     for x in literals:
         out &= known(pc.greater(low, x)) | known(pc.less(high, x))

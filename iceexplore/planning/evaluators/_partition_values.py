@@ -35,9 +35,10 @@ __all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of"
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A partition field with its result type and its source column (None: dropped, or several columns).
+    """A partition field with its result type and source column.
 
-    ``sources`` are all source columns; empty if any of them was dropped.
+    ``source`` is None if the column was dropped or the field has several. ``sources`` has all source columns; it is
+    empty if any of them was dropped.
     """
 
     field: PartitionField

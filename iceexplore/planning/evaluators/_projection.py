@@ -18,7 +18,7 @@ def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Pred
     source
         The column type in which the literals are stored.
     strict
-        False: the result holds for the tuple of every matching row. True: it holds only for tuples whose rows all
+        False: the result is true for the tuple of every matching row. True: it is true only for tuples whose rows all
         match.
 
     Returns

@@ -24,7 +24,7 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
     kind
         The type of the values; None if unknown.
     transform
-        The partition transform that the values are results of.
+        The partition transform whose results the values are.
     """
     found = values.type
     if pa.types.is_null(found):

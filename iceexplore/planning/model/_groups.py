@@ -27,7 +27,7 @@ _AGES = (
 )  # fmt: skip
 _OLDER = "a year and more"
 _UNKNOWN = "snapshot no longer kept"
-#: A larger number of bytes or rows must be wrong, and sums with it could overflow.
+#: Larger numbers of bytes or rows must be wrong, and sums of them could overflow.
 _MOST = 2**50
 
 
@@ -79,7 +79,7 @@ def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
 
 
 def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
-    """Return bytes or rows of each file; unknown or negative numbers become 0, larger ones at most 2⁵⁰."""
+    """Return bytes or rows of each file; unknown and negative numbers become 0, numbers above 2⁵⁰ become 2⁵⁰."""
     return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
 
 
@@ -187,7 +187,7 @@ GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
 
 
 def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArray]:
-    """Return a code per row for the combination of its keys, in the order of the keys, and each code's first row."""
+    """Return a code per row for its combination of keys, in the order of the keys, and the first row of each code."""
     count = len(next(iter(keys.values())))
     total = np.zeros(count, dtype=np.int64)
     for array in keys.values():

@@ -28,8 +28,8 @@ class MatchedDeletes:
     vector
         int32, null where a file has no deletion vector. A file with a deletion vector has no `positions`.
     positions, equality
-        list_view<int32>, never null: position and equality delete files. Lists of different files may share the same
-        range of values, so access them by row, or flatten the result of `take`.
+        list_view<int32>, never null: position and equality delete files. Lists of different files may share values, so
+        access them by row, or flatten the result of `take`.
     referenced
         One per row of `deletes`: the single data file that it references, by ``referenced_file`` or by equal bounds of
         ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null where it may apply to several.

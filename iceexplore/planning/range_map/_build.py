@@ -1,4 +1,4 @@
-"""Make range maps of plans."""
+"""Build range maps from plans."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
 _STOPS, _STOPS_OF_MANY = 240, 96
 _LONGEST = 60
-#: The fewest digits of a rounded number, and the longest number that is not rounded, in characters.
+#: The minimum number of digits of a rounded number, and the length up to which numbers are not rounded.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
-#: A date, hours and minutes, and what is left out: seconds, fractions, and UTC.
+#: A timestamp as date, hours and minutes; seconds, fractions and the zone are left out.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
 _UNORDERED = ("unknown", "variant", "geometry", "geography")
 _Ints = npt.NDArray[np.int64]
@@ -114,7 +114,7 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        known.clear()  # of a large table, one is enough to keep
+        known.clear()  # keep only one: for a large table, it takes much memory
         known[key] = found
     yield "Comparing bounds"
     return range_map_from(plan, field, by, found)
@@ -136,12 +136,12 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
 
 
 def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
-    """Return the columns whose metrics are needed: that of the map, and those of the filter's other conditions."""
+    """Return the columns whose metrics are needed: the map's column and those of the filter's other conditions."""
     return sorted({field.field_id, *plan.filter.stats_ids})
 
 
 def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeBy, files: LiveFiles) -> RangeMap:
-    """Return the map of files whose metadata has been read."""
+    """Return the map for files whose metadata has been read."""
     name, f = named
     state, metadata = plan.state, plan.state.metadata
     edges = range_filter(plan.filter.expression, f.field_id)
@@ -182,14 +182,14 @@ def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeB
 
 
 def _literal(value: PlainValue, kind: Type) -> str:
-    """Return a stop as SQL; a float with the few digits that distinguish it from other floats."""
+    """Return a stop as SQL; a float gets only as many digits as are needed to identify it."""
     if type_base(kind) == "float" and isinstance(value, float) and np.isfinite(value):
         return f"CAST({np.float32(value)!s} AS FLOAT)"
     return literal_sql(value, kind, "sql")
 
 
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
-    """Return the stops as short text: of times, only the parts in which they differ."""
+    """Return the stops as short texts; times show only the parts in which they differ."""
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):
         texts = _rounded(stops.values, texts, single=type_base(kind) == "float")
@@ -200,7 +200,7 @@ def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
 
 
 def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[str]:
-    """Return floats with the fewest digits, from six on, that distinguish the stops from one another."""
+    """Return floats rounded to the fewest digits, at least six, that keep all stops distinct."""
     if single:  # as a double, 1.3 would be 1.2999999523162842
         texts = [str(np.float32(v)) for v in values]
     for digits in range(_LEAST_DIGITS, 17):
@@ -213,7 +213,7 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
 
 
 def _rest_text(rest: Expression) -> str:
-    """Return the other conditions as text that a filter can begin with; empty if there are none."""
+    """Return the other conditions as text to which further conditions can be added; empty if there are none."""
     parts = rest.children if isinstance(rest, And) else () if rest == ALWAYS else (rest,)
     texts = [(part, expression_sql(part, "sql")) for part in parts]
     return " and ".join(f"({text})" if isinstance(part, Or) else text for part, text in texts)
@@ -239,7 +239,7 @@ def _stops(
     *,
     many: bool,
 ) -> tuple[Stops, StopPredicates]:
-    """Return the stops, and their predicates, without those at which a partition's projection proves nothing."""
+    """Return the stops and their predicates, without stops at which the projection to a partition proves nothing."""
     sides = [] if metrics is None or pa.types.is_nested(metrics.lower.type) else [metrics.lower, metrics.upper]
     sides = sides if sides and any(len(s) > s.null_count for s in sides) else _identities(plan, f, sources)
     found = None
@@ -270,7 +270,7 @@ def stops_of_edges(edges: RangeFilter) -> Stops:
 
 
 def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
-    """Return the values of an identity partition field of the column, for files without bounds."""
+    """Return the values of the column's identity partition field, which replace the bounds of files without any."""
     for spec in plan.state.metadata.partition_specs:
         for field in spec.fields:
             if field.source_ids == (f.field_id,) and parse_transform(field.transform).is_identity:
@@ -281,7 +281,7 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 
 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
-    """Return the spans of the files' manifests by what the roots have about these."""
+    """Return, for each file, the span of its manifest, derived from the root's metrics of that manifest."""
     count = len(predicates.lower)
     total = len(files)
     out = Spans(np.zeros(total, np.int64), np.full(total, count), np.zeros(total, np.bool_))
@@ -297,7 +297,7 @@ def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicate
 
 
 def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetricsSources) -> Mask:
-    """Return the files that the other conditions of the filter leave, by their own and their manifest's metadata."""
+    """Return the files that the filter's other conditions do not prune, by metadata of the file and its manifest."""
     out = _may(rest, files.batch, plan, sources)
     for index, scan in enumerate(plan.roots):
         mine = (np.asarray(files.root) == index) & (np.asarray(files.root_row) >= 0)
@@ -316,7 +316,7 @@ def _may(wanted: Filter, batch: EntryBatch, plan: PlannedScan, sources: FileMetr
 
 
 def _verdicts(plan: PlannedScan, files: LiveFiles) -> _Ints:
-    """Return the plan's verdict on each file; of those skipped, the first level that rules it out."""
+    """Return the plan's verdict on each file; a skipped file gets the first level that excludes it."""
     out = np.full(len(files), _METRICS, np.int64)
     by_tuple = FileMetricsSources(files.batch, plan.state.metadata, statistics=False)
     out[~_may(plan.filter, files.batch, plan, by_tuple)] = _PARTITION

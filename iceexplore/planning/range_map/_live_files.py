@@ -1,4 +1,4 @@
-"""Read the metadata of all live files of a plan, also of those that it skips."""
+"""Read the metadata of all live files in a plan's snapshot, including those that the plan skips."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["LiveFiles", "finished", "planned_rows", "read_live_files"]
 
 T = TypeVar("T")
 
-#: With more files, their locations are dropped: each file of so many is too small to be pointed at.
+#: With more files, locations are dropped: single files are then too small in the picture to be pointed at.
 _MOST_NAMED = 5000
 
 
@@ -31,7 +31,7 @@ class LiveFiles:
     Attributes
     ----------
     batch
-        Entries, partition tuples, and the column metrics that were asked for.
+        Entries, partition tuples, and the requested column metrics.
     root, root_row, ordinal
         int64, one per file: the index of its root, the row of its manifest there (-1 for a root's own files), and its
         number in the manifest.
@@ -90,7 +90,7 @@ def finished(steps: Generator[str, None, T]) -> T:
 def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
     """Return the rows of the files that the plan reads, in the order of its tasks.
 
-    Both list files in the order of the roots and manifests, so that the keys of both are sorted.
+    Plan and files are both in the order of the roots and manifests, so the keys of both are sorted.
     """
     if plan.appends is not None or len(plan.roots) != 1:
         known = {key: i for i, key in enumerate(zip(*(build.to_pylist(a) for a in _keys(files)), strict=True))}

@@ -1,4 +1,4 @@
-"""The range of a column in each live file of a plan, the filter's range, the verdicts, and their picture."""
+"""Range maps: each live file's range of a column, the filter's range, the plan's verdicts, and a picture of them."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ VERDICTS = (
 #: What is known about a file's values, by number.
 KINDS = ("range", "no bounds", "only nulls")
 
-#: The maximum number of rows, of cells, and of the names of groups.
+#: The maximum numbers of rows, cells and group names in the picture.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
-#: Numbers of rows, and of stops to join into one, from fine to coarse. The first pair with few enough cells is drawn.
+#: Resolutions from fine to coarse: number of rows, and number of stops that are merged into one. The first resolution
+#: with at most `_CELLS` cells is drawn.
 _COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeMap(RangePicture):
-    """Each live file as a bar from its lower to its upper bound of a column, beside the range that a filter selects.
+    """A picture with a bar per live file, from lower to upper bound of one column, and the range that a filter selects.
 
-    Many files are shown as a density. `lit` returns the files that the plan would read if the filter's range were
-    another one; other conditions of the filter stay. The ends of bars are rounded to stops, the values between which an
-    edge can be moved, so that a bar touches the filter's range exactly if the file is read for it.
+    Many files are shown as a density. The edges of the filter's range can be moved, in steps called stops; `lit`
+    returns the files that the plan would then read (the filter's other conditions do not change). The ends of bars are
+    rounded to stops so that a bar overlaps the filter's range if and only if the plan reads the file for that range.
 
     Attributes
     ----------
@@ -68,10 +69,10 @@ class RangeMap(RangePicture):
     rest
         The other conditions of the filter, as SQL; empty if there are none.
     first, last, kind
-        One per file: the stops at which the upper edge begins, and the lower one stops, to read the file; and the index
-        in `KINDS`.
+        One per file: `first` is the lowest stop of the upper edge at which the file is read; `last` is one above the
+        highest stop of the lower edge at which it is read; `kind` is an index into `KINDS`.
     open
-        One per file: whether the other conditions leave the file.
+        One per file: whether the filter's other conditions do not prune the file.
     verdict
         One per file: the index in `VERDICTS`.
     rows, bytes
@@ -113,7 +114,7 @@ class RangeMap(RangePicture):
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
-        """Return the files that a plan would read if the edges were at these stops; None is an open edge."""
+        """Return the files that the plan would read if the edges were at these stops; None means no edge."""
         out = self.open.copy()
         if lower is not None:
             out &= self.last > lower
@@ -122,11 +123,14 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter with its edges at these stops, which come first: the next map is of the same column."""
+        """Return the filter with its edges moved to these stops.
+
+        The edges come first in the text, so that the next map shows the same column by default.
+        """
         return " and ".join(filter(None, [self.edge_text(lower, upper), self.rest])) or "true"
 
     def edge_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the conditions of edges at these stops."""
+        """Return the conditions for edges at these stops, as SQL."""
         edges = ((lower, self.stops.lower_ops), (upper, self.stops.upper_ops))
         return " and ".join(f"{self.name} {ops[at]} {self.literals[at]}" for at, ops in edges if at is not None)
 
@@ -170,9 +174,9 @@ class RangeMap(RangePicture):
 
 
 def cells_of(found: RangeMap) -> RangeCells:
-    """Return the files with a range as cells: one per file, or of many files one per row and range.
+    """Return the files that have a range as cells: one per file or, for many files, one per row and range.
 
-    Ranges are rounded outwards, and rows joined, as far as is necessary for few enough cells to be sent and drawn.
+    Ranges are rounded outwards, and rows are merged, until there are few enough cells to send and draw.
     """
     order = found.order
     if not found.is_binned:
@@ -185,7 +189,7 @@ def cells_of(found: RangeMap) -> RangeCells:
         )
     for rows, step in _COARSER:
         row = _rows(found, order, rows)
-        # Rounded outwards; what is counted while dragging is not.
+        # Rounded outwards for the picture only; `exact_cells` has exact ranges, to count files while an edge is moved.
         first = found.first[order] // step * step
         last = np.minimum(-(-found.last[order] // step) * step, len(found.stops))
         made = _grouped(found, order, row, first, last)
@@ -195,20 +199,20 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Return all files with a range in one row: few enough cells to be exact, for counting."""
+    """Return all files with a range as cells of a single row, which are few enough for exact ranges; for counting."""
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
 
 
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
-    """Return a cell per row, range, verdict, and whether the other conditions leave the files."""
+    """Return one cell for each combination of row, range, verdict and `RangeMap.open`."""
     keys = row, first, last, found.verdict[order], found.open[order].astype(np.int64)
     code = np.zeros(len(order), np.int64)
     for key in keys:
         code = code * (int(key.max(initial=0)) + 1) + key
     _, firsts, inverse = np.unique(code, return_index=True, return_inverse=True)
     files = np.bincount(inverse, minlength=len(firsts)).astype(np.int64)
-    # In whole bytes a float is exact up to 2⁵³, beyond the sum of a table.
+    # Floats represent whole numbers exactly up to 2⁵³, more bytes than any table has.
     size = np.bincount(inverse, found.bytes[order].astype(np.float64), minlength=len(firsts)).astype(np.int64)
     names = _names(found.group[order], row, found.groups) if found.by != "range" else ()
     at, low, high, verdict, open_ = (key[firsts] for key in keys)
@@ -216,7 +220,7 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
 
 
 def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
-    """Return the row of each file: a group each, or consecutive groups, or parts of equal size."""
+    """Return the row of each file: one row per group or per several consecutive groups, or rows of equal size."""
     if found.by == "range":
         return np.arange(len(order)) * rows // max(1, len(order))
     dense = np.unique(found.group[order], return_inverse=True)[1]
@@ -225,7 +229,7 @@ def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
 
 
 def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """Return the rows at which a group begins, with its name; only some if there are many."""
+    """Return the rows at which groups begin, with the groups' names; only some of them if there are many."""
     if not len(group):
         return ()
     starts = np.flatnonzero(np.diff(group, prepend=-1))

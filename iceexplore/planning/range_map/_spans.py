@@ -1,4 +1,4 @@
-"""The stops at which a file's metadata rules it out, as the evaluators of a plan decide."""
+"""For each file, the stops at which its metadata excludes it, as decided by the evaluators that planning uses."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Spans:
     Attributes
     ----------
     first
-        The first stop at which the upper edge does not rule a file out; the number of stops if every one does.
+        The first stop at which the upper edge does not exclude a file; the number of stops if all of them do.
     last
-        The number of stops, from the first one, at which the lower edge does not rule it out.
+        The number of stops, from the first one, at which the lower edge does not exclude it.
     known
         Whether there is any evidence of the file's values.
     """
@@ -44,7 +44,7 @@ class Spans:
     known: Mask
 
     def and_(self, other: Spans) -> Spans:
-        """Return the spans that both kinds of evidence leave."""
+        """Return the intersection with other spans: the stops that neither evidence excludes."""
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
     def take(self, rows: npt.ArrayLike) -> Spans:
@@ -55,7 +55,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class StopPredicates:
-    """The predicates of a column at its stops: those of the lower edge and those of the upper edge."""
+    """The predicates of a column at its stops: one per stop for the lower edge, and one per stop for the upper edge."""
 
     lower: tuple[Predicate, ...]
     upper: tuple[Predicate, ...]
@@ -70,7 +70,7 @@ class StopPredicates:
         return cls(*pairs)
 
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
-        """Return the spans of files or manifests by all evidence about them."""
+        """Return the spans of files or manifests, from all evidence about them."""
         count = len(self.lower)
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
@@ -79,9 +79,9 @@ class StopPredicates:
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
-                continue  # a bucket, for example, proves nothing of a range
+                continue  # a bucket, for example, proves nothing about a range
             last = _allowed(source, self.lower)
-            # Seen from the last stop, the upper edge is a lower one.
+            # Counted from the last stop, the upper edge behaves like a lower edge.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
@@ -92,9 +92,9 @@ class StopPredicates:
         return out
 
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
-        """Return the stops at which a projection proves nothing, while it does at others.
+        """Return the stops at which a projection proves nothing although it proves something at other stops.
 
-        At these, a file could be read although it is not at a stop before and a stop behind.
+        A file could be read for such a stop but not for the stops on either side of it.
         """
         out: set[int] = set()
         for source in sources:
@@ -111,9 +111,9 @@ def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
 
 
 def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
-    """Return per row the number of predicates, from the first one, by which the evidence does not rule the row out.
+    """Return per row how many predicates, counted from the first, do not exclude the row by the evidence.
 
-    Each predicate implies those before it, so that the number is found by bisection, for all rows at a time.
+    Each predicate implies those before it, so the number is found by bisection, for all rows at once.
     """
     asked = [_projected(source, p) for p in side]
     kinds = {p.op for p in asked if p is not None}
@@ -147,7 +147,7 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
 def _plain(
     asked: Sequence[Predicate | None], lower: AnyArray, upper: AnyArray
 ) -> tuple[AnyArray, AnyArray, AnyArray] | None:
-    """Return bounds and literals that can be compared; None if some literal has no value of the bounds' type."""
+    """Return bounds and literals in comparable form; None if a literal cannot be converted to the bounds' type."""
     kind = next(p.type for p in asked if p is not None)
     low, high = aligned(lower, kind), aligned(upper, kind)
     if low is None or high is None:

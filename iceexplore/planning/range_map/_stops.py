@@ -1,7 +1,7 @@
-"""The stops of a range's edges: values of a column between which every file's range is located.
+"""Stops: the values of a column to which an edge of the filter's range can be moved.
 
-An edge of the filter can be dragged to a stop only. So a file's range is known exactly where it matters: at which stops
-the filter still reads the file. Neither the values nor their order have to be known to what draws them.
+As edges can only be moved to stops, it suffices to know at which stops the filter still reads a file. Code that draws
+the map needs only the numbers of stops, not their values or the order of values.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
-#: A sample of bounds is enough to choose stops from.
+#: Number of bounds that are sampled to choose stops.
 _SAMPLE = 50_000
-#: Where so few cells of a linear axis have as many files as this share of the others', ranks are used instead.
+#: A linear axis is too crowded if the bounds fall into fewer than one in this many of the gaps between its stops; stops
+#: are then bounds, at equal distances.
 _CROWDED = 10
-#: How far beyond the bounds an edge of the filter may widen the axis.
+#: How far an edge of the filter beyond the bounds may widen the axis, as a share of its length.
 _ROOM = 0.15
-#: The longest text or bytes of a stop.
+#: Maximum length of a stop's text or bytes.
 _LONGEST = 64
 _SECOND = 1_000_000
-#: Steps of times in microseconds; larger ones are 1, 2 or 5 times a power of ten of days.
+#: Steps for times, in microseconds; larger steps are 1, 2 or 5 times a power of ten days.
 _TIMES = (
     *(m * 10**e for e in range(6) for m in (1, 2, 5)),
     *(n * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),
@@ -43,12 +44,12 @@ _DAY = 86_400 * _SECOND
 
 @dataclass(frozen=True)
 class RangeFilter:
-    """A filter, divided into a range of one column and everything else.
+    """A filter, split into a range of one column and its other conditions.
 
     Attributes
     ----------
     lower, upper
-        The edge predicates, the narrowest if there are several; None if the range is open.
+        The edge predicates, the narrowest if there are several; None where the range has no edge.
     rest
         The other conjuncts.
     """
@@ -59,7 +60,7 @@ class RangeFilter:
 
 
 def range_filter(expression: Expression, field_id: int) -> RangeFilter:
-    """Divide a filter; comparisons of the column outside of the top-level conjunction belong to the rest."""
+    """Split a filter; comparisons of the column outside the top-level conjunction belong to the rest."""
     lower: list[Predicate] = []
     upper: list[Predicate] = []
     rest: list[Expression] = []
@@ -108,7 +109,7 @@ class Stops:
         return self.values.index(value)
 
     def without(self, dropped: Iterable[int]) -> Stops:
-        """Return the other stops."""
+        """Return the stops except the dropped ones."""
         gone = set(dropped)
 
         def kept(items: Sequence[Any]) -> tuple[Any, ...]:
@@ -118,10 +119,10 @@ class Stops:
 
 
 def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
-    """Choose at most ``most`` stops, and the filter's own edges; None if nothing is known, or the type has no order.
+    """Choose at most ``most`` stops, plus the filter's own edges; None if nothing is known or the type has no order.
 
-    Numbers and times are round and equally spaced, unless most ranges would lie between two of them. Otherwise stops
-    are bounds of files, spaced evenly.
+    Stops for numbers and times are round and equally spaced, unless most ranges would then fit between two stops.
+    Otherwise, stops are a sample of the files' bounds, drawn at equal distances.
     """
     literals = [p.literals[0] for p in (edges.lower, edges.upper) if p is not None]
     low, high = (_sampled(comparable(side)) for side in (lower, upper))
@@ -155,7 +156,7 @@ def _sampled(values: AnyArray) -> list[Any]:
 
 
 def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:
-    """Return whether most bounds lie between the same few stops, though they differ."""
+    """Return whether most bounds, although distinct, lie between the same few stops."""
     every = np.array([float(v) for v in (*low, *high)])
     cells = np.unique(np.searchsorted(np.array([float(v) for v in stops]), every))
     distinct = len(np.unique(every))
@@ -185,7 +186,7 @@ def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: Ra
 
 
 def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
-    """Return round values from below the lowest to above the highest; None for types that are no numbers."""
+    """Return round values from below the lowest to above the highest; None for types that are not numeric."""
     least, greatest = ends[0], ends[-1]
     if isinstance(least, (str, bytes)):
         return None
@@ -214,7 +215,7 @@ def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
 
 
 def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
-    """Return the next of 1, 2 and 5 times a power of ten that is not below ``wanted``."""
+    """Return the smallest number that is 1, 2 or 5 times a power of ten and not below ``wanted``."""
     if wanted <= least or wanted <= 0:
         return Decimal(least or 1)
     power = Decimal(1).scaleb(wanted.adjusted())

@@ -24,7 +24,7 @@ __all__ = ["plan_card", "plan_totals", "reasons"]
 _SHOWN_REASONS = 8
 #: The maximum number of errors that a card shows, and of doubts.
 _MOST_PROBLEMS = 5
-#: If more files were pruned, the card gives no reasons, because each file would be evaluated again to find its reason.
+#: If more files were pruned, the card gives no reasons, because finding them evaluates each file again.
 _MOST_JUDGED = 200_000
 
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def describe_differences(a: PlannedScan, b: PlannedScan) -> list[tuple[str, str, str]]:
-    """Return the settings in which two plans differ: the setting, and its value in each plan."""
+    """Return the settings in which two plans differ, each with its values in both plans."""
     both = [_facts(plan) for plan in (a, b)]
     return [(what, both[0][what], both[1][what]) for what in both[0] if both[0][what] != both[1][what]]
 
@@ -59,7 +59,7 @@ def _facts(plan: PlannedScan) -> dict[str, str]:
 
 
 def _after(plan: PlannedScan) -> str:
-    """Return the snapshot after which an incremental plan begins, as text."""
+    """Return, as text, the snapshot after which an incremental plan begins."""
     if plan.appends is None:
         return "not incremental"
     return "the oldest" if plan.appends.after is None else str(plan.appends.after)

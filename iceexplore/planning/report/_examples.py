@@ -1,4 +1,4 @@
-"""Suggest values and filters of a table to users who do not know it yet."""
+"""Suggest example values and filters to users who do not know a table yet."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def examples_of(state: TableState) -> Examples:
 
 
 def _first_leaf(state: TableState) -> Manifest | None:
-    """Return a manifest with data files, or a V4 root itself if it has some."""
+    """Return a manifest that lists data files, or a V4 root if it lists some itself."""
     root = state.root()
     if root is None:
         return None
@@ -106,7 +106,7 @@ def _text(value: PlainValue, kind: Type) -> str | None:
 
 
 def _some(found: Sequence[str]) -> tuple[str, ...]:
-    """Return a few of the values: the first, the last, and some between."""
+    """Return a few of the values: the first, the last, and some in between."""
     if len(found) <= _VALUES:
         return tuple(found)
     at = np.linspace(0, len(found) - 1, _VALUES).round().astype(int)

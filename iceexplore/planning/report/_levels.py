@@ -32,7 +32,7 @@ _UNITS = ("files", "rows", "bytes")
 #: Names of levels: all live files, and what remains once the leaf manifests are read.
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
-#: A text in ``known``: the number of bytes includes delete files; that of the data files alone is lower.
+#: A text in ``known``: the number of bytes includes delete files, so data files alone have fewer.
 WITH_DELETES = "with those of delete files"
 
 
@@ -50,7 +50,7 @@ def root_level(plan: PlannedScan) -> str:
 
 
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
-    """Return one row per level, of `LEVELS_SCHEMA`: what remains after it.
+    """Return a table of `LEVELS_SCHEMA`: one row per level, with what remains after it.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
 
 
 def pruned_counts(scan: RootScan) -> list[Counts]:
-    """Return the root's counts of live files and rows for each unread manifest; a root has no bytes.
+    """Return the root's counts of live files and rows for each unread manifest; a root does not count bytes.
 
-    A null count means unknown. Where a manifest DV removes entries, the number of files is known but not that of rows.
+    A null count means unknown. If a manifest DV removes entries, the number of live files is known, but not their rows.
     """
     rows = scan.pruned
     if not len(rows):
@@ -133,7 +133,7 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
 
 
 def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
-    """Return the total bytes in the snapshot's summary, which includes delete files, and a text about the source."""
+    """Return the total bytes in the snapshot's summary, delete files included, and a text that names the source."""
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
     if plan.appends is not None or total is None:

@@ -1,6 +1,6 @@
-"""Show a plan's manifests and files, a few at a time: those that are read, and those that are skipped, with reasons.
+"""Show a plan's manifests and files a few at a time: those that are read, and those that are skipped, with reasons.
 
-For views that expand nodes. `iceexplore.planning.PlanTree` draws the whole plan.
+This is for displays in which users expand nodes. `iceexplore.planning.PlanTree` draws the whole plan.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 
-#: The most deletes of one file that are looked at.
+#: Maximum number of deletes per data file that are examined.
 _MOST_OF_A_FILE = 200
 
-#: Data files in a root or in a manifest, and manifests; each read or skipped.
+#: Groups of children: ``read`` and ``skipped`` are data files, ``manifests`` (those read) and ``skipped-manifests``.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
 
 
@@ -47,11 +47,11 @@ class PlannedDelete:
     Attributes
     ----------
     node
-        Its node.
+        The delete's node.
     row
-        The root row of the manifest that lists it; None for the root itself.
+        The root row of the manifest that lists the delete; None for the root itself.
     targets
-        The node ids of those files.
+        The node ids of the shown data files to which it applies.
     """
 
     node: SceneNode
@@ -61,14 +61,14 @@ class PlannedDelete:
 
 @dataclass(frozen=True)
 class Group:
-    """The children of one kind that a node has.
+    """A group of a node's children.
 
     Attributes
     ----------
     name
         ``read`` and ``skipped`` for data files; ``manifests`` and ``skipped-manifests``.
     count
-        Their number.
+        The number of children.
     """
 
     name: GroupName
@@ -102,7 +102,7 @@ class PlanNodes:
         self._starts = {leaf.root_row: int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
         self._leaves = {leaf.root_row: leaf for leaf in plan.leaves}
         named = [leaf for leaf in plan.leaves if leaf.root_row is not None]
-        #: Manifests with files that are read come first; otherwise in the order of the root.
+        #: Manifests in the order of the root, but those with files that are read come first.
         self._read = sorted(named, key=lambda leaf: leaf.kept_files == 0)
 
     @property
@@ -150,18 +150,18 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the number of the task of a node's first data file that is read; those of the others follow it."""
+        """Return the task number of the first data file that is read below a node; the others have the next numbers."""
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
-        """Return the deletes that apply to shown data files, and how many more there are.
+        """Return deletes that apply to shown data files, and the number of further ones.
 
-        Reads the manifests of the deletes, which are in the cache.
+        Reads the manifests that list the deletes, which are in the cache.
 
         Parameters
         ----------
         shown
-            The node ids of data files, by the numbers of their tasks.
+            The node ids of data files, by task number.
         most
             The maximum number of deletes.
         """
@@ -220,7 +220,7 @@ class PlanNodes:
         return found
 
     def delete_manifest(self, row: int, count: int) -> SceneNode:
-        """Return the node of a manifest with so many deletes of shown files."""
+        """Return the node of a manifest that lists ``count`` deletes of the shown files."""
         assert self._scan is not None
         place = str(self._scan.root.entries["location"][row].as_py())
         lines = (f"{amount(count, 'delete')} of the files shown",)
@@ -264,11 +264,11 @@ class PlanNodes:
         return self._file_ids(row, [ordinal])[0]
 
     def leaf_scan(self, row: int | None) -> LeafScan | None:
-        """Return the counts that planning found in a manifest; None if the plan did not read it."""
+        """Return planning's counts for a manifest; None if the plan did not read it."""
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
-        """Return the ordinal of the data file in a row of its manifest or of the root; the inverse of `file_rows`."""
+        """Return the ordinal of the data file in row ``at`` of a manifest or the root; the inverse of `file_rows`."""
         assert self._scan is not None
         if not self._scan.root.dialect.deletion_vectors_on_entries:
             return at
@@ -278,10 +278,10 @@ class PlanNodes:
         return int(manifest.entries["ordinal"][at].as_py())
 
     def file_rows(self, row: int | None, ordinals: Iterable[Any]) -> list[int]:
-        """Return the rows of data files in their manifest or in the root, by ordinal; node ids contain them.
+        """Return the rows, in their manifest or in the root, of data files given by ordinal; node ids contain rows.
 
-        In the V4 draft, one row of the manifest file becomes two entries, a data file and its deletion vector, with one
-        ordinal.
+        Rows and ordinals differ in the V4 draft, where one stored row becomes two entries with the same ordinal: a data
+        file and its deletion vector.
         """
         numbers = [int(n) for n in ordinals]
         assert self._scan is not None
@@ -377,12 +377,12 @@ _DELETES = pa.array([int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_
 
 
 def _blob(entry: Mapping[str, Any]) -> tuple[str, int | None]:
-    """Return what identifies a delete: the location and, of a blob in a Puffin file, its offset."""
+    """Return a key that identifies a delete: the location and, for a blob in a Puffin file, its offset."""
     return entry["location"], (entry["deletion_vector"] or {}).get("offset")
 
 
 def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNode:
-    """Return a node for a skipped item: the reason, and its size as far as known."""
+    """Return a node for a skipped item, with the reason and, if known, its size."""
     size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
     lines = tuple(line for line in (evidence(record), size) if line)
     tooltip = "\n".join(filter(None, (record["name"], record["why"])))

@@ -1,4 +1,4 @@
-"""Sum up why a plan skips manifests and files: one row per reason, with the number of items."""
+"""Summarize why a plan skips manifests and files: one row per reason, with the number of items."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ REASONS_SCHEMA = build.schema(
 
 
 def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
-    """Count what a plan skips by kind, deciding term and kind of evidence, most files first, yielding the progress.
+    """Count what a plan skips by kind, deciding term and kind of evidence; yield the progress as text.
 
-    ``kind``, ``term`` and ``by`` have the values of `skipped_table`, without the texts about each file, so that a
-    million files take a second or two. ``files`` is null for manifests whose root does not count files, ``bytes`` for
-    all manifests.
+    The reasons that skip most files come first. ``kind``, ``term`` and ``by`` have the values of `skipped_table`, but
+    no texts about single files are made, so a million files take only a second or two. ``files`` is null for manifests
+    whose root does not count files, ``bytes`` for all manifests.
     """
     found: dict[tuple[str, str | None, str | None], list[int | None]] = {}
 

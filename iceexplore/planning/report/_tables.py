@@ -42,7 +42,7 @@ READS_SCHEMA = build.schema(
 def reads_table(plan: PlannedScan) -> pa.Table:
     """Return one row per file that planning read, of `READS_SCHEMA`.
 
-    A cached file took no time. ``bytes`` is the size of a whole manifest, but for a footer or a deletion vector the
+    A cached file took no time. ``bytes`` is the size of a manifest or, for a footer or a deletion vector, the number of
     bytes that were read.
     """
     return plan.once("reads", lambda: _reads_table(plan))
@@ -106,7 +106,7 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
     return out
 
 
-#: Limit for names of delete files in all tasks together; each task names fewer of its deletes if there are more.
+#: Maximum number of names of delete files in the whole table; if there are more, tasks list only some of their deletes.
 _MOST_NAMES = 10_000_000
 
 

@@ -34,8 +34,8 @@ __all__ = ["PlanTree"]
 class PlanTree:
     """A drawn plan: the table, its root, manifests, data files and their deletes.
 
-    Skipped nodes are grey and marked, with the deciding term of the filter and the values. Large groups are folded into
-    nodes that show their count.
+    Skipped nodes are grey and marked, and show the deciding term of the filter with the values. Large groups are folded
+    into nodes that show the number of items.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_deletes", "skipped_deletes"]
 
 _KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality": "equality-delete"}
-#: More edges would clutter the picture; each delete shows to how many files it applies.
+#: Maximum number of edges: more would clutter the picture. Each delete shows to how many files it applies.
 _MOST_EDGES = 80
 _MOST_OF_A_FILE = 200
 _FOLDED: frozenset[Mark] = frozenset({"folded"})
@@ -84,7 +84,7 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
 
 
 def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
-    """Return the node of the delete manifests that were read."""
+    """Return the node that represents all delete manifests that were read."""
     place = root.entries["location"][read[0]].as_py()
     label = basename(place) if len(read) == 1 else amount(len(read), "delete manifest")
     line = "1 delete applies" if applied == 1 else f"{applied:,} deletes apply"
@@ -99,7 +99,7 @@ def _idle(plan: PlannedScan) -> int:
 
 
 def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
-    """Group the delete manifests that are not read by reason."""
+    """Return the delete manifests that are not read, grouped by the reason."""
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]
     if not rows:
@@ -115,7 +115,7 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
     out: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         if row in wanted:
-            reason = "no data file that is read is in its partitions and older"
+            reason = "its partitions contain no older data file that is read"
         elif empty[i]:
             reason = "it has no live delete"
         elif owned[i]:

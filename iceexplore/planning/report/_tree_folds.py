@@ -1,4 +1,4 @@
-"""Draw what a plan skips: a few items as single nodes, many as one node per term, each with the evidence."""
+"""Draw what a plan skips: single nodes for a few items, one node per term for many, each with the evidence."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BY = {"partition": "partition", "bounds": "bounds", "row-group bounds": "row gr
 
 @dataclass(frozen=True)
 class Cut:
-    """A node for a skipped manifest or file, or for many.
+    """A node for one or many skipped manifests or files.
 
     Attributes
     ----------
     label, lines, tooltip
-        Name or count; the deciding term and values; the full explanation.
+        The name or number of items; the deciding term and values; the full explanation.
     count
         Number of items that the node represents.
     """
@@ -45,9 +45,9 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
     what
         ``file`` or ``manifest``.
     single
-        Up to this many items get single nodes.
+        The maximum number of items that are drawn as single nodes. More are grouped by term.
     most
-        More are folded into at most this many groups of one term each, and one group for all other terms.
+        The maximum number of groups with a single term; all other terms share one more group.
     """
     if len(why) <= single:
         return [_one(record, what) for record in why.to_pylist()]

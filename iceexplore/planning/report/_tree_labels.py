@@ -37,7 +37,7 @@ def basename(location: str | None) -> str:
 
 
 def held(rows: int | None, size: int | None, files: int | None = None) -> str:
-    """Return ``12 files · 60 rows · 2.4 KiB``, without parts that are None."""
+    """Format counts as ``12 files · 60 rows · 2.4 KiB``; parts that are None are left out."""
     parts = [
         None if files is None else amount(files, "file"),
         None if rows is None else amount(rows, "row"),
@@ -47,7 +47,10 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 
 
 def damage(plan: PlannedScan) -> str:
-    """Describe that a plan lacks files or deletes because of damage; empty if it does not. Its notes name them."""
+    """Return a text that says that a plan is incomplete because of damage; empty if it is complete.
+
+    The plan's notes name the damaged files.
+    """
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:
         return "; incomplete, as counts contradict each other" if plan.doubts else ""
@@ -59,7 +62,7 @@ def damage(plan: PlannedScan) -> str:
 
 
 def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:
-    """Return the lines of a root: read manifests and own files, and its snapshot if ``snapshot`` is set."""
+    """Return the lines of a root: how many manifests and own files are read, and (``snapshot``) its snapshot id."""
     lines = [f"snapshot {scan.snapshot.snapshot_id}"] if snapshot else []
     if len(scan.rows):
         lines.append(f"{len(scan.kept):,} of {amount(len(scan.rows), 'manifest')} read")
@@ -71,7 +74,7 @@ def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[st
 
 
 def leaf_lines(leaf: LeafScan) -> tuple[str, ...]:
-    """Return the lines of a manifest: read files and its size."""
+    """Return the lines of a manifest: how many of its files are read, and its size."""
     lines = [f"{leaf.kept_files:,} of {amount(leaf.files, 'file')} read", human_bytes(leaf.length)]
     return tuple(lines) if leaf.readable else (*lines, "only partly readable")
 

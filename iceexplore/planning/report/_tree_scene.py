@@ -51,7 +51,7 @@ class _Root:
 
     @property
     def count(self) -> int:
-        """Number of nodes, without those of files that are read."""
+        """Number of nodes, not counting those of files that are read."""
         return 1 + len(self.cuts) + bool(self.folded) + sum(bool(f.node) + len(f.cuts) for f in self.leaves)
 
 
@@ -61,8 +61,8 @@ def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
     Parameters
     ----------
     max_nodes
-        Approximate number of nodes; the rest is folded. A shown manifest has at least one node for what is read of it
-        and one for what is skipped, so there may be somewhat more.
+        Approximate number of nodes; the rest is folded. There may be somewhat more, because each shown manifest has at
+        least one node for what is read and one for what is skipped.
     """
     return _Drawing(plan, max_nodes).scene()
 
@@ -131,7 +131,7 @@ class _Drawing:
         return SceneNode("table", "table", plan.state.name, tuple(lines), version)
 
     def chosen(self) -> tuple[list[int], list[int]]:
-        """Return the indices of shown roots, preferring those with files that are read, and those of the others."""
+        """Return the indices of the roots to show (those with files that are read come first), and of the others."""
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
         if len(every) <= room:
@@ -140,7 +140,7 @@ class _Drawing:
         return [i for i in every if i in picked], [i for i in every if i not in picked]
 
     def root(self, index: int, roots: int) -> _Root:
-        """Return a root and its shown manifests, preferring those with files that are read."""
+        """Return a root with its shown manifests; those with files that are read are preferred."""
         plan, scan = self.plan, self.plan.roots[index]
         mine = [leaf for leaf in plan.leaves if leaf.scan == index]
         own = next((leaf for leaf in mine if leaf.root_row is None), None)
@@ -194,7 +194,7 @@ class _Drawing:
             self.cut(group.parent, group.level, "data-file", cut)
 
     def rest(self, root: _Root) -> None:
-        """Add nodes for what a root has besides the shown manifests."""
+        """Add nodes for everything in a root besides the shown manifests."""
         if root.folded:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
             lines = [f"{kept:,} of {amount(files, 'file')} read"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Waterfall", "waterfall_of"]
 
-#: If more items were skipped, they are not counted by term, because each explanation evaluates the metadata again.
+#: If more items were skipped, they are not counted by term, because explaining each one evaluates its metadata again.
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST = "upper limit"
@@ -53,9 +53,9 @@ class Waterfall(BarPicture):
     levels: pa.Table
 
     def chart(self) -> BarChart:
-        """Return one row per level and one column per measure; the pale part is what the level removed.
+        """Return a chart with one row per level and one column per measure; the pale part is what the level removed.
 
-        A measure that is always 0 has no column, and the level of leaf manifests has no row if there are no manifests.
+        A measure that is always 0 has no column. Without manifests, the level of leaf manifests has no row.
         """
         records = self.levels.to_pylist()
         units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]
@@ -77,7 +77,7 @@ class Waterfall(BarPicture):
 
 
 def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
-    """Return a bar and its text; ``most`` marks an upper limit, of which no share is shown."""
+    """Return a bar and its text; for an upper limit (``most``), the text has no percentage."""
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")
     text = human_bytes(value) if unit == "bytes" else f"{value:,}"
@@ -88,7 +88,7 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
 
 
 def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
-    """Return the levels of a plan, with deletes as the last level.
+    """Return a plan's waterfall, with deletes as the last level.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _note(record: Mapping[str, Any]) -> str:
 
 
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
-    """Return the level of rows that remain after deletes; empty if there are none."""
+    """Return the level for deletes: the rows that remain after them; empty if the plan has no deletes."""
     entries = plan.files.matched.deletes.entries
     if not len(entries):
         return {}

@@ -39,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason why a row group has no matching row."""
+    """Why a row group has no matching row."""
 
     term: str
     by: str
@@ -59,7 +59,7 @@ class Judged:
 
 
 def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
-    """Return the metrics of a column in the file, as far as the stored type can be converted to the column's type."""
+    """Return the metrics of a column that the file has; bounds are unknown if their stored type cannot be converted."""
     leaf = groups.leaves[at]
     chunks = tuple(g.chunks[at] for g in groups.groups)
     read = bound_reader(leaf, field.type)
@@ -81,10 +81,11 @@ def _read(read: BoundReader | None, raw: PlainValue, up: bool) -> PlainValue:
 
 
 def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, AnyScalar]) -> Column | None:
-    """Return the metrics of a column that the file lacks: its identity partition value, initial default, or null.
+    """Return the metrics of a column that the file lacks; None if its values are unknown.
 
-    Inside a struct, a default applies only where the struct is not null. A null partition value is read as null by this
-    package and by Java, but as the default by others. In both cases the metrics are unknown (None).
+    The column has its identity partition value in every row, otherwise its initial default, otherwise null. The values
+    are unknown for a default inside a struct, which applies only where the struct is not null, and if the column has a
+    default and its partition value is null, which this package and Java read as null, but others as the default.
     """
     field = path[-1]
     rows = pa.array([g.rows for g in groups.groups], pa.int64())
@@ -114,7 +115,7 @@ def judge_groups(
     Parameters
     ----------
     columns
-        Columns by field id; None where nothing is known.
+        Columns by field id; None for a column about which nothing is known.
     bloom
         The table state and the location of the file whose Bloom filters may be read; None to read none.
     """
@@ -178,7 +179,7 @@ def _predicate(p: Predicate, n: int, column: Column | None, bloom: tuple[TableSt
 
 
 def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]) -> bool:
-    """Return whether the Bloom filter admits one of the literals; True if it is missing or unreadable."""
+    """Return whether the Bloom filter may contain one of the literals; True if it is missing or unreadable."""
     if column.leaf is None or column.chunks[i].bloom_offset is None or len(p.literals) > _MAX_LOOKUPS:
         return True
     inputs: list[bytes] = []

@@ -30,7 +30,7 @@ UNCERTAIN = -2
 
 
 def struct_path(schema: Schema, field_id: int) -> tuple[NestedField, ...]:
-    """Return a column's fields from the top level down through structs; empty if there is no such path."""
+    """Return the fields on the path from the top level to a column through structs; empty if there is no such path."""
 
     def down(fields: Sequence[NestedField]) -> tuple[NestedField, ...]:
         for f in fields:
@@ -49,8 +49,8 @@ def leaf_of(
 ) -> int:
     """Return the number of the leaf that stores a column, `MISSING` or `UNCERTAIN`.
 
-    Leaves are found by field id if the file has any ids, otherwise by the table's name mapping. Without both, Java
-    numbers the columns from 1 and other readers use names: a column counts only if both rules agree. Readers also
+    Leaves are found by field id if the file has any ids, otherwise by the table's name mapping. Without either, Java
+    numbers the columns from 1, and other readers use names; a column is found only if both rules agree. Readers also
     disagree on whether a mapping applies to columns without ids in a file that has ids elsewhere.
 
     Parameters
@@ -115,7 +115,7 @@ _LEAST = 8
 
 
 class _File(NamedTuple):
-    """The plan's data about one file."""
+    """What the plan knows about one file."""
 
     at: int
     location: str
@@ -193,7 +193,7 @@ def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None
 
 
 def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | None, Judged | str]:
-    """Return the row groups of a file and their evaluation, or an explanation why they are not evaluated."""
+    """Return the row groups of a file and their evaluation, or the reason why they are not evaluated."""
     known = format_named(file.format)
     if known is None or not known.has_row_groups:
         return None, f"{file.format.upper()} files are not pruned within the file"

@@ -20,7 +20,8 @@ from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters
 
 __all__ = ["bound_array", "bound_reader", "hash_inputs", "stands_for"]
 
-#: Converts a stored bound to the form of literals, rounded down or up (True) if the type is coarser; None if unknown.
+#: Converts a stored bound to the form of literals; None if it is unknown. If the type is coarser than the stored one,
+#: the second argument decides whether to round up (True) or down.
 BoundReader: TypeAlias = Callable[[Any, bool], Any]
 
 _DAY_US = 86_400_000_000
@@ -75,8 +76,8 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
     Returns
     -------
     list of bytes or None
-        Two items for zero, because floating-point numbers have two zeros; an empty list if no stored value is read as
-        this value; None if unknown (several encodings of one decimal, times that lose digits when read).
+        Two items for a floating-point zero, as there are two zeros; an empty list if no stored value is read as this
+        value; None if the bytes are unknown (a decimal with several encodings, times that lose digits when read).
     """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     if bound_reader(leaf, kind) is None or _is_unsigned(leaf) or logical == "Float16":

@@ -1,4 +1,4 @@
-"""Check the column names of a scan, and find the columns' stored sizes where metadata has them."""
+"""Check the column names of a scan, and find the stored sizes of columns where metadata has them."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from iceexplore.planning.scan._manifests import RootScan
 
 __all__ = ["doubts_of", "refuse_doubts"]
 
-#: Problems of deletes, at the delete file.
+#: Problems of deletes; they are located at the delete file.
 _OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
-#: Errors of this kind at a root or manifest are in the plan's notes.
+#: Codes of errors at a root or manifest that the plan's notes already contain.
 _UNREAD = frozenset(
     {
         "access-denied",
@@ -92,7 +92,7 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
 
 
 def _concerns_document(state: TableState, item: Problem) -> bool:
-    """Return whether a problem of the metadata file is of the state's ref, snapshot or schema, or of the whole file."""
+    """Return whether a metadata file's problem concerns the state: its ref, snapshot or schema, or the whole file."""
     part = item.where.partition("#")[2]
     kind, _, name = part.partition(" ")
     if kind == "ref":
@@ -140,13 +140,13 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
 
 
 def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
-    """Return how often each of the places that are data files of a plan occurs in it."""
+    """Return, for each of the locations that is a data file of the plan, how often the plan contains it."""
     mine = files.filter(pc.is_in(files, pa.array(list(set(places)), pa.string())))
     return {row["values"]: row["counts"] for row in build.to_pylist(pc.value_counts(mine))}
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return which places are delete files in the delete manifests that planning read; these are cached."""
+    """Return the locations that the delete manifests of the plan list; these manifests are in the cache."""
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()
     for leaf in plan.state.reader.leaves(plan.roots[0].root, plan.delete_rows) if plan.delete_rows else ():
@@ -166,7 +166,7 @@ def _sentence(group: Sequence[Problem]) -> str:
 
 
 def refuse_doubts(plan: _Plan) -> None:
-    """Raise the first doubt of a plan as an error of the class of its code; return if there is none.
+    """Raise a plan's first doubt, if any, as an error of the class that belongs to its problem code.
 
     Raises
     ------

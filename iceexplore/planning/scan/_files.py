@@ -44,7 +44,7 @@ class LeafScan:
     files, rows, bytes
         Live data files in it, their rows and bytes. A count that is missing in a damaged entry is 0.
     kept_files, kept_rows, kept_bytes
-        The part of them that the plan reads.
+        The numbers of these that the plan reads.
     readable
         Whether all of its entries could be read.
     """
@@ -72,7 +72,7 @@ class Picked:
 
 
 def parts_of(columns: Collection[int]) -> frozenset[str]:
-    """Return the parts of a manifest to decode if the metrics of these columns are needed."""
+    """Return the parts of a manifest that must be decoded for the metrics of these columns."""
     return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
 
 
@@ -88,7 +88,7 @@ def leaves_of(
     Parameters
     ----------
     columns
-        The only columns whose statistics will be asked for, if that is known; see `ManifestReader.leaves`.
+        The columns whose statistics are needed, if that is known; see `ManifestReader.leaves`.
     """
     direct = state.reader.direct(scan.root)
     if direct is not None:
@@ -132,14 +132,14 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
-    """Return the candidates of a manifest, and the rows of the pruned ones, by evaluating the filter again."""
+    """Evaluate the filter on a manifest again; return the candidate files and the rows of those that are pruned."""
     batch = _filtered(EntryBatch.of(leaf, wanted.stats_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
 
 
 def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.BooleanArray]:
-    """Concatenate the files in order; also return the root row of each, and which match completely."""
+    """Concatenate the picked files in order; also return each file's root row and whether all its rows match."""
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
     batch = concat_batches(p.batch for p in filled)

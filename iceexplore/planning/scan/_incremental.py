@@ -20,7 +20,7 @@ class Appends:
     Attributes
     ----------
     after
-        Id of the snapshot after which the range begins; None to begin with the oldest ancestor that is kept.
+        Id of the snapshot after which the range begins; None to begin with the oldest ancestor in the metadata.
     last
         The last snapshot of the range.
     snapshots
@@ -42,7 +42,7 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
     ----------
     after
         An id, a ref name, a Snapshot or a state of this table. The snapshot may have expired if it is the parent of one
-        that is kept. None begins with the oldest ancestor.
+        that has not. None begins with the oldest ancestor.
     upto
         Likewise; None for the snapshot of ``state``.
 

@@ -37,9 +37,9 @@ class RootScan:
     rows
         Rows of the root that are live data manifests.
     filled
-        One boolean per row: the manifest's counts admit a live file.
+        One boolean per row: by its counts, the manifest may have a live file.
     may
-        One boolean per row: the root's metrics of the manifest admit a matching file.
+        One boolean per row: by the root's metrics, the manifest may have a matching file.
     added_by
         For an incremental plan, the snapshots whose files are wanted; None for all live files.
     """
@@ -113,7 +113,8 @@ def scan_root(
     Parameters
     ----------
     added_by, seen
-        Keep only manifests that one of these snapshots added (or whose snapshot is unknown), and each location once.
+        Keep only manifests that were added by one of these snapshots (or by an unknown one) and whose locations are not
+        in ``seen``; these locations are then added to it.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
@@ -137,7 +138,7 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return whether the counts admit a live file; a null count is not zero (spec, "Manifest Lists": 504-506).
+    """Return which manifests may have a live file by their counts; null is not zero (spec, "Manifest Lists": 504-506).
 
     Counts are ignored if the root contradicts its snapshot's summary, if a manifest has rows but no files, and, in the
     V4 draft, if they count 0 files (Delta Lake 4.4 writes 0 for leaves of a full rewrite): skipping such a manifest

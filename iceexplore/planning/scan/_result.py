@@ -75,8 +75,8 @@ class PlannedScan:
     def doubts(self) -> tuple[str, ...]:
         """Reasons why rows may be wrong or missing although everything could be read, each with its problem code.
 
-        These are contradictions between the metadata file, the root, the manifests and files that the plan depends on,
-        as far as the table has met them until now, and what `Table.check` found in the planned snapshot.
+        These are contradictions among the metadata file, the root, and the manifests and files that the plan depends
+        on, as far as reading has found any, and problems that `Table.check` found in the planned snapshot.
         """
         return tuple(doubts_of(self).values())
 

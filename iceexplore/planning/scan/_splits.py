@@ -31,7 +31,7 @@ _MOST_BYTES = 2**60
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """Bytes per split, number of bins that are open at once, and the cost in bytes of opening a file."""
+    """Bytes per split, number of bins that are open at a time, and the cost of opening a file, in bytes."""
 
     size: int = 128 * 1024 * 1024
     lookback: int = 10
@@ -105,14 +105,14 @@ class _Cut:
     """The way each file is split: at its offsets, at regular intervals, or not at all."""
 
     lengths: _Longs
-    offsets: _Longs  # those of all files, concatenated
+    offsets: _Longs  # split offsets of all files, concatenated
     starts: _Longs  # index of each file's first offset
     by_offset: npt.NDArray[np.bool_]
     counts: _Longs
 
     @classmethod
     def of(cls, tasks: FileTasks, size: int | _Longs) -> _Cut:
-        """Return the way to split files; ``size`` is one for all files, or one for each."""
+        """Decide how to split each file; ``size`` is one split size for all files, or an array with one per file."""
         entries = tasks.files.entries
         lengths = np.clip(_longs(entries["file_size_in_bytes"]), 0, _MOST_BYTES)
         lists = whole(entries["split_offsets"])
