@@ -29,8 +29,8 @@ __all__ = ["Bundle", "REDACTIONS", "blank_secrets", "is_secret_name", "write_bun
 class Bundle:
     """The result of `write_bundle`: the zip, its members and their sizes, the redactions, and the omitted files.
 
-    `missing` gives for each omitted file the reason. It has real file locations, for the person who writes the bundle;
-    nothing of it is in the zip.
+    `missing` maps the location of each omitted file to the reason. The locations are the real ones, for the person who
+    writes the bundle; they are not in the zip.
     """
 
     path: Path
@@ -115,7 +115,10 @@ def write_bundle(
 
 
 class _Collector:
-    """Read and redact the bundle's files one at a time, referenced files before those that state their length."""
+    """Read and redact the bundle's files one at a time.
+
+    A file comes before the files that state its length, because redaction may change it.
+    """
 
     def __init__(self, state: TableState, kinds: frozenset[str], deletes: bool) -> None:
         self.state = state
@@ -133,7 +136,7 @@ class _Collector:
         self.manifests = Redactor(self.redaction, self.documents.header, metadata)
 
     def member(self, location: str) -> str:
-        """Return the name of a file in the zip."""
+        """Return the name that a file has in the zip."""
         return self.redaction.member(member_name(self.state.storage, self.state.metadata.location, location))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
@@ -186,7 +189,7 @@ class _Collector:
                 yield from self._records(location, "delete-file")
 
     def _records(self, location: str, kind: str) -> Iterator[tuple[str, bytes]]:
-        """Yield a manifest, manifest list or delete file; if it cannot be redacted, list it as missing instead."""
+        """Yield a redacted manifest, manifest list or delete file; if redaction fails, list it as missing instead."""
         try:
             data = written = self.state.storage.read(location, kind=kind)
             if self.kinds:
@@ -201,7 +204,7 @@ class _Collector:
     def _vectors(
         self, location: str, regions: Mapping[str, list[tuple[int, int]]], done: set[str]
     ) -> Iterator[tuple[str, bytes]]:
-        """Yield a Puffin file."""
+        """Yield a redacted Puffin file."""
         if location in done:
             return
         done.add(location)
@@ -250,7 +253,7 @@ class _Collector:
 
 
 def _vectors_of(entries: pa.Table, kinds: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
-    """Return offset and size of the deletion vectors stored in files, by file location."""
+    """Return, by file location, the offsets and sizes of the deletion vectors stored in files."""
     out: dict[str, list[tuple[int, int]]] = {}
     wanted = set(kinds)
     columns = (entries[name].to_pylist() for name in ("content_type", "location", "deletion_vector"))

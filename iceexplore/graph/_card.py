@@ -175,7 +175,7 @@ def _size_facts(state: TableState) -> list[tuple[str, str]]:
 
 
 def _counted_otherwise(state: TableState) -> dict[str, str]:
-    """Return totals that the manifests contradict, by the key of the summary; nothing before the root has been read."""
+    """Return the manifests' totals that differ from the summary, by the summary's key; empty until the root is read."""
     location = state.reader.root_location(state.snapshot) if state.snapshot else None
     root = state.root() if location is not None and location in state.reader.seen else None
     found = () if root is None else root.problems
@@ -187,7 +187,7 @@ def _counted_otherwise(state: TableState) -> dict[str, str]:
 
 
 def _source_of_counts(state: TableState) -> list[tuple[str, str]]:
-    """Return that the counts are the summary's alone; an empty list once the snapshot's manifests have been read."""
+    """Return a fact saying that counts are the summary's only; an empty list once the manifests have been read."""
     summary = (state.snapshot.summary if state.snapshot else None) or {}
     if not any(_whole(summary.get(key)) is not None for key in _SUMMARY_KEYS.values()):
         return []
@@ -219,7 +219,7 @@ def human_bytes(size: int) -> str:
 
 
 def _root_fact(state: TableState) -> list[tuple[str, str]]:
-    """Return the content of the root manifest itself; an empty list for a table without one (below V4)."""
+    """Return a fact about what the root manifest itself lists; an empty list for a table without one (below V4)."""
     root = state.root() if state.metadata.may_have_root_manifests else None
     if root is None or not root.dialect.has_root_manifest:
         return []
@@ -271,7 +271,7 @@ def _fields(state: TableState) -> CardTable:
 
 
 def _evolution(m: TableMetadata, schema: Schema) -> dict[int, list[str]]:
-    """Return how earlier schemas differ for each field of this one, by field id: added, renamed, promoted."""
+    """Return how each field of this schema differs from earlier schemas, by field id: added, renamed, promoted."""
     older = sorted((s for s in m.schemas if s.schema_id < schema.schema_id), key=lambda s: s.schema_id)
     marks: dict[int, list[str]] = {}
     now = schema.by_id()

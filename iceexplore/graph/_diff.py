@@ -54,7 +54,7 @@ _FILES = build.schema(
         ("sequence_number", pa.int64()),
     ]
 )
-#: Where a file is listed: the row of its manifest in the root (-1: in the root itself), its row there, its partition.
+#: Where a file is listed: the root's row with its manifest (-1 for the root itself), its row there, and its partition.
 _PLACES = build.schema([("root_row", pa.int32()), ("row", pa.int64()), ("partition", pa.string())])
 _CONTENT = {
     ContentType.DATA: "data file",
@@ -62,14 +62,14 @@ _CONTENT = {
     ContentType.EQUALITY_DELETE: "equality delete file",
 }
 _DV = "deletion vector"
-#: The content type, in a comparison only, of column files of the V4 draft.
+#: The V4 draft has no content type for column files; comparisons use this one.
 _COLUMN_FILE, _COLUMN_FILE_TYPE = "column file", 100
 _MANIFEST_DV = "manifest DV"
 
 
 @dataclass(frozen=True, eq=False)
 class Diff:
-    """The difference of two table states, ``a`` (before) and ``b`` (after).
+    """The difference between two table states, ``a`` (before) and ``b`` (after).
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ class Diff:
         The manifests that were read for the comparison, besides the two roots.
     places_arrow
         Where each file of ``files_arrow`` is listed, in ``a`` if it was removed and in ``b`` if it was added:
-        ``root_row`` (the row of its manifest in the root, -1 for the root itself), ``row`` (its row there) and
-        ``partition`` as text, empty if partitions were not asked for.
+        ``root_row`` (the root's row with its manifest, -1 for the root itself), ``row`` (its row there) and
+        ``partition`` as text, empty if partitions were not requested.
     """
 
     a: TableState
@@ -149,21 +149,22 @@ class Diff:
 
     @property
     def rows(self) -> tuple[int, int]:
-        """The rows that came and went, as metadata counts them: a row goes once, when it is deleted or with its file.
+        """The numbers of rows added and removed, as metadata counts them.
 
-        Deletes that went with their data files, or were merged into new ones, are not counted again. Rows come back
-        when a deletion vector is removed and their file stays. An equality delete counts as one row.
+        A row is removed once: when it is deleted, or else with its file. So deletes that were removed with their data
+        files, or merged into new deletes, are not counted again. If a deletion vector is removed and its data file
+        stays, its rows count as added. An equality delete counts as one row.
         """
         return self.change.rows
 
     @cached_property
     def change(self) -> SnapshotChange:
-        """What changed, counted from the files in the way in which `snapshot_change` counts a summary."""
+        """What changed, counted from the files by the same rules by which `snapshot_change` counts a summary."""
         return files_change(self.files_arrow)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The files that the comparison needed and that cannot be read, or only in part: counts may be wrong then."""
+        """Files that the comparison needed but that cannot be read, or only in part; counts may then be wrong."""
         needed = {m.location for m in (self.a.root(), self.b.root()) if m is not None} | set(self.read)
         known = (p for state in (self.a, self.b) for p in state.problems.met())
         lost = {p.where.partition("#")[0] for p in known if p.severity == "error" or p.code == "manifest-salvaged"}
@@ -222,7 +223,7 @@ class Diff:
 
 
 def diff(a: TableState, b: TableState, *, partitions: bool = False) -> Diff:
-    """Compare two states, of one table or of two.
+    """Compare two states of one table, or of two tables.
 
     Leaf manifests are immutable, so a manifest in both roots with the same manifest DV is carried over without reading
     it. Only manifests in one root, and those from which the two roots remove different entries, are read: the cost
@@ -320,7 +321,7 @@ def _placed(
 
 
 def _column_files(entries: pa.Table, chosen: pa.Table) -> pa.Table:
-    """Return the column files of some entries as files of their own, at the places of their data files."""
+    """Return the column files of some entries as separate files, each listed where its data file is."""
     found = column_file_rows(entries)
     of = chosen.take(found["entry"])
     newest = pc.equal(found["location"], _newest(entries).take(found["entry"]))
@@ -339,7 +340,7 @@ def _column_files(entries: pa.Table, chosen: pa.Table) -> pa.Table:
 
 
 def _newest(entries: pa.Table) -> AnyArray:
-    """Return the location of each entry's newest column file, the only one whose snapshot is known."""
+    """Return the location of each entry's newest column file; only for this one the entry has the snapshot."""
     lists = whole(entries["column_files"])
     last = pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists, None)
     return pa.array([None if files is None else files[-1]["location"] for files in build.to_pylist(last)], pa.string())
@@ -389,7 +390,7 @@ def file_changes(change: str, files: pa.Table) -> pa.Table:
 def entry_changes(before: pa.Table, after: pa.Table) -> pa.Table:
     """Return the files in which two tables of live entries differ, as rows of `Diff.files_arrow`.
 
-    Column files (V4 draft) are files of their own.
+    Column files (V4 draft) count as separate files.
     """
     left, right = (
         pa.concat_tables([chosen, _column_files(entries, chosen)])
@@ -402,7 +403,7 @@ def entry_changes(before: pa.Table, after: pa.Table) -> pa.Table:
 
 
 def files_change(files: pa.Table) -> SnapshotChange:
-    """Return what rows of `Diff.files_arrow` add up to; see `Diff.rows` for how rows are counted."""
+    """Add up rows of `Diff.files_arrow`; see `Diff.rows` for how table rows are counted."""
     grouped = files.group_by(["change", "content"], use_threads=False).aggregate(
         [("location", "count", pc.CountOptions(mode="all")), ("record_count", "sum"), ("size_in_bytes", "sum")]
     )
@@ -426,7 +427,7 @@ def files_change(files: pa.Table) -> SnapshotChange:
 
 
 def rows_changed(records: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """Return how many rows came and went, from the records of added and removed files by content; see `Diff.rows`."""
+    """Return how many rows were added and removed, from record counts by change and content; see `Diff.rows`."""
     data, positions, equality = (records.get(_CONTENT[kind], (0, 0)) for kind in ContentType if kind in _CONTENT)
     vectors = records.get(_DV, (0, 0))
     gone = data[1] + vectors[0] + positions[0] + equality[0]
@@ -506,7 +507,7 @@ def _manifests(a: Manifest | None, b: Manifest | None, same_storage: bool) -> pa
                 "removed_entries": pc.if_else(is_vector, rows["record_count"], pa.scalar(None, pa.int64())),
             }
         )
-        # An entry that both states have is listed once, as it is in the second state.
+        # List an entry of both states only once, as it is in the second state.
         parts.append(part.filter(pc.invert(is_shared)) if change == "removed" else part)
     return pa.concat_tables(parts)
 

@@ -30,7 +30,7 @@ def partition_texts(manifest: Manifest, metadata: TableMetadata, known: KnownTex
     Parameters
     ----------
     known
-        Texts of earlier calls for manifests of the same table, used and added to.
+        Texts from earlier calls for manifests of the same table; they are reused, and new ones are added.
     """
     count, tuples = len(manifest), manifest.partition()
     if tuples is None or not count or not tuples.type.num_fields:

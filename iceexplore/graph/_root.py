@@ -124,7 +124,7 @@ def removed_counts(root: Manifest, rows: list[int]) -> list[int | None]:
 
 
 def removed_rows(root: Manifest) -> npt.NDArray[np.bool_]:
-    """Return a mask of the root's rows that are not live, and so record a removal."""
+    """Return a mask of the root's rows that are not live and so record a removal."""
     return ~bools(live(root.entries))
 
 
@@ -185,7 +185,7 @@ def _digests(inline: AnyArray) -> AnyArray:
 
 
 def direct_places(root: Manifest, direct: Manifest) -> AnyArray:
-    """Return, for each row of a root, its row in `ManifestReader.direct`, the root's own files; null for other rows."""
+    """Map each row of a root to a row in `ManifestReader.direct`, which has the root's own files; else null."""
     kinds = pa.array(sorted(FILES), pa.int32())
     mine = bools(whole(pc.is_in(root.entries["content_type"], kinds)))
     if int(mine.sum()) != len(direct):

@@ -8,7 +8,8 @@ from typing import Any
 
 __all__ = ["SnapshotChange", "snapshot_change"]
 
-#: The summary keys whose sum is what was added and removed (spec, "Optional Snapshot Summary Fields").
+#: For each number, the summary keys to add up for what was added, and for what was removed (spec, "Optional Snapshot
+#: Summary Fields").
 _KEYS = {
     "data_files": (("added-data-files",), ("deleted-data-files",)),
     "delete_files": (("added-delete-files",), ("removed-delete-files",)),
@@ -16,13 +17,13 @@ _KEYS = {
     "bytes": (("added-files-size",), ("removed-files-size",)),
 }
 _UNITS = (("data_files", "data file"), ("rows", "row"), ("delete_files", "delete file"))
-#: Numbers stay exact in JavaScript.
+#: Greater numbers are reduced to this one, the largest integer that JavaScript represents exactly.
 _MOST = 2**53 - 1
 
 
 @dataclass(frozen=True)
 class SnapshotChange:
-    """What a snapshot added and removed. A row counts as removed once: when it is deleted, not when its file goes.
+    """What a snapshot added and removed. A deleted row counts as removed once, not again when its file is removed.
 
     Attributes
     ----------
@@ -57,8 +58,8 @@ def snapshot_change(operation: str | None, summary: Mapping[str, Any] | None) ->
 
     Summaries count the rows of removed files, deleted ones included, and the rows of new deletes, merged ones included.
     Rows that were deleted before are subtracted, if the summary shows that their vectors were merged into new ones or
-    removed with their data files. Removed position delete files count only for "replace", where no row changes, as
-    otherwise they may be removed long after the rows.
+    removed with their data files. Removed position delete files are considered only for "replace", which changes no
+    rows: other operations may remove such files long after their rows were removed.
     """
     recorded = summary or {}
     found = {

@@ -17,7 +17,7 @@ __all__ = ["TableState", "open_state", "refreshed", "state_of"]
 
 @dataclass(frozen=True, eq=False)
 class TableState:
-    """The state that a `Table` shows; everything above reads from it. Immutable.
+    """The state that a `Table` shows, from which packages above this one read. Immutable.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class TableState:
     def format_badges(self) -> tuple[str, ...]:
         """The table's format for cards: Iceberg's version; or Delta, with the version of the table and the feature.
 
-        A simulation of a Delta table goes on as an Iceberg table.
+        A simulation of a Delta table continues it as an Iceberg table.
         """
         iceberg = f"Iceberg v{self.metadata.format_version}"
         if DELTA_LOG not in self.metadata.properties:
@@ -113,7 +113,7 @@ class TableState:
             yield from self.reader.leaves(root, None if rows is None else list(rows), parts=parts)
 
     def showing(self, snapshot: Snapshot | None, schema: Schema, *, ref: str | None, travel: str | None) -> TableState:
-        """Return the same metadata file at another snapshot; what has been read stays cached."""
+        """Return a state of the same metadata file at another snapshot; the cache of manifests is shared."""
         return replace(self, snapshot=snapshot, schema=schema, ref=ref, travel=travel)
 
 

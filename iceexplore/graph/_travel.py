@@ -13,18 +13,18 @@ from iceexplore.storage import open_version, same_location
 
 __all__ = ["SnapshotLike", "clock", "format_ms", "resolve_state", "snapshot_of", "to_ms", "travel"]
 
-#: A state of a table: a snapshot, its id (also as text), a ref, its name, or a state of this or another table.
+#: What selects a state of a table: a snapshot, a snapshot id (also as text), a ref, a ref's name, or a state itself.
 SnapshotLike: TypeAlias = TableState | Snapshot | Ref | int | str
 
 
 def clock(metadata: TableMetadata) -> tuple[list[tuple[int, int]], bool]:
-    """Return when each snapshot became current: (milliseconds, snapshot id), oldest first; and if the log has this.
+    """Return when each snapshot became current (milliseconds and id, oldest first), and whether a log says so.
 
-    Time travel uses the snapshot-log (spec, "Table Metadata": ``snapshot-log``). The timestamps of the current
-    snapshot's ancestors are used only for a table without one.
+    Time travel uses the snapshot-log (spec, "Table Metadata": ``snapshot-log``). For a table without one, it uses the
+    timestamps of the current snapshot and its ancestors.
     """
     if metadata.snapshot_log:
-        # Stable sort: of entries with the same millisecond the later one wins, as in Java.
+        # The sort is stable: of entries with the same time, the later one wins, as in Java.
         return sorted(((e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log), key=itemgetter(0)), True
     known = in_order(ancestry(metadata, metadata.snapshot()))
     return [(s.timestamp_ms, s.snapshot_id) for s in known], False
@@ -71,7 +71,7 @@ def travel(
 
 
 def _compare_uuids(state: TableState, other: TableState) -> None:
-    """Add a problem to both of two metadata files, one reached from the other, if they belong to different tables."""
+    """Add a problem to two metadata files, one of which led to the other, if they belong to different tables."""
     for one, two in ((state, other), (other, state)):
         mine, its = one.metadata.table_uuid, two.metadata.table_uuid
         if not mine or not its or mine.lower() == its.lower():
@@ -88,7 +88,7 @@ def _compare_uuids(state: TableState, other: TableState) -> None:
 
 
 def resolve_state(state: TableState, at: SnapshotLike) -> TableState:
-    """Return the state for ``at``: a snapshot, its id, a ref, its name, or a state (of this or another table)."""
+    """Return the state that ``at`` selects: a snapshot, its id, a ref, its name, or a state (even of another table)."""
     if isinstance(at, TableState):
         return at
     if isinstance(at, Snapshot):

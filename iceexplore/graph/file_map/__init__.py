@@ -1,1 +1,1 @@
-"""The files of a snapshot as cells: columns of live, added and removed files, and their picture by partition."""
+"""File maps: pictures of a snapshot's live, added and removed files, as cells in a row per partition."""

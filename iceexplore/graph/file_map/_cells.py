@@ -1,4 +1,4 @@
-"""The cells of a file map: a file each or, of many files, as many in each cell as it takes."""
+"""The cells of a file map: each has one file or, if there are too many files for that, several."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["CellGroup", "FileCells", "MOST_CELLS", "MOST_GROUPS", "file_cells"]
 
 Ints = npt.NDArray[np.int64]
 
-#: The approximate maximum number of cells; of more files, several are in a cell.
+#: The approximate maximum number of cells. If there are more files, each cell has several.
 MOST_CELLS = 2_400
-#: Maximum number of groups; of more partitions, neighbours are put together.
+#: Maximum number of groups. If there are more partitions, neighbouring ones are merged.
 MOST_GROUPS = 24
 
 
@@ -30,7 +30,7 @@ class CellGroup:
     Attributes
     ----------
     label
-        As of `LiveFiles.labels`; of several partitions the first, the last and their number.
+        A label from `LiveFiles.labels`; for several partitions, the first and last label and their number.
     files, rows, size
         The live data files, their rows as their metadata states them, and the bytes of all live files.
     deletes
@@ -64,21 +64,21 @@ class FileCells:
     files
         The number of files in each cell. The files of a cell are of one kind, and all carried over, added or removed.
     kind, change
-        As of `LiveFiles`.
+        As in `LiveFiles`.
     size, age
         The mean size in bytes and age in snapshots of each cell's files.
     deleted
-        Per mille of each cell's rows that are deleted; -1 if there are deletes and their number is unknown.
+        The share of each cell's rows that are deleted, per mille; -1 if there are deletes and their number is unknown.
     rows
         The rows of each cell.
     manifest, row
-        The place of each cell's first file, as of `LiveFiles`.
+        The place of each cell's first file, as in `LiveFiles`.
     most
         The maximum number of files in a cell.
     total
         The number of live files.
     shared_deletes, unread
-        As of `LiveFiles`.
+        As in `LiveFiles`.
     """
 
     groups: tuple[CellGroup, ...]
@@ -99,12 +99,12 @@ class FileCells:
 
 
 def file_cells(found: LiveFiles, most: int = MOST_CELLS, groups: int = MOST_GROUPS) -> FileCells:
-    """Return the cells of files: about ``most``, in at most so many groups."""
+    """Return the cells of files: about ``most`` cells in at most ``groups`` groups."""
     count = len(found.kind)
     shown, label_of = _groups(found, groups)
     group = label_of[found.partition] if count else found.partition
     per = max(1, -(-count // max(1, most)))
-    # Changes the order only where partitions are put together; where cells hold several files, changed ones are apart.
+    # This changes the order only within merged partitions. If cells have several files, changed files get other cells.
     keys = (found.change, found.kind, group) if per > 1 else (found.kind, group)
     order = np.lexsort(keys)
     columns = {name: getattr(found, name)[order] for name in _COLUMNS}
@@ -158,7 +158,7 @@ def file_cells(found: LiveFiles, most: int = MOST_CELLS, groups: int = MOST_GROU
 
 
 def _groups(found: LiveFiles, most: int) -> tuple[list[str], Ints]:
-    """Return the labels of the groups, and the group of each partition; of too many, neighbours are put together."""
+    """Return the labels of the groups, and the group of each partition; too many partitions are merged."""
     count = found.partitions
     if count <= most:
         return found.labels(range(count)), np.arange(count)

@@ -56,14 +56,14 @@ def cell_shades(cells: FileCells, color: CellColor) -> bytes:
         oldest = max(1, int(cells.age.max(initial=1)))
         share = 1 - cells.age / oldest
     else:
-        # No deletes, and five steps of the share of deleted rows; an unknown number counts as half.
+        # Shade 0 means no deletes; the others are five steps of the share of deleted rows (a half if it is unknown).
         known = np.where(cells.deleted < 0, 500, cells.deleted)
         return bytes(np.where(known > 0, np.clip(-(-known // 200), 1, top), 0).astype(np.uint8))
     return bytes(np.clip(np.floor(share * LEVELS), 0, top).astype(np.uint8))
 
 
 def cell_legend(cells: FileCells, color: CellColor) -> list[str]:
-    """Return what the cells and shades mean, and what is missing."""
+    """Return lines that explain the cells and their shades, and say what is missing."""
     out = []
     if color == "size" and len(cells.size):
         low, high = int(cells.size.min()), int(cells.size.max())

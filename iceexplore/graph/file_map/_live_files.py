@@ -25,9 +25,9 @@ __all__ = ["ADDED", "CARRIED", "DeletedRows", "FILE_KINDS", "LiveFiles", "REMOVE
 
 Ints = npt.NDArray[np.int64]
 
-#: The changes of a file by the snapshot.
+#: What the snapshot did with a file.
 CARRIED, ADDED, REMOVED = 0, 1, 2
-#: The kinds of files, as of `TreeNode.kind`; columns hold their index.
+#: The kinds of files, named as in `TreeNode.kind`; columns hold indexes into this.
 FILE_KINDS = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 _DATA, _POSITIONS, _EQUALITY, _VECTOR = range(4)
 #: Column of position delete files with the data file's path (spec, "Reserved Field IDs": ``file_path``).
@@ -67,11 +67,11 @@ class LiveFiles:
         The rows of a data file that deletes of this file alone remove: its deletion vector, or position delete files
         for it; -1 if there are such deletes and their number is not stated, 0 for other files.
     age
-        The number of snapshots since the file was added, by the snapshots in the metadata; for a file that an expired
-        snapshot added, the number of all of them.
+        The number of snapshots since the file was added, of those in the metadata; for a file that an expired snapshot
+        added, the number of all snapshots.
     manifest, row
         The row of its manifest in the snapshot's root (-1 for a file in the root itself), and its row in that manifest
-        or root. Of removed files, in the root of the parent snapshot.
+        or root. For removed files, the root is the parent snapshot's.
     ordinal
         The ordinal of its entry as written, which a data file may share with its deletion vector.
     shared_deletes
@@ -104,12 +104,12 @@ class LiveFiles:
         return len(self._tuples.first)
 
     def only(self, manifest: Ints, ordinal: Ints) -> LiveFiles:
-        """Return some of the live data files, by their entries, and no other files.
+        """Return only some of the live data files, selected by their entries.
 
         Parameters
         ----------
         manifest, ordinal
-            As of the columns of these names.
+            Values of the columns with these names.
         """
         per = 1 + max(int(self.ordinal.max(initial=0)), int(ordinal.max(initial=0)))
         kept = (self.kind == _DATA) & (self.change != REMOVED)
@@ -124,7 +124,7 @@ class LiveFiles:
 
 
 def live_files(state: TableState) -> LiveFiles:
-    """Return the files of a state's snapshot. Reads its manifests, and those that only its parent has."""
+    """Return the files of a state's snapshot. Reads its manifests, and those that only its parent snapshot lists."""
     root, snapshot = state.root(), state.snapshot
     now: list[_Part] = []
     before: list[_Part] = []
@@ -149,8 +149,8 @@ def live_files(state: TableState) -> LiveFiles:
     tuples = _Tuples(state.metadata, parts, _ints(entries, "partition_spec_id"))
     deleted, shared = _deleted(entries, kind, change, parts)
     sequence = _ints(entries, "sequence_number")
-    # By partition, kind and age: new files are last, and removed ones where they were, so that a file keeps its place
-    # while the table grows.
+    # Order by partition, kind and age: new files come last, and removed files stay where they were, so that a file
+    # keeps its place while the table grows.
     order = np.lexsort((sequence, kind, tuples.index))
     vector = entries["deletion_vector"]
     size = pc.coalesce(pc.struct_field(vector, "size_in_bytes"), entries["file_size_in_bytes"])
@@ -175,7 +175,7 @@ def live_files(state: TableState) -> LiveFiles:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some files of one manifest, or of a root itself: their entries, rows in it, tuples, and what they changed."""
+    """Some files of one manifest or root: their entries, their rows there, partition tuples, and changes."""
 
     row: int
     leaf: Manifest
@@ -189,7 +189,7 @@ class _Part:
         return not len(self.leaf) and any(p.severity == "error" for p in self.leaf.problems)
 
     def chosen(self, mask: npt.NDArray[np.bool_], change: int) -> _Part:
-        """Return some of its files."""
+        """Return a part with only some of the files."""
         kept = pa.array(np.flatnonzero(mask), pa.int64())
         tuples = None if self.tuples is None else self.tuples.take(kept)
         return _Part(self.row, self.leaf, self.entries.take(kept), self.rows[mask], tuples, change)
@@ -237,7 +237,7 @@ def _removed(state: TableState, places: Mapping[str, int], now: Sequence[_Part])
 
 
 def _file_keys(entries: pa.Table) -> AnyChunkedArray:
-    """Return what identifies files: the location and, of a blob in a Puffin file, its offset."""
+    """Return keys that identify files: the location and, for a blob in a Puffin file, its offset."""
     offset = pc.cast(pc.struct_field(entries["deletion_vector"], "offset"), pa.string())
     is_data = pc.equal(entries["content_type"], int(ContentType.DATA))  # its vector, if it has one, may change
     offset = pc.if_else(is_data, pa.scalar("", pa.string()), pc.fill_null(offset, ""))
@@ -285,7 +285,7 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
         return out, shared
     named = whole(pc.coalesce(entries["referenced_file"], _single_paths(entries, kind, parts)))
     counts = _ints(entries, "record_count")
-    # Of two entries with one location, as after a wrong commit, the first gets the deletes.
+    # If two entries have the same location (after a wrong commit), the first gets the deletes.
     data = np.flatnonzero((kind == _DATA) & (change != REMOVED))
     targets = entries["location"].take(pa.array(data, pa.int64()))
     for one in (_POSITIONS, _VECTOR):
@@ -295,7 +295,7 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
             continue
         paths, places = named.take(pa.array(rows, pa.int64())), whole(targets)
         found = _first_of(paths, places)
-        if found.null_count:  # as in tables that were moved by editing their metadata: compare without scheme and host
+        if found.null_count:  # the table may have been moved by editing its metadata: ignore scheme and host
             found = pc.coalesce(found, _first_of(_bare(paths), _bare(places)))
         hit = bools(pc.is_valid(found))
         at = data[np.asarray(pc.fill_null(found, 0).to_numpy(zero_copy_only=False))[hit]]
@@ -308,9 +308,9 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
 
 
 def _first_of(wanted: AnyArray, places: AnyArray) -> AnyArray:
-    """Return the index of the first of many places that equals each wanted one; null without one.
+    """Return, for each wanted value, the index of the first of many places that equals it; null if none does.
 
-    Few are wanted: to hash those, and then the places that are any of them, takes a third of the time.
+    As few values are wanted, it takes a third of the time to select the places that equal any of them first.
     """
     near = build.array(np.flatnonzero(bools(pc.is_in(places, value_set=wanted))))
     found: AnyArray = near.take(pc.index_in(wanted, value_set=places.take(near)))
@@ -319,7 +319,7 @@ def _first_of(wanted: AnyArray, places: AnyArray) -> AnyArray:
 
 @dataclass(frozen=True)
 class DeletedRows:
-    """The rows of data files that deletes of one file alone remove, as `LiveFiles.deleted`, by location.
+    """Numbers of rows that deletes for a single data file remove from it (`LiveFiles.deleted`), by location.
 
     Attributes
     ----------
@@ -354,7 +354,7 @@ class DeletedRows:
 def deleted_rows(state: TableState) -> DeletedRows:
     """Return the deleted rows of a snapshot's data files, from its deletion vectors and position delete files.
 
-    Reads delete manifests only. V4 roots and tables of Java's V4 have their vectors in them or in the root, too.
+    Only the root and delete manifests are read: vectors are there in V4 tables, too, including those of Java's V4.
     """
     root = state.root()
     parts: list[_Part] = []
@@ -385,7 +385,7 @@ def deleted_rows(state: TableState) -> DeletedRows:
 
 
 def _bare(locations: AnyArray) -> AnyArray:
-    """Return the paths of locations: as `iceexplore.storage.path_only`, for columns."""
+    """Return the paths of locations, like `iceexplore.storage.path_only`, for a whole column."""
     return pc.replace_substring_regex(locations, r"^(?:[A-Za-z0-9+.-]+://[^/]*|file:)", "")
 
 
@@ -414,7 +414,7 @@ def _single_paths(entries: pa.Table, kind: Ints, parts: Sequence[_Part]) -> AnyC
 def _as_text(raw: AnyArray) -> AnyArray:
     try:
         return pc.cast(raw, pa.string())
-    except pa.ArrowInvalid:  # not UTF-8: such a bound names no file
+    except pa.ArrowInvalid:  # a bound that is not UTF-8 names no file
         return pa.nulls(len(raw), pa.string())
 
 
@@ -432,7 +432,7 @@ def _ages(state: TableState, added: Ints) -> Ints:
 
 
 class _Tuples:
-    """The distinct partition tuples of files, ordered by spec and value; a label is made only when it is needed.
+    """The distinct partition tuples of files, ordered by spec and value; labels are made when they are needed.
 
     Attributes
     ----------
@@ -468,7 +468,7 @@ class _Tuples:
         return np.asarray(pc.sort_indices(table, sort_keys=by)).astype(np.int64)
 
     def only(self, partitions: Ints) -> _Tuples:
-        """Return some of the partitions."""
+        """Return only some of the partitions."""
         made = copy(self)
         made.first = self.first[partitions]
         return made
@@ -505,8 +505,8 @@ def _columns(parts: Sequence[_Part]) -> dict[str, AnyChunkedArray]:
     types: dict[str, pa.DataType] = {}
     for part in parts:
         for f in part.tuples.type if part.tuples is not None else ():
-            # Of a field with several types, as after the promotion of its source, the text orders and groups well
-            # enough.
+            # A field may have several types, for example after its source was promoted. Its values are then ordered
+            # and grouped as text, which is good enough.
             types[f.name] = f.type if types.setdefault(f.name, f.type) == f.type else pa.string()
     out: dict[str, list[AnyArray]] = {name: [] for name in types}
     for part in parts:

@@ -57,7 +57,7 @@ _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 class ProposalDiagram:
-    """A diagram of snapshots in the style of the V4 proposal's figures. Files are read when it is first displayed."""
+    """A diagram of snapshots in the style of the V4 proposal's figures. It reads files when it is first displayed."""
 
     def __init__(self, make: Callable[[], TableDiagram]) -> None:
         self._make = make
@@ -148,11 +148,11 @@ def seed_diagram(
     Parameters
     ----------
     notes
-        What to write beside the titles of snapshots, by snapshot id.
+        Texts to write beside the titles of snapshots, by snapshot id.
     names
         Short names by location; a file without one gets the next free name of its kind.
     max_rows, max_children
-        Maximum number of entries shown for a manifest, and most children of a root with nodes; a last row counts the
+        Maximum number of entries shown per manifest, and of a root's children that get nodes; a last row counts the
         rest.
     """
     chosen = list(snapshots)
@@ -172,9 +172,9 @@ class _Builder:
         self.top: list[TableNode] = []
         self.children: dict[str, TableNode] = {}
         self.links: dict[TableLink, None] = {}
-        #: The node in which a data file is drawn: its own node, or that of the leaf that lists it.
+        #: The node in which each data file is drawn: its own, or the node of the leaf that lists it.
         self.homes: dict[str, str] = {}
-        #: (node of the delete, location it refers to, its short name); resolved once all nodes exist.
+        #: (node of the delete, location that it refers to, short name of the delete); resolved once all nodes exist.
         self.refers: list[tuple[str, str, str]] = []
 
     def snapshot(self, snapshot: Snapshot, group: str, note: str = "") -> None:
@@ -248,7 +248,7 @@ class _Builder:
     def _ordinals(
         self, root: Manifest, row: int, entry: dict[str, Any], content: ContentType
     ) -> tuple[tuple[str, str], ...]:
-        """Return the rows of a vector: ordinals in a leaf, or positions in a data file."""
+        """Return a vector's positions as rows of text: ordinals in a leaf, or positions in a data file."""
         if entry["deletion_vector"] is None or content == ContentType.EQUALITY_DELETE:
             return ()
         vector = entry["deletion_vector"]
@@ -260,7 +260,7 @@ class _Builder:
             else:
                 from iceexplore.deletes import read_deletion_vector
 
-                # Name the vector's file: plans refuse a root with problems, and this root is intact.
+                # Blame the vector's file for errors, not the root, which is intact: plans refuse a root with problems.
                 where = entry["location"]
                 found = read_deletion_vector(self.state.storage, entry["location"], *place)
         except IceexploreError as error:

@@ -1,7 +1,7 @@
 """Redact the JSON documents of a table: its metadata, and the schemas and specs in the headers of manifests.
 
-A document is walked by the structure that the spec defines. Numbers and words that the format defines are kept in
-their places; anything that no spec defines may hold any data and is redacted.
+A document is walked along the structure that the spec defines. Numbers and words that the format defines are kept where
+it defines them; everything else may be data of the table and is redacted.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class DocumentRedactor:
 
 
 def to_json(value: JsonValue) -> str:
-    """Return a value as JSON text, also where it is nested deeper than the stack of Python's own writer."""
+    """Return a value as JSON text, even if it is nested too deeply for the recursive writer of Python's ``json``."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:
@@ -140,13 +140,13 @@ def to_json(value: JsonValue) -> str:
 
 
 class _Written(str):
-    """Text that is part of the JSON syntax and is not quoted."""
+    """Text that is part of the JSON syntax, to be written without quotes."""
 
     __slots__ = ()
 
 
 def _record(self: DocumentRedactor, value: JsonValue, fields: Mapping[str, Step]) -> Walk:
-    """Redact an object with known keys; values of unknown keys may be anything."""
+    """Redact an object whose keys the spec defines; other keys, and their values, are redacted as unknown data."""
     if not isinstance(value, dict):
         return (yield _anything(self, value))
     out: dict[str, Any] = {}
@@ -210,7 +210,7 @@ def _transform(self: DocumentRedactor, value: str) -> str:
 
 
 def _secret(self: DocumentRedactor, value: JsonValue) -> Walk:
-    """Redact a file's encryption key or a wrapped key: removed with any redaction."""
+    """Redact a file's encryption key or a wrapped key, which every kind of redaction removes."""
     yield from ()  # makes this function a generator, like every step
     return None if value is None else BLANK
 

@@ -1,4 +1,4 @@
-"""Replace the names or values in the metadata of a table's state by placeholders."""
+"""Replace names or values in the metadata of a table's state by placeholders."""
 
 from __future__ import annotations
 

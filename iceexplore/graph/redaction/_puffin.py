@@ -30,7 +30,7 @@ def redact_puffin(
     documents: DocumentRedactor,
     regions: Iterable[tuple[int, int]] = (),
 ) -> tuple[bytes, dict[str, int]]:
-    """Return the file with every blob at its old offset, and the lengths to state in table metadata.
+    """Return the redacted file, with every blob at its old offset, and the lengths to state in table metadata.
 
     Blobs other than deletion vectors and, where values are not redacted, sketches are filled with zeros.
 

@@ -52,8 +52,8 @@ _SCHEMES = frozenset(
 )
 _AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
-#: Locations that do not match need no closer look, as they have no query, user, encoded character or token prefix. Most
-#: do not match.
+#: Only locations that match may have a query, user, encoded character or token prefix; the others, which are most, are
+#: not examined further.
 _ODD = re.compile(r"[^A-Za-z0-9/_.=:-]|AKIA|ASIA|eyJ|ya29|AIza|xox|gh[oprsu]_|github_pat|glpat|dapi|sk_live|hooks")
 _USER = re.compile(r"(?:[^/@]*|[^/:@]+:(?!\d+/)[^@]{1,200})@")
 _METADATA_FILE = re.compile(r"(?:(v\d{1,18})|(\d{1,18})-.*?)((?:\.gz)?\.metadata\.json(?:\.gz)?)", re.S)
@@ -135,7 +135,7 @@ def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
 
 
 def _spans_folders(way: str) -> bool:
-    """Return whether a secret in a path spans a slash, so that redacting folder by folder would leave a part of it."""
+    """Return whether a secret in a path contains a slash: redacting folder by folder would then leave a part of it."""
     made = blank_secrets(way)
     return made != way and made != "/".join(map(blank_secrets, way.split("/")))
 
@@ -185,17 +185,17 @@ class Redaction:
         return self._counted(text, self.without_paths(made, self.location) if self.paths else made)
 
     def secretless(self, text: str) -> str:
-        """Redact what has the form of a secret in a text."""
+        """Redact the parts of a text that look like secrets."""
         return self._counted(text, blank_secrets(text))
 
     @staticmethod
     def without_paths(text: str, place: Callable[[str], str]) -> str:
-        """Replace each path and file name in a text by ``place`` of it."""
+        """Replace each path and file name in a text by the result of ``place``."""
         text = _PATH.sub(lambda found: place(found[0]), text)
         return _FILE_NAME.sub(lambda found: place(found[0]), text)
 
     def token(self, text: str) -> str:
-        """Redact a text that identifies something, such as a key id; equal ones stay equal."""
+        """Redact a text that identifies something, such as a key id; equal texts stay equal."""
         return f"x{self.hashed(text)}" if self.blanks else self.text(text)
 
     def key(self, key: str) -> str:
@@ -243,7 +243,7 @@ class Redaction:
         return after
 
     def member(self, name: str) -> str:
-        """Return the name of a zip member for a file with this name in the table."""
+        """Return the redacted name of a zip member; ``name`` is the name without redaction."""
         return self._way(name) if self.paths or self.credentials else name
 
     def _place(self, location: str) -> str:

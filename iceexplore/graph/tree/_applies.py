@@ -13,7 +13,8 @@ from iceexplore.storage import path_only
 
 __all__ = ["MOST_TARGETS", "applies_edges", "applies_to"]
 
-#: The most edges of one delete of several files; with more, none is drawn, and its lines state the files it applies to.
+#: Maximum number of edges of a delete that applies to several files. If it would have more, none is drawn; the lines of
+#: its node describe the files to which it applies.
 MOST_TARGETS = 12
 _DELETES = ("deletion-vector", "position-delete", "equality-delete", "manifest-dv", "delete-manifest")
 
@@ -23,15 +24,15 @@ def applies_edges(nodes: Iterable[TreeNode], metadata: TableMetadata, *, most: i
 
     Spec, "Scan Planning": the data file's sequence number must not exceed the delete's, and must be smaller than an
     equality delete's; position deletes are ignored for a file that has a deletion vector; a delete that names no data
-    file applies to those of its partition, an equality delete of an unpartitioned spec to those of all. In V4 a
-    manifest DV applies to a leaf, and so does a delete manifest with a referenced file. If no shown data file has the
-    exact location, one with the same path and another scheme or host is taken, if it is the only one: as
-    `iceexplore.planning.match_deletes` does.
+    file applies to all data files of its partition or, if it is an equality delete of an unpartitioned spec, of the
+    table. In V4, a manifest DV applies to a leaf, and so does a delete manifest with a referenced file. If no shown
+    data file has the exact location, the only one with the same path (but another scheme or host) is used, as in
+    `iceexplore.planning.match_deletes`.
 
     Parameters
     ----------
     most
-        The most edges of a delete that names no file; it gets none if there would be more.
+        Maximum number of edges of a delete that names no file; it gets none if there would be more.
     """
     live = [n for n in nodes if n.id[:5] in ("file:", "manif") and "removed" not in n.marks]
     if not any(n.kind in _DELETES for n in live):
@@ -56,7 +57,7 @@ def applies_edges(nodes: Iterable[TreeNode], metadata: TableMetadata, *, most: i
         return next(iter(alike)) if len(alike) == 1 else path
 
     def several(node: TreeNode) -> list[TreeNode]:
-        """Return the files that a delete without a file of its own applies to; none if they are too many."""
+        """Return the files that a delete applies to if it names none; an empty list if there are too many."""
         equality, snapshot = node.kind == "equality-delete", _snapshot(node)
         spec = metadata.spec(node.fields.get("partition_spec_id", -1))
         if spec is None or (node.partition_key is None and not spec.is_unpartitioned):

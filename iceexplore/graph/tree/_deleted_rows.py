@@ -18,7 +18,8 @@ from iceexplore.storage import is_local
 
 __all__ = ["deleted_rows"]
 
-#: The most entries of delete manifests that are read to count deleted rows, and the most manifests of a remote table.
+#: Deleted rows are not counted if that takes reading more entries of delete manifests than this or, in a remote table,
+#: more delete manifests.
 _MOST_ENTRIES = 10_000
 _MOST_REMOTE = 4
 
@@ -26,15 +27,15 @@ Paths = Callable[[Manifest, Sequence[dict[str, Any]], AnyArray], Sequence[str | 
 
 
 def deleted_rows(state: TableState, snapshot: Snapshot, paths: Paths) -> Mapping[str, int]:
-    """Return the deleted rows of data files by location, as far as deletes of one data file state them.
+    """Return the numbers of deleted rows by data file location, from deletes that apply to a single data file.
 
-    Empty if counting them would read many delete manifests. Equality deletes, and position deletes of several data
-    files, are not counted, nor are vectors in the data file's own entry, which states no count.
+    The result is empty if counting would read many delete manifests. Equality deletes, and position deletes for several
+    data files, are not counted, nor are vectors in a data file's own entry, which states no count.
 
     Parameters
     ----------
     paths
-        Returns the one data file that each delete is for, or None.
+        Returns, for each delete, the only data file to which it applies, or None.
     """
     root = state.root(snapshot)
     if root is None:

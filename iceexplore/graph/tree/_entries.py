@@ -40,7 +40,7 @@ Rows = npt.NDArray[np.int64]
 _FILE_PATH_ID = 2147483546
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 _GONE = (Status.DELETED, Status.REPLACED)
-#: Line of a Delta table's files that no tree has yet.
+#: The line shown for files of a Delta table that are not in a tree yet.
 _LOGGED = "in the Delta log, not in the tree yet"
 _LEVEL_OF_MANIFESTS = 4
 _LEVEL_OF_FILES = 5
@@ -52,7 +52,7 @@ def is_manifest(content_type: int | None) -> bool:
 
 
 class ProblemIndex:
-    """The problems found so far, indexed by file once, so that a node's are found quickly."""
+    """The problems found so far, indexed by file, so that the problems of a node are found quickly."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self._by_file: dict[str, list[Problem]] = {}
@@ -93,10 +93,13 @@ class EntryNodes:
     def rank(
         self, manifest: Manifest, snapshot: Snapshot, problems: ProblemIndex, referenced: AnyArray | None = None
     ) -> Rows:
-        """Return all rows, most relevant first: damaged, changed by the snapshot, target of a shown delete, others."""
+        """Return all rows, the most relevant first.
+
+        The order is: entries with problems, those that the snapshot changed, targets of shown deletes, others.
+        """
         entries = manifest.entries
         own = bools(whole(pc.not_equal(entries["status"], int(Status.EXISTING))))
-        if not manifest.is_root:  # a leaf keeps the statuses of the snapshot that wrote it; a root has one snapshot
+        if not manifest.is_root:  # statuses in a leaf are those of the snapshot that wrote it, perhaps an older one
             own &= bools(whole(pc.equal(entries["snapshot_id"], snapshot.snapshot_id)))
             own |= bools(whole(pc.is_valid(entries["manifest_dv"])))
         rank = np.where(own, 1, 3)
@@ -125,7 +128,7 @@ class EntryNodes:
         problems: ProblemIndex,
         at: tuple[int, ...],
     ) -> list[TreeNode]:
-        """Return the nodes of some rows of a root or leaf. Ids begin with ``at``: snapshot id and leaf row."""
+        """Return the nodes of some rows of a root or leaf; ``at`` (snapshot id, leaf row) begins the nodes' ids."""
         take = pa.array(rows, pa.int64())
         records = manifest.entries.take(take).to_pylist()
         partitions, keys = self._partitions(manifest, records, take)
@@ -246,11 +249,11 @@ class EntryNodes:
     def _reasons(
         self, leaf: Manifest, snapshot: Snapshot, records: Sequence[Mapping[str, Any]], take: AnyArray
     ) -> list[tuple[str, bool] | None]:
-        """Return, for each record that is not live in the snapshot, the reason, and whether this snapshot removed it.
+        """Return why records are not live in the snapshot, and whether this snapshot removed them.
 
-        The reason is a manifest DV, or that the root no longer lists the leaf (whose files may be in another one). A
-        manifest DV includes the removals of the one before it, so comparing with the parent snapshot shows which are
-        new, however changes of vectors are encoded.
+        The reason is either a manifest DV, or that the root no longer lists the leaf (whose files may be in another
+        leaf). A manifest DV includes the removals of the DV that it replaces. So comparing it with the parent
+        snapshot's shows which removals are new, however changes of vectors are encoded.
         """
         out: list[tuple[str, bool] | None] = [None] * len(records)
         root = self._state.root(snapshot) if leaf.root_row is not None else None
@@ -288,7 +291,7 @@ class EntryNodes:
     def _partitions(
         self, manifest: Manifest, records: Sequence[dict[str, Any]], take: AnyArray
     ) -> tuple[list[dict[str, str]], list[str | None]]:
-        """Return, for each record, its partition values as text by field name, and what identifies its partition."""
+        """Return, for each record, its partition values as text by field name, and the key of its partition."""
         out: list[dict[str, str]] = [{} for _ in records]
         values: list[dict[str, Any]] = [{} for _ in records]
         taken = self._tuples(manifest, take)
@@ -307,7 +310,7 @@ class EntryNodes:
         return out, [self._partition_key(record, found) for record, found in zip(records, values, strict=True)]
 
     def _partition_key(self, record: Mapping[str, Any], values: Mapping[str, Any]) -> str | None:
-        """Return what identifies a file's partition, its spec and values; None if its values are not known."""
+        """Return a key that identifies a file's partition by spec and values; None if the values are not known."""
         spec = self._spec(record) if record["content_type"] in FILES else None
         known = spec is not None and (spec.is_unpartitioned or values)
         return f"{record['partition_spec_id']} {sorted(values.items())!r}" if known else None
@@ -319,7 +322,7 @@ class EntryNodes:
         return self._deleted[snapshot.snapshot_id]
 
     def _tuples(self, manifest: Manifest, take: AnyArray) -> pa.StructArray | None:
-        """Return the partition tuples of some rows; in a root those of its own files, null for other rows."""
+        """Return the partition tuples of some rows; in a root, rows that are not files have null."""
         if not manifest.is_root:
             values = manifest.partition()
             return None if values is None else values.take(take)
@@ -361,7 +364,7 @@ def _mark(entry: Mapping[str, Any], snapshot: Snapshot) -> Mark:
     if entry["status"] in _GONE:
         return "removed"
     own = entry["status"] == Status.ADDED and entry["snapshot_id"] in (None, snapshot.snapshot_id)
-    # V4 draft: the new entry of a data file to which the snapshot added a column file.
+    # V4 draft: the snapshot added a column file to an existing data file, whose entry is new.
     updated = bool(entry["column_files"]) and entry["column_files_snapshot_id"] == snapshot.snapshot_id
     return "added" if own or updated else "carried"
 

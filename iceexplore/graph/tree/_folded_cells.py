@@ -1,4 +1,4 @@
-"""Folded rows of a root or manifest as cells, computed from columns."""
+"""Cells that represent folded rows of a root or manifest, computed from columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from iceexplore.render import CellBlock
 
 __all__ = ["MOST_STRIP_CELLS", "folded_cells"]
 
-#: Maximum number of cells of a strip; of more rows, several are in a cell.
+#: Maximum number of cells in a strip. If there are more rows, each cell represents several.
 MOST_STRIP_CELLS = 600
-#: Kinds by content type; then deletion vectors, and entries that an earlier snapshot removed.
+#: Kinds of cells: first one for each content type, then deletion vectors, and entries that an earlier snapshot removed.
 _KINDS = (
     "data-file",
     "position-delete",
@@ -32,7 +32,7 @@ _COLUMNS = ["content_type", "status", "snapshot_id", "file_size_in_bytes", "dele
 
 
 def folded_cells(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[CellBlock, Rows]:
-    """Return a cell for each row or, of too many, for neighbouring rows together; and the first row of each cell."""
+    """Return cells for rows, and the first row of each cell; if there are too many rows, each cell has several."""
     per = max(1, -(-len(rows) // MOST_STRIP_CELLS))
     starts = np.arange(0, len(rows), per)
     part = manifest.entries.select(_COLUMNS).take(pa.array(rows, pa.int64()))

@@ -34,7 +34,7 @@ def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[st
     Returns the lines for the node, and its fields.
     """
     part = manifest.entries.take(pa.array(rows, pa.int64()))
-    # A vector's size is that of its blob in the Puffin file, which several vectors may share.
+    # The size of a vector is that of its blob, as several vectors may share a Puffin file.
     size = pc.sum(pc.coalesce(pc.struct_field(part["deletion_vector"], "size_in_bytes"), part["file_size_in_bytes"]))
     size = size.as_py()
     fields: dict[str, Any] = {"names": [basename(v) for v in part["location"].slice(0, _NAMED).to_pylist()]}
@@ -74,7 +74,7 @@ def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[st
 
 
 def _files(manifests: pa.Table, removed: Removals) -> tuple[int, str]:
-    """Count the live files in some manifests of a root: as written, less those that manifest DVs remove."""
+    """Count the live files in some manifests of a root: files as written minus those that manifest DVs remove."""
     stats = whole_column(manifests["manifest_stats"])
     counted = [cast(pa.StructArray, stats).field(f"{s}_files_count") for s in ("added", "existing")]
     files = sum(pc.sum(column).as_py() or 0 for column in counted)

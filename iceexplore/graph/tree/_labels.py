@@ -74,10 +74,10 @@ def snapshot_lines(snapshot: Snapshot) -> tuple[str, ...]:
 def manifest_lines(
     entry: Mapping[str, Any], labels: Labels, partitions: list[str], *, own: bool, removed: Removed
 ) -> tuple[str, ...]:
-    """Return file counts by status, rows and bytes, removals by manifest DVs, and partition ranges.
+    """Return lines with file counts by status, rows and bytes, removals by manifest DVs, and partition ranges.
 
-    Counts are those of the commit that wrote the manifest, so only nodes of that snapshot (``own``) show signs. They
-    describe the manifest as written, regardless of manifest DVs.
+    Counts describe the manifest as written, regardless of manifest DVs. "Added" and "deleted" refer to the snapshot
+    that wrote it, so only nodes of that snapshot (``own``) show counts with signs.
     """
     counts, size = _manifest_counts(entry, own=own), _manifest_size(entry)
     lines = [counts, size]
@@ -101,7 +101,7 @@ def manifest_lines(
 
 
 def manifest_headline(entry: Mapping[str, Any], *, own: bool) -> str:
-    """Return what distinguishes a manifest from its siblings, in one line: files, rows and bytes."""
+    """Return one line that distinguishes a manifest from its siblings: files, rows and bytes."""
     return " · ".join(filter(None, (_manifest_counts(entry, own=own), _manifest_size(entry))))
 
 
@@ -137,14 +137,15 @@ def _manifest_size(entry: Mapping[str, Any]) -> str:
 def file_headline(
     entry: Mapping[str, Any], kind: str, metadata: TableMetadata, referenced: str | None, deleted: int | None = None
 ) -> str:
-    """Return what distinguishes a file from its siblings, in one line.
+    """Return one line that distinguishes a file from its siblings.
 
-    Of a data file rows, bytes and deleted rows; of a delete the rows or entries and the file or columns that it is for.
+    For a data file, it has rows, bytes and deleted rows; for a delete, the number of rows or keys, and the file or
+    columns to which it applies.
 
     Parameters
     ----------
     referenced
-        The one data file or manifest that a delete is for, if it names one.
+        The single data file or manifest to which a delete applies, if it names one.
     deleted
         The deleted rows of a data file, if they are known.
     """
@@ -169,7 +170,7 @@ def _equality_columns(entry: Mapping[str, Any], metadata: TableMetadata) -> list
 
 
 def _column_files(files: Sequence[Mapping[str, Any]], metadata: TableMetadata) -> str:
-    """Return which columns have their newest values in column files (V4 draft)."""
+    """Return a line that names the columns whose newest values are in column files (V4 draft)."""
     columns = metadata.all_fields()
     ids = dict.fromkeys(i for one in files for i in one["field_ids"] or ())
     names = ", ".join(columns[i][0] if i in columns else f"#{i}" for i in ids if i not in LINEAGE_FIELDS)

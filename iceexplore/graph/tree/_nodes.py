@@ -90,9 +90,10 @@ class TreeNode:
     child_count
         The number of its children; None if that requires reading a file that has not been read.
     cells
-        Of a fold, a cell for each folded node, or for some together.
+        For a fold, cells that represent the folded nodes, one or several nodes each; None for other nodes.
     headline, partition
-        Of a file or manifest, what distinguishes it from its siblings, and its partition or partition ranges, as texts.
+        For a file or manifest, two texts: what distinguishes it from its siblings, and its partition (or partition
+        ranges).
     partition_key
         Identifies the partition of a file: spec and values; None if it is not known.
     """
@@ -126,7 +127,7 @@ class TreeNode:
 
     @property
     def own_label(self) -> str:
-        """The label, or that of a deletion vector after its data file: vectors of one Puffin file have one name."""
+        """The label; for a deletion vector, that of its data file, because vectors may share a Puffin file."""
         target = self.fields.get("referenced_file")
         is_named = self.kind == "deletion-vector" and target and self.label == basename(self.location)
         return f"DV of {basename(target)}" if is_named else self.label

@@ -60,7 +60,7 @@ def partition_ranges(
 
 
 def stats_id(field: PartitionField, expressions: Sequence[Expression]) -> int | None:
-    """Return the id under which V4 statistics have a partition field's values: that of the column, or an expression."""
+    """Return the id under which V4 statistics have a partition field's values: a column's or an expression's."""
     if parse_transform(field.transform).is_identity and field.source_ids:
         return field.source_id
     return next((e.expr_id for e in expressions if e.partition_field_id == field.field_id), None)

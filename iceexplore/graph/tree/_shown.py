@@ -42,7 +42,7 @@ class TreeOptions:
 
 @dataclass
 class Shown:
-    """The nodes of a tree, parents before children, its edges, and functions that build the nodes hidden in folds."""
+    """The shown part of a tree: nodes (parents before children), edges, and functions that build folded nodes."""
 
     nodes: dict[str, TreeNode] = field(default_factory=dict)
     edges: list[SceneEdge] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Shown:
 
 
 def shown_nodes(source: NodeSource, options: TreeOptions, expanded: Mapping[str, int]) -> Shown:
-    """Choose and build the nodes. ``expanded`` has the number of children to show of a node at least, by node id."""
+    """Choose and build the nodes; ``expanded`` gives, by node id, a minimum number of children to show."""
     return _Builder(source, options, expanded).run()
 
 
@@ -269,7 +269,7 @@ class _Builder:
         return nodes
 
     def damage(self, manifest: Manifest, rows: Rows, problems: ProblemIndex) -> tuple[Mark, ...]:
-        """Return the problem mark for a fold that hides a problem."""
+        """Return the mark ``problem`` if a fold hides a row with a problem."""
         return ("problem",) if self.source.entries.damaged(manifest, problems)[rows].any() else ()
 
     def rows(
@@ -306,7 +306,7 @@ class _Builder:
 
     def files(self, roots: list[tuple[Snapshot, Manifest]], manifests: list[TreeNode]) -> None:
         every = self.options.depth == "files"
-        # The files of a removed manifest are in another one now, or removed too: do not show them here.
+        # Do not show the files of a removed manifest: they are in another manifest now, or removed too.
         wanted = [m for m in manifests if (every and "removed" not in m.marks) or m.id in self.expanded]
         counts = [_ASSUMED_FILES if m.child_count is None else m.child_count for m in wanted]
         shares = share(counts, self.room()) if every else [0] * len(wanted)

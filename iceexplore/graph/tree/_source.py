@@ -122,7 +122,7 @@ class NodeSource:
         )
 
     def logged(self, index: int) -> TreeNode:
-        """Return the node of an earlier metadata file; 0 is the oldest entry of the log."""
+        """Return the node of an earlier metadata file, given its index in the metadata log (0 is the oldest)."""
         entry = self.state.metadata.metadata_log[index]
         return TreeNode(
             id=f"metadata:{index}",
@@ -303,7 +303,7 @@ class NodeSource:
         return self.entries.nodes(parent, manifest, snapshot, np.array([row]), self.problems(), at)[0]
 
     def _place(self, snapshot: Snapshot, parsed: NodeId) -> tuple[Manifest, int, str, tuple[int, ...]] | None:
-        """Return the manifest with an entry, its row, its parent's id, and the first parts of its own id."""
+        """Return where an entry is: its manifest, its row there, its parent's id, and the first parts of its own id."""
         manifest = self.state.root(snapshot)
         row, parent = parsed.parts[1], f"root:{snapshot.snapshot_id}"
         at: tuple[int, ...] = (snapshot.snapshot_id,)
@@ -320,7 +320,7 @@ class NodeSource:
         return (manifest, row, parent, at) if leads == (parsed.kind == "manifest") else None
 
     def children(self, node_id: str, offset: int, limit: int, *, changed_first: bool = False) -> list[TreeNode]:
-        """Return a page of a node's children, in the order of the table, or first what the snapshot itself changed."""
+        """Return a page of a node's children in stored order or, on request, those that the snapshot changed first."""
         parsed = NodeId.parse(node_id)
         makers: list[Callable[[], TreeNode]]
         if parsed is None:
@@ -351,7 +351,7 @@ class NodeSource:
         return self.entries.nodes(node_id, manifest, snapshot, rows, self.problems(), at)
 
     def folded(self, node_id: str, offset: int) -> FoldedRows | None:
-        """Return the children of a root or manifest beyond the first ones, changed ones first, as cells."""
+        """Return the children of a root or manifest from ``offset`` on as cells, in `_changed_first` order."""
         parsed = NodeId.parse(node_id)
         snapshot = self.state.metadata.snapshot(parsed.parts[0]) if parsed and parsed.parts else None
         if parsed is None or snapshot is None or parsed.kind not in ("root", "manifest"):
@@ -376,13 +376,25 @@ class NodeSource:
         return self.entries.leaf(manifest, row), (*at, row)
 
     def _changed_first(self, manifest: Manifest, snapshot: Snapshot) -> Rows:
-        # Problems have no part in it, as the order must not change while more is read.
+        # Ignore problems: the order must not change when reading more files finds some.
         return self.entries.rank(manifest, snapshot, ProblemIndex(()))
 
 
 @dataclass(frozen=True)
 class FoldedRows:
-    """Children of a node: their number, cells, the row of each cell's first one, and what their ids begin with."""
+    """Folded children of a node, as cells.
+
+    Attributes
+    ----------
+    count
+        The number of children.
+    cells
+        The cells that represent them.
+    rows
+        For each cell, the row of its first child.
+    below
+        The part of the children's ids between kind and row.
+    """
 
     count: int
     cells: CellBlock

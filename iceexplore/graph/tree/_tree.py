@@ -83,7 +83,7 @@ class Tree:
     def children(
         self, node_id: str, *, offset: int = 0, limit: int = 200, changed_first: bool = False
     ) -> list[TreeNode]:
-        """Return a page of a node's children, shown or not, or of a fold's hidden nodes; reads the files it needs.
+        """Return a page of a node's children (shown or not) or of the nodes in a fold; reads the files it needs.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class Tree:
         return self._source.children(node_id, offset, limit, changed_first=changed_first)
 
     def folded(self, node_id: str, offset: int) -> FoldedRows | None:
-        """Return the children of a root or manifest from ``offset`` on, changed ones first, as cells; None of others.
+        """Return the children of a root or manifest from ``offset`` on as cells, changed ones first; else None.
 
         The order is that of ``children(changed_first=True)``; no node is built.
         """
@@ -116,7 +116,7 @@ class Tree:
         return OptionError(f"the tree of {self._source.state.name} has no node {node_id!r}; ids look like {some}")
 
     def expand(self, node_id: str, *, limit: int = _PAGE) -> Tree:
-        """Return a tree that shows ``limit`` more children of this node, or of a fold's hidden nodes.
+        """Return a tree that shows ``limit`` more children of this node or, if it is a fold, more of its nodes.
 
         Raises
         ------
@@ -204,7 +204,8 @@ def build_tree(
         ``current`` (the state's snapshot), ``all``, a snapshot id, several ids, or a small number for the last N
         snapshots. A number that is the id of a snapshot means that snapshot.
     depth
-        ``snapshots`` reads nothing, ``manifests`` the manifest lists, ``files`` also the manifests whose files fit.
+        ``snapshots`` reads no further file, ``manifests`` reads manifest lists, ``files`` also those manifests whose
+        files fit into the tree.
     labels
         ``short`` (file names), ``full`` (locations, sequence numbers), ``counts`` (no names).
     max_nodes
