@@ -17,14 +17,13 @@ from iceexplore.metadata import Snapshot
 
 __all__ = ["ByLeaf", "DIRECT", "LeafCount", "LeafMaker", "LeafPlace", "ROOT"]
 
-#: Yield the table's rows for one leaf manifest; called with the root and the leaf.
+#: A function that yields the table's rows for one leaf manifest, given the root and the leaf.
 LeafMaker: TypeAlias = Callable[[Manifest, Manifest], Iterable[pa.Table]]
 
-#: Return the number of rows that a `LeafMaker` yields for the same root and leaf.
+#: A function that returns the number of rows that a `LeafMaker` yields for the same root and leaf.
 LeafCount: TypeAlias = Callable[[Manifest, Manifest], int]
 
-#: Used in place of the number of a row in the root: for the file entries in the root itself (V4), and for the whole
-#: root.
+#: Special row numbers: the root's own file entries (V4), which are read like a leaf, and the whole root.
 DIRECT, ROOT = -1, -2
 
 
@@ -44,21 +43,21 @@ class ByLeaf:
     Attributes
     ----------
     maker
-        Called with a state and the table's schema; returns the function that yields the rows of a leaf.
+        A function that takes a state and the table's schema, and returns the `LeafMaker` that yields a leaf's rows.
     every
-        Read each manifest of every snapshot once, instead of those of the state's snapshot.
+        Read the manifests of every snapshot, each once, instead of only those of the state's snapshot.
     contents
         Content types of the manifests to read.
     parts
         Parts of a manifest that are decoded up front.
     root
-        The root has rows of its own: the maker gets the root as the first leaf.
+        True if the table has rows for the root itself: the root is then passed as the first leaf.
     statistics
-        Columns that need the part ``stats``, for a maker that can leave out columns. Empty for a maker that always
-        yields every column.
+        The columns that need the part ``stats``, if the maker can leave out columns; empty if it always yields every
+        column.
     count
-        Returns how many rows the maker yields for a leaf of which only the part ``entries`` is decoded; None if that
-        cannot be known from the entries.
+        A function that counts the rows that the maker yields for a leaf, decoding only its part ``entries``; None if
+        they cannot be counted from the entries.
     """
 
     maker: Callable[[TableState, pa.Schema], LeafMaker]
@@ -70,7 +69,10 @@ class ByLeaf:
     count: LeafCount | None = None
 
     def narrowed(self, schema: pa.Schema, columns: Collection[str]) -> tuple[ByLeaf, pa.Schema]:
-        """Return a copy restricted to these columns and the schema for its maker, which may have more columns."""
+        """Return a copy that decodes only what these columns need, and the schema for its maker.
+
+        The schema has more columns if the maker cannot leave out any.
+        """
         if not self.statistics:
             return self, schema
         kept = pa.schema([f for f in schema if f.name in columns])
@@ -78,7 +80,7 @@ class ByLeaf:
         return replace(self, parts=parts), kept
 
     def build(self, state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield the rows of all its manifests, read in this process."""
+        """Yield the table's rows, manifest by manifest, read in this process."""
         make = self.maker(state, schema)
         for above, leaf in self.leaves(state, self.parts):
             yield from make(above, leaf)
@@ -103,7 +105,7 @@ class ByLeaf:
         return found
 
     def read(self, state: TableState, snapshot: Snapshot, row: int) -> tuple[Manifest, Manifest]:
-        """Read the root and the leaf of a place.
+        """Read the root and the leaf that a `LeafPlace` refers to.
 
         Raises
         ------

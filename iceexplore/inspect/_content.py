@@ -64,7 +64,7 @@ def content_entries_schema(state: TableState) -> pa.Schema:
 
 
 def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Return the maker of ``content_entries``: a row for each row of the root and of every live leaf.
+    """Return the function that yields ``content_entries``: a row for each row of the root and of every live leaf.
 
     Entries of all format versions have the same columns. ``status`` is as written; ``manifest_dv`` is the ordinal of
     the root's row whose manifest DV removes an entry of a leaf.
@@ -84,7 +84,7 @@ def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
 
 
 def count_content_entries(_root: Manifest, manifest: Manifest) -> int:
-    """Count the rows of `content_entries_maker`. The root's own files count once, as rows of the root."""
+    """Count the rows that `content_entries_maker` yields; the root's own files count once, as rows of the root."""
     return len(manifest) if manifest.is_root or manifest.root_row is not None else 0
 
 
@@ -111,7 +111,7 @@ COLUMN_FILES_SCHEMA = build.schema(
 
 
 def column_files_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Return the maker of a row for each column file of a live data file (V4 draft), the newest last."""
+    """Return the function that yields a row per column file of a live data file (V4 draft), the newest last."""
     names = {i: name for i, (name, _) in state.metadata.all_fields().items()}
     names = {**LINEAGE_FIELDS, **names}
 
@@ -159,7 +159,7 @@ def deletion_vectors_schema(state: TableState) -> pa.Schema:
 
 
 def deletion_vectors_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Return the maker of a row for each live deletion vector, as its manifest entry describes it; reads no blob."""
+    """Return the function that yields a row per live deletion vector, from its manifest entry; reads no blobs."""
     union = partition_union(state.metadata)
 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
@@ -233,11 +233,11 @@ def build_manifest_vectors(state: TableState, schema: pa.Schema) -> Iterator[pa.
 
 
 def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Return the maker of a row per live file and column with statistics.
+    """Return the function that yields a row per live file and column with statistics.
 
-    Bounds are given as text (binary in hexadecimal) and as written. In V4 there are also rows for the aggregated
-    statistics of each live manifest (content 3 and 4), as its row in the root has them: they describe the manifest as
-    written, regardless of manifest DVs. Statistics of an expression have its id and text.
+    Bounds are given as text (binary in hexadecimal) and as written. In V4, there are also rows for each live manifest
+    (content 3 and 4), with the aggregated statistics in its root entry; they describe the manifest as written,
+    regardless of manifest DVs. Statistics of an expression have its id and text.
     """
     fields = state.metadata.all_fields()
     expressions = {e.expr_id: e for e in state.metadata.expressions}
@@ -273,7 +273,7 @@ def column_stats_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
 
 
 def _bound_text(bounds: AnyArray, kind: Type | None) -> AnyArray:
-    """Return bounds as text, those of geometries as coordinates."""
+    """Return bounds as text; bounds of geometries are coordinates."""
     if kind is None or type_base(kind) not in ("geometry", "geography"):
         return as_text(bounds)
     return pa.array([None if b is None else format_value(kind, b) for b in build.to_pylist(bounds)], pa.string())

@@ -140,7 +140,8 @@ def expression_text(expression: Expression, metadata: TableMetadata) -> str:
 def build_expressions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield the expressions of the table metadata (V4), used by partition specs or for statistics only.
 
-    ``has_statistics`` comes from the root of the state's snapshot (one read): its own files and its manifests.
+    ``has_statistics`` is read from the root of the state's snapshot (one read), which has statistics of its own files
+    and of manifests.
     """
     if not state.metadata.expressions:
         return

@@ -1,4 +1,4 @@
-"""Metadata tables with only what a person looks for first: short names, words instead of codes, plain columns."""
+"""Metadata tables reduced to what people look for first: short names, words instead of codes, plain columns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from iceexplore.metadata import TableMetadata, human_value, parse_transform
 
 __all__ = ["essentials", "partition_texts", "tuple_texts"]
 
-#: The columns of each table; those in the middle are the first that pandas leaves out of a narrow terminal. A table
-#: that is not listed has all its plain columns.
+#: The columns to show of each table. In a narrow terminal, pandas leaves out those in the middle first. For tables that
+#: are not listed, all plain columns are shown.
 _FILE = ("name", "content", "referenced_data_file", "partition", "record_count", "file_size_in_bytes")
 _MANIFEST = ("name", "content", "length", "added_snapshot_id", "added", "existing", "deleted")
 _ENTRY = ("name", "status", "content", "referenced_data_file", "partition", "record_count", "file_size_in_bytes")
@@ -47,7 +47,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "column_stats": ("name", "column", "value_count", "null_value_count", "lower_bound", "upper_bound"),
     "position_deletes": ("name", "pos", "partition", "delete_file_path"),
 }
-#: Shorter names of columns, in tables that are listed.
+#: Shorter column names, for the tables that are listed above.
 _SHORT = {
     "record_count": "rows",
     "file_size_in_bytes": "bytes",
@@ -65,10 +65,11 @@ _SHORT = {
     "content_offset": "offset",
     "file_path": "delete_file",
 }
-#: Columns with locations, of which the first that a table has names its rows.
+#: Columns with locations: the first one that a table has gives the names of its rows.
 _LOCATIONS = ("file_path", "path", "location", "file", "manifest")
 _MORE_LOCATIONS = ("referenced_data_file", "referenced_file", "delete_file_path", "manifest_list")
-#: Tables whose rows have another name: a vector's is its data file, as vectors share files.
+#: Tables whose rows are named by another column: vectors share Puffin files, so their names are those of what they
+#: apply to.
 _NAMED_BY = {"deletion_vectors": "referenced_data_file", "manifest_deletion_vectors": "manifest"}
 _UUID = r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _CODES: dict[str, dict[int, str]] = {
@@ -76,7 +77,7 @@ _CODES: dict[str, dict[int, str]] = {
     "content_type": {kind.value: kind.name.lower().replace("_", " ") for kind in ContentType},
     "status": {status.value: status.name.lower() for status in Status},
 }
-#: Codes of the tables of manifests.
+#: Codes in the column ``content`` of the tables of manifests.
 _MANIFEST_CONTENT = {0: "data", 1: "deletes"}
 
 
@@ -151,7 +152,7 @@ def _words(values: AnyArray, names: dict[int, str]) -> AnyArray:
 
 
 def _manifest_counts(table: pa.Table) -> dict[str, AnyChunkedArray]:
-    """Return the files of each manifest by status: data files or delete files, as a manifest has only one of them."""
+    """Return each manifest's file counts by status: of data files or delete files, as a manifest has only one kind."""
     return {
         what: pc.add(table[f"{what}_data_files_count"], table[f"{what}_delete_files_count"])
         for what in ("added", "existing", "deleted")
@@ -165,19 +166,19 @@ def _changes(table: pa.Table) -> AnyArray:
 
 
 def tuple_texts(tuples: pa.StructArray | None, specs: AnyArray, metadata: TableMetadata) -> AnyArray:
-    """Return partition tuples of entries as text, as `partition_texts` does those of the metadata tables."""
+    """Return partition tuples of manifest entries as text; like `partition_texts`, but the fields are named by id."""
     return partition_texts(partition_union(metadata).of_tuples(tuples, len(specs)), specs, metadata)
 
 
 def partition_texts(values: AnyArray, specs: AnyArray | AnyChunkedArray | None, metadata: TableMetadata) -> AnyArray:
-    """Return partition tuples as text: ``kind=guest, day=2024-05-01``; a file has the fields of its spec only.
+    """Return partition tuples as text, ``kind=guest, day=2024-05-01``, with only the fields of each tuple's spec.
 
     Parameters
     ----------
     values
-        The tuples, as in the metadata tables, or of one spec with the names of its fields.
+        The tuples, with fields named as in the metadata tables, or as in a single spec.
     specs
-        The id of each tuple's spec, if it is known.
+        The id of each tuple's spec; None if it is unknown.
     """
     union = partition_union(metadata)
     columns = metadata.schema().by_id()

@@ -98,7 +98,7 @@ def entries_schema(state: TableState) -> pa.Schema:
 
 
 def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> AnyArray | None:
-    """Return a mask of the live entries that manifests of these contents list; None if it selects all entries."""
+    """Return a mask of the live entries of the types that manifests of these contents list; None if all entries are."""
     mask = live(leaf.entries)
     kinds = wanted(leaf, contents)
     if kinds is not None:
@@ -117,7 +117,7 @@ def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
 
 
 class _Builder:
-    """Build the columns of one manifest after another."""
+    """Build the columns of manifests, one after another."""
 
     def __init__(self, state: TableState, fields: list[AnyField] | None = None) -> None:
         self.fields = _file_fields(state) if fields is None else fields
@@ -151,12 +151,12 @@ class _Builder:
         return [columns[f.name] if f.name in columns else own(f.name) for f in self.fields]
 
     def readable(self, leaf: Manifest, kind: pa.StructType) -> pa.StructArray:
-        """Return ``readable_metrics`` in the type that the table's schema has for them."""
+        """Return ``readable_metrics`` as an array of ``kind``, its type in the table's schema."""
         return metrics_struct(leaf, self.metrics, kind, self.problems)
 
 
 def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) -> LeafMaker:
-    """Return the maker of the live files' rows, with the columns of `schema`; ``readable_metrics`` must be the last."""
+    """Return the function that yields a row per live file; in ``schema``, ``readable_metrics`` must be last."""
     wanted_fields = [f for f in schema if f.name != _METRICS]
     builder = _Builder(state, wanted_fields)
     metrics = _METRICS in schema.names
@@ -173,22 +173,22 @@ def files_maker(state: TableState, schema: pa.Schema, contents: frozenset[int]) 
 
 
 def count_files(_root: Manifest, leaf: Manifest, contents: frozenset[int]) -> int:
-    """Count the rows of `files_maker`."""
+    """Count the rows that `files_maker` yields."""
     mask = live_rows(leaf, contents)
     return len(leaf) if mask is None else int(pc.sum(mask).as_py() or 0)
 
 
 def count_entries(_root: Manifest, leaf: Manifest) -> int:
-    """Count the rows of `entries_maker`."""
+    """Count the rows that `entries_maker` yields."""
     return len(leaf)
 
 
 def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Return the maker of a row for each entry of a manifest, including deleted ones.
+    """Return the function that yields a row for each entry of a manifest, including deleted entries.
 
-    An entry of a V4 leaf that a manifest DV removes gets status 2 and the id of the snapshot that wrote the vector: as
-    if the leaf had been rewritten without it, which is what a v3 commit does. If a vector was merged with an older one,
-    both removals get the newer snapshot.
+    If a manifest DV removes an entry of a V4 leaf, the row has status 2 and the id of the snapshot that wrote the
+    vector, as if that snapshot had rewritten the manifest (which a v3 commit does). A vector that was merged with an
+    older one gives all its removals the newer snapshot.
     """
     builder = _Builder(state)
 

@@ -19,7 +19,7 @@ __all__ = ["DEFINITIONS", "Inspect"]
 
 
 def _metadata_file(name: str, doc: str, schema: pa.Schema, build: Build, *, spark: bool = True) -> Definition:
-    """Define a table with fixed columns that shows the metadata file."""
+    """Define a table that has fixed columns and shows the metadata file."""
     return Definition(name, doc, lambda state: schema, build, travels=False, spark=spark)
 
 

@@ -17,7 +17,7 @@ from iceexplore.inspect._source import in_parallel
 
 __all__ = ["LeafRows"]
 
-#: Size in bytes of the cached rows, not counting those of the manifest that was read last.
+#: Maximum size in bytes of the cached rows, not counting those of the manifest that was read last.
 _KEPT_BYTES = 64 << 20
 
 
@@ -59,7 +59,7 @@ class LeafRows:
         return self.nbytes / max(1, rows)
 
     def to_make(self, rows: npt.NDArray[np.int64]) -> int:
-        """Return how many rows `take` must build for these: all rows of each manifest that is not cached."""
+        """Return how many rows `take` must build to return these: all rows of each manifest that is not cached."""
         leaves = set(np.unique(np.searchsorted(self._begins, rows, side="right") - 1).tolist()) - self._kept.keys()
         return sum(int(self._begins[leaf + 1] - self._begins[leaf]) for leaf in leaves)
 

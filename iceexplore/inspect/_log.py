@@ -164,7 +164,7 @@ def build_refs(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def build_metadata_log(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield earlier metadata files and this one, each with the snapshot current at that time by the snapshot log."""
+    """Yield earlier metadata files and this one, each with its current snapshot according to the snapshot log."""
     metadata = state.metadata
     by_id = {s.snapshot_id: s for s in metadata.snapshots}
     files: list[tuple[int | None, str]] = [(e.timestamp_ms, e.metadata_file) for e in metadata.metadata_log]

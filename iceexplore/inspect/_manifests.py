@@ -89,7 +89,7 @@ def _columns(root: Manifest, metadata: TableMetadata) -> list[AnyArray]:
 
 
 def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> AnyArray:
-    """Return partition summaries rebuilt from the statistics that a V4 root has of its manifests."""
+    """Return partition summaries, rebuilt from a V4 root's statistics of its manifests."""
     columns = ["partition_summaries", "manifest_stats", "partition_spec_id"]
     places = pa.array(live_manifests(root), pa.int64())
     made = partition_ranges(root, places, rows.select(columns).to_pylist(), metadata)
@@ -97,12 +97,12 @@ def _aggregated(root: Manifest, rows: pa.Table, metadata: TableMetadata) -> AnyA
 
 
 def _summaries(rows: pa.Table, metadata: TableMetadata) -> AnyArray:
-    """Return partition summaries, bounds printed as Java's ``Transform.toHumanString``; a missing bound is ``null``."""
+    """Return partition summaries; bounds are text as from Java's ``Transform.toHumanString``, ``null`` if missing."""
     lists = whole(rows.column("partition_summaries"))
     items = cast(AnyListArray, lists).flatten()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
     starts = np.cumsum(lengths) - lengths
-    position = np.arange(len(items)) - np.repeat(starts, lengths)  # the field in the spec
+    position = np.arange(len(items)) - np.repeat(starts, lengths)  # index of each summary's field in its spec
     spec_ids = np.repeat(np.asarray(pc.fill_null(whole(rows.column("partition_spec_id")), -1)), lengths)
     bounds: dict[str, Any] = {}
     for name in ("lower_bound", "upper_bound"):

@@ -40,7 +40,7 @@ class Definition:
 
     ``travels`` is True for a table that shows the state's snapshot (like Spark's ``VERSION AS OF``) and False for one
     that shows the whole metadata file. ``spark`` is True for a table that Iceberg's Spark runtime has too. ``by_leaf``
-    reads the table one manifest at a time, if it can be read so.
+    reads the table one manifest at a time, if that is possible.
     """
 
     name: str
@@ -176,24 +176,24 @@ class MetadataTable(FrameTable):
         self._on_spark = on_spark
 
     def by_leaf(self, more: Iterable[str] = ()) -> LeafRows | None:
-        """Return the table's rows built on access; None for a table that is not read one manifest at a time.
+        """Return an object that builds rows on access; None for a table that is not read one manifest at a time.
 
         Parameters
         ----------
         more
-            For the tables of files: columns of their manifests' entries to show, too, such as ``snapshot_id``.
+            For tables of files: additional columns, taken from the manifest entries, such as ``snapshot_id``.
 
         Raises
         ------
         IceexploreError
-            As `arrow`.
+            For the same reasons as `arrow`.
         """
         made = self._definition.by_leaf
         if made is None or made.count is None or made.every:
             return None
         fields = [ENTRY_SCHEMA.field(name) for name in more]
         own = list(self.schema)
-        return LeafRows(self._state, made, pa.schema([*own[:-1], *fields, *own[-1:]]))  # metrics are the last
+        return LeafRows(self._state, made, pa.schema([*own[:-1], *fields, *own[-1:]]))  # metrics stay the last column
 
     @overload
     def __call__(self, *, flat: bool = ..., spark: None = ...) -> pd.DataFrame: ...
@@ -224,8 +224,8 @@ class MetadataTable(FrameTable):
             A Spark session: return a Spark data frame, whose manifests the workers read. See
             `iceexplore.on_spark.metadata_frame` for the supported tables and types.
         columns
-            On Spark: build these columns only. Spark cannot prune columns that the workers build, so naming the few
-            that are needed, above all leaving out statistics, makes a query many times as fast.
+            On Spark: build only these columns. Spark cannot prune columns that its workers build, so a query becomes
+            many times faster if you name only the columns that it needs, above all if statistics are left out.
         on_error
             On Spark, for manifests that cannot be read: fail the query or skip their rows. Workers cannot add to
             ``t.problems``.
@@ -244,7 +244,7 @@ class MetadataTable(FrameTable):
         return super().__call__(flat=flat)
 
     def essentials(self) -> pd.DataFrame:
-        """Return what a person looks for first, as a pandas data frame that fits a terminal or a notebook's cell.
+        """Return what people look for first, as a pandas data frame that fits a terminal or a notebook cell.
 
         Rows begin with a short ``name``: the last part of the file's path, with UUIDs cut to eight digits where names
         stay distinct. Codes are words, partitions are text, and columns without values are left out. This is for
@@ -253,7 +253,7 @@ class MetadataTable(FrameTable):
         Raises
         ------
         IceexploreError
-            As `arrow`.
+            For the same reasons as `arrow`.
         """
         return to_frame(essentials(self.name, self.arrow(), self._state))
 

@@ -82,7 +82,7 @@ def metrics_struct(leaf: Manifest, metrics: list[Metric], kind: pa.StructType, p
                 if found is None:
                     found = structs[id(wanted)] = _struct(s, wanted)
                 arrays[place] = found.slice(n * rows, rows)
-    if not arrays:  # a struct without fields still has a length
+    if not arrays:  # without children, the struct's length must be given
         return cast(pa.StructArray, pa.Array.from_buffers(pa.struct([]), rows, [None], children=[]))
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
@@ -94,7 +94,7 @@ def _struct(s: ColumnStats, kind: pa.StructType) -> pa.StructArray:
 
 
 def _note_damage(leaf: Manifest, columns: list[tuple[Metric, int]], s: ColumnStats, problems: Problems) -> None:
-    """Add a problem for each column with bounds that do not fit its type; `s` has the columns one after another."""
+    """Add a problem for each column with bounds that do not fit its type; ``s`` has the columns concatenated."""
     if not s.lower_damaged.true_count + s.upper_damaged.true_count:
         return
     rows = len(leaf)

@@ -24,11 +24,11 @@ class PartitionUnion:
         return bool(self.ids)
 
     def struct(self, leaf: Manifest) -> pa.StructArray:
-        """Return a manifest's partition tuples as this struct; null where its spec lacks a field."""
+        """Return a manifest's partition tuples as this struct; fields that the spec lacks are null."""
         return self.of_tuples(leaf.partition(), len(leaf))
 
     def of_tuples(self, own: pa.StructArray | None, count: int) -> pa.StructArray:
-        """Return partition tuples of entries, whose fields are named by their ids, as this struct."""
+        """Return partition tuples of manifest entries, which name fields by id, as this struct."""
         children = {} if own is None else dict(zip((f.name for f in own.type), own.flatten(), strict=True))
         arrays = []
         for field_id, field in zip(self.ids, self.type, strict=True):
@@ -37,7 +37,7 @@ class PartitionUnion:
         return pa.StructArray.from_arrays(arrays, fields=list(self.type))
 
     def width(self, spec: PartitionSpec | None) -> int:
-        """Return how many of the fields a spec has. It distinguishes narrower specs from nulls (as in Java)."""
+        """Return how many of the fields a spec has; this distinguishes fields that it lacks from nulls (as in Java)."""
         return 0 if spec is None else len({f.field_id for f in spec.fields} & set(self.ids))
 
 

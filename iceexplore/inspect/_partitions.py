@@ -44,7 +44,7 @@ def partitions_schema(state: TableState) -> pa.Schema:
 
 
 def partition_rows_schema(state: TableState) -> pa.Schema:
-    """Return the columns of the rows to sum up, one per live file.
+    """Return the columns of the rows to aggregate, one row per live file.
 
     ``micros`` is the commit time of the snapshot in the file's entry, null if it has expired. ``width`` is the number
     of partition fields that the file's spec has: files with equal partitions and different widths are grouped
@@ -62,7 +62,7 @@ def partition_rows_schema(state: TableState) -> pa.Schema:
 
 
 def partition_rows_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Return the maker of the rows of `partition_rows_schema`."""
+    """Return the function that yields the rows of `partition_rows_schema`."""
     union = partition_union(state.metadata)
     times = {s.snapshot_id: micros_of(s.timestamp_ms) for s in state.metadata.snapshots}
 
@@ -92,7 +92,7 @@ def build_partitions(state: TableState, schema: pa.Schema) -> Iterator[pa.Table]
 
 
 def _widths(spec_ids: AnyArray, union: PartitionUnion, state: TableState) -> AnyArray:
-    """Return the number of partition fields of each entry's spec; below V4, a manifest has only one spec."""
+    """Return the number of partition fields in each entry's spec, which may differ within a manifest from V4 on."""
     encoded = spec_ids.dictionary_encode(null_encoding="encode")
     widths = [
         union.width(None if spec_id is None else state.metadata.spec(spec_id))
@@ -146,12 +146,14 @@ def _grouped(rows: pa.Table, union: PartitionUnion, schema: pa.Schema) -> pa.Tab
 
 
 def _last_updates(rows: pa.Table, group: np.ndarray, count: int) -> tuple[Any, Any, Any]:
-    """Return time, snapshot and spec of each group's newest entry; null (spec 0) if all its snapshots have expired."""
+    """Return the commit time, snapshot and spec of each group's newest entry.
+
+    If all snapshots of the group have expired, time and snapshot are null, and the spec is 0.
+    """
     snapshots = np.asarray(pc.fill_null(whole(rows.column("snapshot_id")), -1))
     micros = np.asarray(pc.fill_null(whole(rows.column("micros")), _NEVER))
     order = np.lexsort((np.arange(len(group)), micros, group))
-    # In this order, the last entry of a group has the latest time. Of several entries with that time, Java uses the
-    # first.
+    # In this order, the last entry of a group has the latest time. If several entries have it, Java uses the first one.
     ends = np.flatnonzero(np.append(group[order][1:] != group[order][:-1], True))
     best = order[ends]
     same = micros == micros[best][group]

@@ -48,7 +48,7 @@ def position_deletes_schema(state: TableState) -> pa.Schema:
 
 
 def position_deletes_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
-    """Return the maker of a row for each deleted position; a delete file that cannot be read adds a `Problem`."""
+    """Return the function that yields a row per deleted position; an unreadable delete file adds a `Problem`."""
     union = partition_union(state.metadata)
 
     def make(_root: Manifest, leaf: Manifest) -> Iterator[pa.Table]:
@@ -94,7 +94,7 @@ def _positions(state: TableState, row: pa.Table, location: str) -> Iterator[pa.R
 
 
 def _shaped(state: TableState, schema: pa.Schema, row: pa.Table, batch: pa.RecordBatch) -> pa.Table:
-    """Return positions with the columns that are constant for a delete file."""
+    """Add to positions the columns that are constant for a delete file."""
     count = batch.num_rows
     columns = {"file_path": batch.column("file_path"), "pos": batch.column("pos")}
     if "row" in batch.schema.names:

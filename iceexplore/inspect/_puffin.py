@@ -24,7 +24,7 @@ from iceexplore.inspect._source import DELETES, in_parallel
 
 __all__ = ["BLOB_FIELDS", "PUFFIN_BLOBS_SCHEMA", "VECTORS", "build_puffin_blobs"]
 
-#: The columns of a blob that its footer has and that need no table.
+#: The columns that come from a Puffin file's footer alone, without the table.
 BLOB_FIELDS = (
     pa.field("snapshot_id", pa.int64()),
     pa.field("sequence_number", pa.int64()),
@@ -54,7 +54,7 @@ VECTORS = ByLeaf(deletion_vectors_maker, contents=DELETES, parts=("entries", "pa
 
 
 def is_bare(state: TableState, location: str) -> bool:
-    """Return whether vectors are in a file of Delta's own format, which has no footer and no blobs."""
+    """Return whether a file of vectors is in Delta's own format, which has no footer and no blobs."""
     return state.opened.is_delta and location.endswith(".bin")
 
 

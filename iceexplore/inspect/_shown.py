@@ -38,7 +38,7 @@ def shown(array: AnyArray) -> AnyArray:
 
 
 def conform(array: AnyArray, target: pa.DataType) -> AnyArray:
-    """Return an array in another type; if they cannot be cast, as text for a string type, otherwise as nulls."""
+    """Cast an array to another type; values that cannot be cast become text for a string type, otherwise nulls."""
     array = shown(array)
     if array.type == target:
         return array

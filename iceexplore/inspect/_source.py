@@ -87,10 +87,11 @@ def snapshot_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]
 def reachable_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]:
     """Yield the leaf manifests of every snapshot in the metadata, each once (like Java's ``reachableManifests``).
 
-    A leaf comes from the snapshot whose manifest DV removes least of it. A root's own files come with each root.
+    If several snapshots list a leaf, the one whose manifest DV removes the fewest entries counts. The own files of
+    every root are included.
     """
     seen: set[str] = set()
-    waiting: dict[str, tuple[float, Snapshot, int]] = {}  # leaves that had a manifest DV in every root so far
+    waiting: dict[str, tuple[float, Snapshot, int]] = {}  # leaves with a manifest DV in every root read so far
     for snapshot, root in every_root(state):
         removed = Removals(root)
         whole_leaves = []
@@ -114,10 +115,10 @@ def reachable_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows
 def snapshot_leaves(
     state: TableState, contents: frozenset[int], parts: Iterable[str]
 ) -> Iterator[tuple[Manifest, Manifest]]:
-    """Yield the live leaf manifests of the state's snapshot, each with its root; before them the root's own files.
+    """Yield the live leaf manifests of the state's snapshot, each with its root.
 
-    The files in a V4 root itself are yielded as one more leaf, whose ``root_row`` is None. It has files of every
-    content: see `wanted`.
+    A V4 root's own files are yielded first, as one more leaf, whose ``root_row`` is None. It may have files of all
+    content types: see `wanted`.
     """
     for _, root, direct, rows in snapshot_rows(state, contents):
         yield from _read(state, root, direct, rows, parts)
@@ -131,7 +132,7 @@ def reachable_leaves(
         for _, root, direct, rows in reachable_rows(state, contents):
             yield from _read(state, root, direct, rows, parts)
         return
-    # Most snapshots add one manifest: read ahead across snapshots, not one snapshot after another.
+    # Most snapshots add a single manifest, so read ahead across snapshots.
     owners: deque[tuple[Manifest, bool]] = deque()
 
     def places() -> Iterator[tuple[Manifest, int]]:
@@ -143,7 +144,7 @@ def reachable_leaves(
                 yield root, row
 
     def own() -> Iterator[tuple[Manifest, Manifest]]:
-        """Yield the roots' own files that come before the next leaf."""
+        """Yield the own files of those roots that come before the next leaf."""
         while owners and owners[0][1]:
             root, _ = owners.popleft()
             direct = state.reader.direct(root)
@@ -157,7 +158,7 @@ def reachable_leaves(
 
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> AnyArray | None:
-    """Return a mask of the entries that manifests of these contents list; None if it selects all entries."""
+    """Return a mask of the entries of the types that manifests of these contents list; None if all entries are."""
     if contents == ALL or (leaf.root_row is not None and not leaf.dialect.deletion_vectors_on_entries):
         return None
     kinds = pa.array(sorted(kind for c in contents for kind in _FILES_OF[c]), pa.int32())
@@ -165,9 +166,9 @@ def wanted(leaf: Manifest, contents: frozenset[int]) -> AnyArray | None:
 
 
 def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[tuple[int, str]]:
-    """Return row and location of the live manifests of these kinds that are not in `seen`, each location once.
+    """Return row and location of the live manifests of these kinds that are not in ``seen``, each location once.
 
-    In dialects with deletion vectors on data files' entries, data manifests hold deletes too.
+    In dialects that store deletion vectors on the entries of data files, data manifests hold deletes, too.
     """
     if root.dialect.deletion_vectors_on_entries and contents & DELETES:
         contents = ALL

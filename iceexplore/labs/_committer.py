@@ -88,7 +88,7 @@ class LabCommitter(Committer):
         return state
 
     def strict(self, state: TableState | None = None) -> TableState:
-        """Return a state, by default this writer's, that raises for everything that cannot be read."""
+        """Return a strict copy of a state (default: this writer's), which raises errors for all that cannot be read."""
         return state_of((state or self.state).opened, strict=True)
 
     def refresh(self) -> TableState:
@@ -147,7 +147,7 @@ class LabCommitter(Committer):
             remove_refused(self.storage, record, self.newest())
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return notes that say that this is a lab, and where it writes."""
+        """Return notes which say that this is a lab, and where it writes."""
         note = f"{_NOTE}{self.storage.folder}."
         return (note, *(n for n in self._first_notes if not n.startswith((_NOTE, "Metadata: "))))
 

@@ -47,7 +47,7 @@ def create_view_files(
     catalog: CatalogLike | None = None,
     location: str | None = None,
 ) -> tuple[str, Any]:
-    """Create a view (`iceexplore.create_view`); return what opens it: a folder and None, or its name and the catalog.
+    """Create a view (`iceexplore.create_view`); return how to open it: a folder and None, or its name and catalog.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def remove_refused(storage: FolderStorage, record: CommitRecord, state: TableSta
 
 
 def _published(written: list[Write], state: TableState) -> bool:
-    """Return whether the table references files of these attempts, so that one of them was published after all."""
+    """Return whether the table references files of these attempts, which means that one was published after all."""
     metadata = state.metadata
     seen = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}
     seen |= {s.root_location for s in metadata.snapshots if s.root_location}
@@ -76,9 +76,9 @@ def _published(written: list[Write], state: TableState) -> bool:
 
 
 def _named(state: TableState, snapshot_id: int | None) -> set[str]:
-    """Return the locations in the manifest list or root of the commit's snapshot.
+    """Return the locations that the manifest list or root of the commit's snapshot lists.
 
-    Other snapshots cannot list files of this commit that its own snapshot does not list.
+    It is enough to read this snapshot: no other can list files of the commit that this one does not.
     """
     snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
     root = None if snapshot is None else state.root(snapshot)

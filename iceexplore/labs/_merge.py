@@ -178,7 +178,7 @@ def _narrowed(
 
 
 def _values(column: AnyChunkedArray) -> tuple[list[Any], bool]:
-    """Return the distinct values and False; for more than `_FEW` the minimum and maximum, and True."""
+    """Return the distinct values, and False; for more than `_FEW` values, return the minimum and maximum, and True."""
     values = pc.unique(column).drop_null()
     if len(values) <= _FEW:
         return values.to_pylist(), False

@@ -1,4 +1,4 @@
-"""New folders and catalog entries for what is created: written completely or not at all, and never over something."""
+"""Create folders and catalog entries for new tables and views: completely or not at all, and without overwriting."""
 
 from __future__ import annotations
 

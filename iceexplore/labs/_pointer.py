@@ -17,7 +17,7 @@ HINT = "version-hint.text"
 
 
 class FolderPointer(Pointer):
-    """The pointer of a folder: the first to create ``v<N+1>.metadata.json`` has committed; the hint is only advisory.
+    """The pointer of a folder: the writer that creates ``v<N+1>.metadata.json`` has committed; the hint is advisory.
 
     The folder is listed, because a reader that counts up from a known number would stop where another engine has
     removed old metadata files.
@@ -52,7 +52,7 @@ class FolderPointer(Pointer):
             twice = " and ".join(sorted(name for n, name in found if n == newest[0]))
             raise FormatError(
                 f"{twice} have the same number: it is ambiguous which one is current, so no commit is possible; "
-                "remove the one that is not",
+                "remove the one that is not current",
                 location=self._spelled,
                 code="metadata-invalid",
             )
@@ -63,7 +63,7 @@ class FolderPointer(Pointer):
         raise AssertionError("a folder's pointer moves only by creating a file: use swap_with")
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
-        """Create the next metadata file if ``expected`` is the newest; `ExistsError` if another commit was first."""
+        """Create the next metadata file if ``expected`` is the newest; `ExistsError` if another commit created it."""
         if self.location != expected:
             return False
         make()

@@ -21,7 +21,7 @@ Positions = npt.NDArray[np.int64]
 #: The positions of the matching rows of each file, keyed by the file's row in the tasks; on Spark, a
 #: `pyroaring.BitMap64`.
 Hits = Mapping[int, Any]
-#: The function with which an engine gives matching rows new values: each engine has its own kind, which only it calls.
+#: An engine's function that gives matching rows new values. Its signature depends on the engine, which alone calls it.
 RowChange: TypeAlias = Any
 
 
@@ -29,7 +29,7 @@ RowChange: TypeAlias = Any
 class MovedRows:
     """Rows of the table that are rewritten and keep their `LINEAGE` columns.
 
-    Rows that a user gives are never of this class; otherwise columns with these names could pass new rows off as old.
+    Rows that a user passes are never of this class; otherwise, new rows with columns of these names would count as old.
 
     Attributes
     ----------

@@ -88,8 +88,8 @@ def _is_held(path: str) -> bool:
 class Turn:
     """A queue of the writers of one machine: a lock on the metadata folder.
 
-    Commits are correct without it. But a writer that lost once waits for its turn, so that many writers do not repeat
-    all their work each time another one is first.
+    Commits are correct without it. But a writer whose commit lost to another waits for its turn, so that many writers
+    do not repeat all their work each time one of them commits.
     """
 
     def __init__(self) -> None:

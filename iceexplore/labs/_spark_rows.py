@@ -27,7 +27,7 @@ __all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "
 _FILE_BYTES = 32 << 20
 
 Frame = Any
-#: Creates the rows that replace those of some tasks.
+#: A function that returns, for some tasks, a data frame with the rows that replace theirs.
 FrameChange = Callable[[FileTasks], Frame]
 
 
@@ -60,7 +60,7 @@ class OnSpark:
         merge_on_read: bool,
         change: FrameChange | None = None,
     ) -> Rewrite:
-        """Rewrite files, see `Engine`; the rows are a lazy data frame."""
+        """Rewrite files (see `Engine`); the rewritten rows are a lazy data frame."""
         from iceexplore.on_spark import kept_rows, only_rows
 
         if not hits:

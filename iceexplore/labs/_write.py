@@ -53,7 +53,7 @@ def source_rows(state: TableState, rows: RowsLike, *, complete: bool = True) -> 
 
 
 def _given(rows: RowsLike) -> RowsLike:
-    """Return rows in a form that `arrow_frame` accepts."""
+    """Convert rows to a form that `arrow_frame` accepts."""
     # Check the class: a Spark Column returns something for any attribute.
     rows = foreign_frame(rows)
     kind = type(rows)

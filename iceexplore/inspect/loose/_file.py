@@ -78,9 +78,9 @@ class LooseFile:
     def arrow(self) -> pa.Table:
         """Return the records.
 
-        These are the entries of a manifest or manifest list as written, the snapshots of table metadata, the versions
-        in a view's or function's metadata, the blobs of a Puffin file, the positions of a deletion vector, row groups
-        × columns of a Parquet file, the columns of an ORC file, the rows of any other Avro file.
+        These are the entries of a manifest or manifest list as written, the snapshots in table metadata, the versions
+        in a view's or function's metadata, the blobs of a Puffin file, the positions of a deletion vector, the column
+        chunks of a Parquet file, the columns of an ORC file, or the rows of any other Avro file.
 
         Raises
         ------

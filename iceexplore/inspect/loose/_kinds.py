@@ -246,7 +246,7 @@ def _manifest(storage: Storage, location: str, schema: object) -> Content:
 
 
 def _as_written(storage: Storage, found: Manifest) -> pa.Table:
-    """Return all of the file's columns under their own names; of a damaged file perhaps only its decoded entries."""
+    """Return all columns of the file under their own names; for a damaged file, perhaps only its decoded entries."""
     if found.problems:
         with contextlib.suppress(IceexploreError):
             return read_rows(storage, found.location, kind="manifest")

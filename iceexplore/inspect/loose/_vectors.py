@@ -16,7 +16,7 @@ __all__ = ["MAX_LISTED", "VECTORS", "manifest_vectors"]
 
 #: Maximum number of positions listed for one root (4 MB): a few bytes of runs can set 65,536 of them.
 MAX_LISTED = 1_000_000
-#: The content types of entries that may have a manifest DV.
+#: Content types of entries that may have a manifest DV.
 _BEARERS = pa.array([3, 4, 5], pa.int32())
 
 VECTORS = build.schema(
@@ -40,8 +40,8 @@ def manifest_vectors(root: Manifest) -> pa.Table:
     """Decode the manifest DVs of a root, one row each.
 
     Inline vectors (field 522 of the draft, ``inline_content`` of the proposal) are decoded. For a vector in a Puffin
-    file, which would be another file to read, the location and offset are given. Positions are null where the list
-    would exceed `MAX_LISTED`.
+    file, which is not read, the location and offset are given. Positions are null if listing them would exceed
+    `MAX_LISTED`.
     """
     has_vector = bool_array(whole(root.entries["deletion_vector"]).is_valid())
     at = np.flatnonzero(has_vector & bool_array(pc.is_in(root.entries["content_type"], _BEARERS)))

@@ -1,4 +1,4 @@
-"""Build a view's metadata tables: all but the list of metadata files come from the view's metadata file."""
+"""Build a view's metadata tables from its metadata file and, for the list of metadata files, from its folder."""
 
 from __future__ import annotations
 
