@@ -98,7 +98,7 @@ class EntryBatch:
         return EntryBatch(self.entries.take(indices), self._stats_by(lambda batch: batch.take(indices)), partition)
 
     def filter(self, mask: AnyColumn) -> EntryBatch:
-        """Return the entries where the mask is true."""
+        """Return the entries for which the mask is true."""
         mask = whole(mask) if isinstance(mask, pa.ChunkedArray) else mask  # a chunked mask would give chunked columns
         partition = None if self.partition is None else self.partition.filter(mask)
         return EntryBatch(self.entries.filter(mask), self._stats_by(lambda batch: batch.filter(mask)), partition)
@@ -183,7 +183,7 @@ def _united_partition(parts: list[EntryBatch]) -> pa.StructArray | None:
 
 
 def _wider(types: list[pa.DataType]) -> pa.DataType:
-    """Return the type that holds the values of all of these types (after type promotion); null types are ignored."""
+    """Return the type to which all of these types can be promoted; null types are ignored."""
     known = [t for t in types if not pa.types.is_null(t)] or types
     if len(set(known)) == 1:
         return known[0]

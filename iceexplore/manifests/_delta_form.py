@@ -1,10 +1,10 @@
 """Delta's form of V4 manifests, converted to entries of an Iceberg table.
 
-Delta Lake writes trees in the draft's form with differences that matter to readers. In those of version 4.4: all
-entries of a root are ADDED, also old ones; partition values are a map of texts by the columns' physical names; paths of
-data files are encoded as URLs; counts of manifests are not kept; spec and snapshot ids are null. Delta's main branch
-(August 2026) and its RFC ``iceberg-v4-metadata.md`` have typed tuples, plain paths and counts. Files of either have no
-key-value metadata of Iceberg, by which they are recognised.
+Delta Lake writes trees in the draft's form, with differences that matter to readers. In trees of Delta Lake 4.4, all
+entries of a root are ADDED, even old ones; partition values are a map of texts by the columns' physical names; paths of
+data files are encoded as URLs; counts of manifests are not maintained; spec and snapshot ids are null. Delta's main
+branch (August 2026) and its RFC ``iceberg-v4-metadata.md`` have typed tuples, plain paths and counts. Both forms are
+recognised by the absence of Iceberg's key-value metadata.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DeltaForm:
     Attributes
     ----------
     specs
-        Default partition spec by the first version from which it was the default, oldest first.
+        Partition specs by the first version in which each was the default, oldest first.
     fields
         The fields of all specs.
     columns
@@ -132,7 +132,7 @@ class DeltaForm:
             changed[name] = values
         changed["location"] = self._vector_files(changed["location"], whole(kind), storage)
         numbers = whole(entries["sequence_number"])
-        # A vector's own commit is not recorded: its entry inherits that of the manifest.
+        # The commit that added a vector is not recorded: the vector's entry inherits the manifest's.
         data = whole(pc.fill_null(pc.equal(kind, int(ContentType.DATA)), False))
         known = pc.if_else(data, numbers, pa.scalar(None, pa.int64()))
         changed["snapshot_id"] = known
@@ -144,10 +144,10 @@ class DeltaForm:
         return with_columns(entries, changed), problems
 
     def _vector_files(self, locations: AnyArray, kinds: AnyArray, storage: Storage) -> AnyArray:
-        """Return locations with those of vectors corrected.
+        """Correct the locations of vectors among these locations.
 
-        They are absolute in 4.4, so that they are wrong after the table was copied; and in its tests, file names have
-        a prefix that the log does not mention. A vector is always in the table's own folder.
+        In 4.4, locations of vectors are absolute, so they are wrong once the table has been copied; and in Delta's own
+        tests, file names have a prefix that the log does not mention. A vector is always in the table's own folder.
         """
         rows = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(kinds, int(ContentType.POSITION_DELETE)), False)))
         if not len(rows):
@@ -161,7 +161,7 @@ class DeltaForm:
         return pa.array(texts, pa.string())
 
     def vector_file(self, location: str, storage: Storage) -> str:
-        """Return where a deletion vector's file is."""
+        """Return the actual location of a deletion vector's file."""
         folder, _, name = location.rpartition("/")
         inside = canonical(location).startswith(canonical(self.location) + "/")
         try:
@@ -181,7 +181,7 @@ class DeltaForm:
         return location
 
     def tuples(self, table: pa.Table, location: str) -> tuple[pa.Table, list[Problem]]:
-        """Return typed partition columns, from a table whose only columns are the map and the mask of tuples."""
+        """Return typed partition columns, given a table with the map of partition values and the mask of tuples."""
         column = next((n for n in table.column_names if n != HAS_TUPLE), None)
         values = None if column is None else whole(table.column(column))
         texts: dict[str, AnyArray] = {}
@@ -192,7 +192,7 @@ class DeltaForm:
         return self.typed(texts, table.num_rows, location)
 
     def typed(self, texts: Mapping[str, AnyArray], rows: int, location: str) -> tuple[pa.Table, list[Problem]]:
-        """Return the part ``partition``: typed columns made of texts by physical name."""
+        """Return the part ``partition``: convert texts by physical name to typed columns."""
         arrays: list[AnyArray] = []
         names: list[str] = []
         problems: list[Problem] = []

@@ -1,8 +1,8 @@
-"""Roots of Delta tables: a tree as it is, or a tree with the commits after it, composed in memory.
+"""Roots of Delta tables: the root of a stored tree, or a root composed in memory from a tree and later commits.
 
 RFC ``iceberg-v4-metadata.md``, "Reader Requirements" and "Backreferences": the state of a version is the newest tree at
-or below it, without the entries that later ``remove`` actions name by leaf and row, and with the files of later ``add``
-actions. Composed, the former become manifest DVs, and the latter entries of the root itself.
+or before it, without the entries that later ``remove`` actions name by leaf and row, and with the files of later
+``add`` actions. In a composed root, removed entries become manifest DVs, and added files entries of the root itself.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def tree_root(
 ) -> Part:
     """Return the entries of a tree's root, with the versions that added them.
 
-    Delta Lake 4.4 marks every entry as ADDED. Here a data file is ADDED if its sequence number is the version, and a
-    manifest if no older root lists it.
+    Delta Lake 4.4 marks every entry as ADDED. In the result, a data file is ADDED if its sequence number is the
+    version, and a manifest is ADDED if no older root lists it.
 
     Parameters
     ----------
     version
-        The version of which it is the root.
+        The version of the table that the root describes.
     older
-        Version and location of the roots before it, newest first.
+        Version and location of earlier roots, newest first.
     """
     made = form.adapted("entries", part, storage, location)
     entries = made.table
@@ -97,14 +97,14 @@ def _listed(form: DeltaForm, storage: Storage, location: str) -> set[str]:
 def composed_root(
     form: DeltaForm, storage: Storage, location: str, older: Callable[[int], Iterable[tuple[int, str]]]
 ) -> tuple[Part, Callable[[str], Part]]:
-    """Return the entries of the root of a version that no tree describes, and a loader of its other parts.
+    """Compose the root of a table version without a tree of its own; return its entries, and a loader for other parts.
 
     Parameters
     ----------
     location
-        The commit of that version.
+        The location of the version's commit.
     older
-        Returns the roots before a version.
+        A function that returns the roots before a version.
 
     Raises
     ------
@@ -135,7 +135,7 @@ class _Composed:
 
 @dataclass
 class _Leaf:
-    """A leaf of the tree: its row in the root, and the positions removed from it, now and by the last commit."""
+    """A leaf of the tree: its row in the root, the positions removed so far, and what the last commit changed."""
 
     location: str
     row: int
@@ -154,7 +154,7 @@ class _State:
     version: int
     base: dict[str, Part] = field(default_factory=dict)
     leaves: dict[str, _Leaf] = field(default_factory=dict)
-    #: Rows of data files in the tree's root by location, and those that later commits removed.
+    #: The root's rows of data files by location (``direct``), and the rows that later commits removed (``gone``).
     direct: dict[str, int] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
     #: Files of the log by location: the action, and the version that added or last changed the file.
@@ -163,7 +163,7 @@ class _State:
     dropped: list[tuple[FileAction, int]] = field(default_factory=list)
 
     def begin(self, tree: Tree, older: Iterable[tuple[int, str]]) -> None:
-        """Begin with a tree."""
+        """Start from a tree."""
         place = resolved_location(tree.location, self.form.location)
         source = Source(self.storage, place, kind="manifest-list", version=tree.size)
         got = source.parts(_PARTS)
@@ -185,7 +185,7 @@ class _State:
                     leaf.before = content
 
     def apply(self, commit: Commit) -> None:
-        """Apply a commit: what it removes first, as a changed deletion vector is a removal and an addition."""
+        """Apply a commit, removals first: a changed deletion vector is a removal and an addition of its data file."""
         last = commit.version == self.version
         if last:
             self.dropped = []
@@ -234,7 +234,7 @@ class _State:
         leaf.changed, leaf.changed_last = True, leaf.changed_last or last
 
     def _remove_by_path(self, wanted: dict[str, FileAction], last: bool) -> None:
-        """Remove entries of leaves that an action does not name by row: all leaves are searched."""
+        """Remove entries that an action names by path only, not by leaf and row; this searches all leaves."""
         for leaf in self.leaves.values():
             source = Source(self.storage, leaf.location, kind="manifest")
             part = self.form.adapted("entries", source.parts({"entries"})["entries"], self.storage, leaf.location)
@@ -278,7 +278,7 @@ class _State:
         })  # fmt: skip
 
     def _kept(self) -> pa.Table:
-        """Return the tree's entries: of those that commits removed, only what the last commit removed, as DELETED."""
+        """Return the tree's entries, without removed ones; those that the last commit removed stay, as DELETED."""
         if not self.base:
             return ENTRY_SCHEMA.empty_table()
         entries = self.base["entries"].table
@@ -396,7 +396,7 @@ class _State:
     def _stats(
         self, actions: list[FileAction], schema: ReaderSchema, stored: int
     ) -> tuple[pa.Table, tuple[StatsColumn, ...]]:
-        """Return the part ``stats``: what the tree has, and the statistics of the log's files."""
+        """Return the part ``stats``: the tree's statistics and those of the log's files."""
         base = self.base["stats"].table if self.base else pa.table({"": pa.nulls(stored)}).select([])
         columns = {c.column: c for c in schema.stats}
         arrays: dict[str, AnyArray] = {n: whole(base.column(n)) for n in base.column_names}
@@ -419,7 +419,7 @@ class _State:
 
 
 def _statistics(actions: list[FileAction], name: str, kind: Type) -> dict[str, AnyArray]:
-    """Return the statistics of one column that the log has of some files; those of other types are left out."""
+    """Return the log's statistics of one column for some files; values that do not have its type are left out."""
     if type_base(kind) not in _BOUNDED or not actions:
         return {}
     target = arrow_type(kind)
@@ -443,7 +443,7 @@ def _of(stats: Mapping[str, Any], key: str, name: str) -> object:
 
 
 def _bound(value: object, target: pa.DataType) -> object:
-    """Return a bound as a value of its column's type; None if it does not fit, which readers take as unknown."""
+    """Convert a bound to its column's type; None (unknown) if it does not fit."""
     try:
         if pa.types.is_string(target):
             return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""Roots of v1 snapshots that list their manifests inline. Such a root has no file; the manifests' headers are read.
+"""Roots of v1 snapshots that list their manifests inline: built from the manifests' headers, as there is no root file.
 
 Spec, "Snapshots": ``manifests`` is a list of locations. Java (``BaseSnapshot.cacheManifests``) assumes spec id 0,
 sequence number 0 and unknown counts. The spec id is also in each manifest's header and is taken from there if present.
@@ -18,7 +18,7 @@ from iceexplore.storage import Storage
 
 __all__ = ["inline_root"]
 
-#: Number of bytes read for a header: it takes about 5 kB, or more with the schema of a wide table.
+#: Number of bytes to read first for a header, which has about 5 kB, but more if the table has many columns.
 _FIRST_BYTES = 64 * 1024
 
 

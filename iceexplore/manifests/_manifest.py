@@ -42,8 +42,8 @@ __all__ = ["Manifest", "joined_stats"]
 
 #: For files with at most this many rows, the rows are also cached as Python values.
 _FEW_ROWS = 1_000
-#: Maximum number of columns per manifest whose statistics are compared with the root's claims: a filter uses few, and a
-#: table of files may decode many thousands.
+#: Maximum number of columns per manifest whose statistics are compared with the root's claims. Filters use few columns;
+#: but the metadata table ``files`` may decode thousands, and comparing all of them would take too long.
 _MOST_COMPARED = 64
 
 
@@ -60,8 +60,8 @@ class Manifest:
     is_root
         True for a manifest list or root manifest: its entries are manifests and, in V4, also files and manifest DVs.
     root_row
-        For a leaf, its row in the root's entries; None for a root, for the view of its own files, and for a file opened
-        without its table.
+        For a leaf, its row in the root's entries. None for a root, for the leaf-like view of a root's own files, and
+        for a file that was opened without its table.
     header
         Schema and key-value metadata as written.
     length
@@ -72,7 +72,7 @@ class Manifest:
     stored_rows
         Number of rows in the file, which may differ from the number of entries.
     composed
-        For the root of a Delta table's version that no tree describes, what it was composed of; else None.
+        For a root that was composed from a Delta table's tree and log, its `Composition`; else None.
     problems
         Problems found while reading this file. Parts that are decoded later add to the reader's problems.
     """
@@ -123,7 +123,7 @@ class Manifest:
         self._maps: dict[bool, MapStats] = {}  # by whether contradictions are reported
 
     def under(self, root: Manifest, row: int) -> Manifest:
-        """Return this leaf as a leaf of another root that has an equal row for it; decoded parts are shared."""
+        """Return this leaf as listed by another root, whose row for it must be equal; decoded parts are shared."""
         other = copy.copy(self)
         other.claims, other.root_row = root.claims, row
         other._compared, other._tuples_compared = set(), False  # the other root's claims are not compared yet
@@ -164,7 +164,7 @@ class Manifest:
         return made
 
     def untrue_claims(self) -> list[Problem]:
-        """Return problems for claims of the root about tuples and (in V4) statistics that are too narrow."""
+        """Return problems for those of the root's claims about tuples and (V4) statistics that are too narrow."""
         if self.claims is None or self.root_row is None:
             return []
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()
@@ -202,10 +202,10 @@ class Manifest:
         return made
 
     def stats(self, field_id: int) -> ColumnStats:
-        """Return the statistics of one column (also a nested one) or V4 expression, one value per entry.
+        """Return the statistics of one column (which may be nested) or V4 expression, one value per entry.
 
-        Types come from the table's schemas and expressions; for a column in none of them, V4 statistics have the file's
-        own type. Bounds are as written: V4 leaves out an upper bound equal to the lower one, and it is null here.
+        Types come from the table's schemas and expressions; if none of them has the column, V4 statistics have the
+        file's own type. Bounds are as written: if V4 omits an upper bound because it equals the lower one, it is null.
         """
         return next(self.stats_of([field_id]))
 
@@ -222,7 +222,7 @@ class Manifest:
             yield from (found for _, found in self.stats_blocks(field_ids))
 
     def _keeps(self, kinds: Mapping[int, Type | None]) -> bool:
-        """Return whether the statistics of these columns are cached by column: not if they cannot be read."""
+        """Return whether the statistics of these columns are cached by column; False if they cannot be read."""
         kept = self._kept_columns
         if kept is None or not kept.takes(len(self), kinds) or self.stored_rows != len(self):
             return False
@@ -244,7 +244,7 @@ class Manifest:
                 yield from self._mapped.blocks(kinds)
 
     def row_stats(self, row: int, kinds: Mapping[int, Type | None]) -> tuple[list[ColumnStats], int]:
-        """Return the statistics of one v1 to v3 entry, sorted by field id, and the entry's index in them.
+        """Return the statistics of one entry (v1 to v3), sorted by field id, and the entry's index in their arrays.
 
         In a large manifest, only this entry is decoded. Contradictions are not reported.
 
@@ -293,13 +293,13 @@ class Manifest:
 
     @property
     def file_format(self) -> str:
-        """The format of the file: ``parquet`` or ``avro``, which is also that of an unreadable one."""
+        """The format of the file: ``parquet`` or ``avro``; ``avro`` also if the file is unreadable."""
         found = self._reader_schema
         return "avro" if found is None or found.avro is not None else "parquet"
 
     @property
     def partition_storage(self) -> str:
-        """Where a V4 manifest keeps partition values: ``derived`` columns, the ``source`` column, or a ``tuple``."""
+        """Where a V4 manifest stores partition values: ``derived`` columns, the ``source`` column, or a ``tuple``."""
         found = self._reader_schema
         if found is not None and found.partition:
             return "tuple"
@@ -327,7 +327,7 @@ class Manifest:
         )
 
     def with_content_types(self, kinds: AnyArray) -> Manifest:
-        """Return this manifest with other content types, for a repair: tuples and vectors follow from them."""
+        """Return this manifest with other content types, for a repair; what is derived from them is computed again."""
         other = copy.copy(self)
         at = self.entries.schema.get_field_index("content_type")
         other.entries = self.entries.set_column(at, self.entries.schema.field(at), kinds)
@@ -364,7 +364,7 @@ class Manifest:
 
     @property
     def _rows(self) -> AnyArray | None:
-        """The file's rows of the entries; None if the entries are all rows in order."""
+        """The row of each entry in the file; None if the entries are all rows in order."""
         if not self._is_v4 or (self.dialect != "v4-draft" and self.stored_rows == len(self)):
             return None
         return whole(self.entries["ordinal"])

@@ -2,8 +2,8 @@
 
 They are stored in the root (content type MANIFEST_DV), inline or as a blob of a Puffin file. The encoding is a portable
 32-bit roaring bitmap (V4 proposal and draft), a Mumbling bitmap (later drafts), the ``deletion-vector-v1`` blob of data
-files, or that blob without its length and checksum (Delta Lake). Their first bytes differ, and a decoder must use all
-bytes.
+files, or that blob without its length and checksum (Delta Lake). It is recognised by the first bytes, and decoding must
+consume all bytes.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
 
 
 def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
-    """Return a problem for each manifest DV of a manifest that the root does not list: its removals have no effect."""
+    """Return a problem for each manifest DV without effect, because the root does not list its manifest."""
     stray = np.flatnonzero(stray_manifest_dvs(Rows(entries)))
     targets = entries["referenced_file"].take(build.array(stray)).to_pylist()
     first: dict[str, int] = {}
@@ -219,7 +219,7 @@ def apply_manifest_dvs(
     if len(set(statuses)) < len(statuses):
         text = f"{len(rows)} live manifest DVs of one leaf have the same status; all of them are applied."
         problems.append(problem("manifest-dv-invalid", location, text, field="5 MANIFEST_DV", found=len(rows)))
-    # If two vectors remove an entry, the older one (EXISTING) did: it is applied last and overwrites the other.
+    # If two vectors remove an entry, the older one (EXISTING) removed it first: apply it last, to overwrite the other.
     for row, entry, _ in sorted(zip(rows, about, statuses, strict=True), key=lambda item: -item[2]):
         where = f"{root.location}#entry {row}"
         try:

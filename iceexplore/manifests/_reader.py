@@ -61,7 +61,7 @@ __all__ = ["ManifestReader", "open_manifest"]
 _RELATIVE_FROM = 4
 #: Total bytes of local manifests up to which starting threads costs more than it saves.
 _FEW = 1 << 20
-#: Columns of the root's row that a leaf needs, without partition summaries, which are slow to convert.
+#: Columns of its root entry that a leaf needs; not the partition summaries, which are slow to convert.
 _OF_PARENT = [
     "location",
     "content_type",
@@ -209,11 +209,12 @@ class ManifestReader:
         Parameters
         ----------
         rows
-            Rows of ``root.entries``. By default the files in the root itself come first (`direct`), then every manifest
-            that is not DELETED. ``Manifest.root_row`` is a leaf's row.
+            Rows of ``root.entries``; each leaf has its row as ``Manifest.root_row``. By default, the files in the root
+            itself come first (`direct`), then every manifest that is not DELETED.
         columns
-            With the part ``stats``: the only columns whose statistics will be asked for. A part whose columns are
-            cached is not decoded again, and of more manifests than fit the cache only these columns are cached.
+            With the part ``stats``: the columns whose statistics are needed; no others may be requested from the
+            leaves. If they are all cached, the part is not decoded again. If the statistics of all manifests would not
+            fit into the cache, only these columns are cached.
         """
         wanted = _Wanted(frozenset(parts), None if columns is None else frozenset(columns))
         if rows is None:
@@ -235,7 +236,7 @@ class ManifestReader:
     def leaves_of(
         self, places: Iterable[tuple[Manifest, int]], parts: Iterable[str] = frozenset({"entries"})
     ) -> Generator[Manifest, None, None]:
-        """Yield the manifests in rows of several roots, in the order of the places. Reads ahead in threads.
+        """Yield manifests of several roots, in the order of ``places``. Reads ahead in threads.
 
         Closing the generator cancels reads that have not started.
 
@@ -249,9 +250,9 @@ class ManifestReader:
     def warm(self, root: Manifest, most: int) -> Generator[None, None, None]:
         """Decode the manifests of a root into the cache, one per step, so that later calls need not read them.
 
-        `problems` and `seen` stay as they are, because they list what was examined. Nothing is decoded if the root does
-        not state the size of every manifest, if the sizes add up to more than ``most`` bytes, or if the decoded
-        manifests would take more than half of the cache.
+        `problems` and `seen` do not change, because they describe what users have looked at. Nothing is decoded if the
+        root does not state the size of every manifest, if the sizes add up to more than ``most`` bytes, or if the
+        decoded manifests would take more than half of the cache.
         """
         order = _manifest_rows(root)
         sizes = build.to_pylist(pc.fill_null(_sizes(root, order), 0))
@@ -284,7 +285,7 @@ class ManifestReader:
         return sizes.null_count == 0 and int(pc.sum(sizes).as_py()) <= _FEW
 
     def _are_many(self, root: Manifest, sizes: Iterable[int]) -> bool:
-        """Return whether the decoded maps of manifests of these sizes take most of the cache; V4 has no maps."""
+        """Return whether the decoded statistics maps of these manifests would fill most of the cache; V4 has none."""
         return not root.dialect.has_root_manifest and _DECODED * sum(sizes) > CACHE.max_bytes // 2
 
     def _may_be_relative(self, dialect: Dialect) -> bool:
@@ -296,9 +297,9 @@ class ManifestReader:
         return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
-        """Return a root to whose problems contradictions with the snapshot are added: its id and its summary."""
+        """Compare a root with its snapshot (id and summary); return it with problems for the contradictions."""
         found = other_snapshot_problems(root.location, root.header, snapshot.snapshot_id)
-        # Below a root of the proposal that continues a Delta table, too, vectors are on the entries of data files.
+        # In a Delta table, vectors are on the entries of data files, even if the root is of the proposal's dialect.
         form = root.dialect if self._delta is None else Dialect.V4_DRAFT
         found += total_problems(root.location, root.entries, form, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
@@ -342,14 +343,14 @@ class ManifestReader:
         part = got["entries"]
         rows = part.table.num_rows
         if wanted.transient and "stats" in got and kept.takes(rows, kinds) and got["stats"].table.num_rows == rows:
-            # Decoded here, in a thread that reads ahead, so that the maps of few manifests are in memory at a time.
+            # Decode here, in a thread that reads ahead, so that few manifests have their maps in memory at a time.
             kept.keep(kinds, MapStats(got.pop("stats").table))
         key = (root.location, index, location)
         found = self._kept.get(key, part, root)
         if found is not None:
             return found
-        # Most manifests are listed by the roots of many snapshots, in equal rows: such manifests share their content,
-        # and only the root changes.
+        # Many roots list the same manifest in equal rows. The resulting `Manifest` objects share their content and
+        # differ only in the root.
         same = None if root.dialect.has_root_manifest else (location, *_plain(row))
         twin = None if same is None else self._kept.twin(same, part)
         if twin is not None:
@@ -410,10 +411,10 @@ class ManifestReader:
 
 
 class _Kept:
-    """A cache of the manifests built last; an entry is valid for the same decoded part and root.
+    """A cache of recently built manifests; an entry is valid for the same decoded part and root.
 
-    A part is a new object if its file has changed or was evicted from the cache of files. The total size of the files
-    is limited, as decoded manifests take about ten times as much.
+    If the file has changed or was evicted from the cache of files, its part is a new object. The total size of the
+    files is limited, because decoded manifests take about ten times as much memory.
     """
 
     def __init__(self) -> None:
@@ -423,7 +424,7 @@ class _Kept:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Any, ...]:  # pickled without its content: in another process the cache starts empty
+    def __reduce__(self) -> tuple[Any, ...]:  # pickled without content: in another process, the cache starts empty
         return _Kept, ()
 
     def get(self, key: Hashable, part: Part, root: Manifest | None = None) -> Manifest | None:
@@ -472,7 +473,7 @@ def _plain(row: dict[str, Any]) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The parts of leaves to decode; the only columns whose statistics are needed; whether to keep these alone."""
+    """The parts of leaves to decode, the columns whose statistics are needed, and whether to cache only these."""
 
     parts: frozenset[str]
     columns: frozenset[int] | None = None
@@ -492,7 +493,7 @@ def _parts(
 
 
 def _sizes(root: Manifest, rows: list[int]) -> Int64s:
-    """Return the sizes in bytes that a root states of some manifests."""
+    """Return the sizes in bytes that a root states for some manifests."""
     return whole(root.entries["file_size_in_bytes"].take(pa.array(rows, pa.int64())))
 
 
@@ -567,7 +568,7 @@ def _own_meaning(header: ManifestHeader) -> tuple[TableTypes, int | None]:
 
 
 def _loader(source: Source, got: dict[str, Part], delta: DeltaForm | None = None) -> Loader:
-    """Return a loader of a file's parts; those of a manifest that Delta wrote are converted to the table's form."""
+    """Return a loader for a file's parts, which converts manifests written by Delta to the form of other manifests."""
 
     def load(name: str) -> Part:
         if name not in got:

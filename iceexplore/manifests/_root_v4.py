@@ -1,4 +1,4 @@
-"""The V4 root manifest: all of its rows after inheritance, and a view of its own files in the form of a leaf."""
+"""The V4 root manifest: all of its rows after inheritance, and its own files as if they were a leaf."""
 
 from __future__ import annotations
 

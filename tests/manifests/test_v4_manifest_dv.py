@@ -110,7 +110,7 @@ AT = {"offset": 4, "size_in_bytes": 9}
             v4.data_row(8, content_type=1, referenced_file="x", deletion_vector={"inline_content": ROARING(1)}),
             "147", 1, "inline",
         ),
-        (v4.data_row(8, deletion_vector=AT), "147", 0, "it is not applied"),
+        (v4.data_row(8, deletion_vector=AT), "147", 0, "that is not applied"),
         (v4.manifest_row("d", 9, 1, kind=4, manifest_stats=None), "521", 4, "which manifests must have"),
         (v4.data_row(8, manifest_stats={"added_files_count": 1}), "521", 0, "only manifests"),
         (v4.data_row(8, referenced_file="x"), "143", 0, "one-way"),

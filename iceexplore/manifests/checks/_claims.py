@@ -4,9 +4,9 @@ Readers skip a manifest by the partition summaries of its manifest list, or by t
 without opening it: a bound that is too narrow, or a false ``contains_null``, loses rows without any other sign. Claims
 are compared whenever a manifest is read, column by column: the root's side is decoded once for all manifests.
 
-A claim is untrue only if readers could lose a live entry because of it. Bounds may be wider than the values, as they
-are after deletes; bounds of strings or binary values may be truncated. Nulls, lower bounds above upper bounds, bounds
-that cannot be decoded, and bounds of a type for which engines use different orders make no claim.
+A claim is untrue only if readers could lose a live entry because of it. Bounds may be wider than the values (deletes
+cause this), and bounds of strings or binary values may be truncated. Nulls, lower bounds above upper bounds, bounds
+that cannot be decoded, and bounds of types that engines order differently make no claim.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Entries(Protocol):
 
 @dataclass(frozen=True)
 class _Claim:
-    """Bounds and counts that the rows of a root claim for one column or partition field; null means unknown.
+    """What the rows of a root claim about one column or partition field: bounds and counts; null means unknown.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class RootClaims:
                 if n is not None}  # fmt: skip
 
     def _number(self, field: PartitionField) -> int | None:
-        """Return the id of the column or expression with a partition field's V4 statistics; None if there is none."""
+        """Return the column or expression id whose V4 statistics cover a partition field; None if there is none."""
         if parse_transform(field.transform).is_identity:
             return field.source_id
         made = (
@@ -198,7 +198,7 @@ class RootClaims:
         right = pc.fill_null(pc.equal(pc.list_value_length(summaries), len(fields)), False)
         if not fields or not right.true_count:
             return []
-        # `places` has the index of each row in `flat`; null for rows whose number of summaries does not fit the spec.
+        # `places` is the index of each row in `flat`; null for rows whose number of summaries does not fit the spec.
         count = pc.cumulative_sum(right.cast(pa.int64()))
         places = pc.if_else(right, pc.subtract(count, 1), pa.scalar(None, pa.int64()))
         flat = cast(AnyListArray, summaries.filter(right)).flatten()
@@ -217,8 +217,8 @@ class RootClaims:
             lower, upper = (decode_values(kind, raw[name])[0] for name in ("lower_bound", "upper_bound"))
             null, nan = raw["contains_null"], raw["contains_nan"]
             floating = pa.types.is_floating(lower.type)
-            # Spec: a missing lower bound means "null if all values are null or NaN". Trusted only if the field may
-            # have these.
+            # Spec: a lower bound is "null if all values are null or NaN". Believe this only if the field may have nulls
+            # or NaN.
             may = pc.or_(pc.fill_null(null, False), pc.fill_null(nan, True)) if floating else pc.fill_null(null, False)
             nothing = pc.and_(pc.and_(at.is_valid(), raw["lower_bound"].is_null()), may)
             out.append((field, None, _Claim(kind, lower, upper, pc.invert(null), pc.invert(nan), nothing)))
@@ -228,7 +228,7 @@ class RootClaims:
 def _untrue(
     claim: _Claim, row: int, values: AnyArray, nulls: pa.BooleanArray, transform: str
 ) -> tuple[str, str] | None:
-    """Return a value that contradicts a claim, and the claim, as texts; None if the claim holds."""
+    """Return, as texts, a value that contradicts a claim, and the claim; None if the claim holds."""
     if claim.no_null[row].as_py() and nulls.true_count:
         return "null", "no null"
     values = values.drop_null()

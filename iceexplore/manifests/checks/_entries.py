@@ -37,8 +37,8 @@ def snapshot_problems(location: str, entries: pa.Table, sequence_number: int) ->
 def added_problems(location: str, entries: pa.Table, numbers: Mapping[int, int], sequence_number: int) -> list[Problem]:
     """Compare 515 ``sequence_number`` in a manifest list with the snapshots that added the manifests.
 
-    Entries inherit the manifest's number: if it is too low, deletes do not apply; if too high, they apply to more
-    files.
+    Entries inherit the manifest's number: if it is too low, deletes do not apply; if it is too high, they apply to too
+    many files.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks that need no additional reads, because both sides are read anyway. The doctor checks the rest."""
+"""Checks that need no additional reads: what they compare is read anyway. The doctor checks the rest."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def summary_problems(location: str, entries: pa.Table, metadata: TableMetadata) 
             place = f"{location}#entry {ordinals[0]}"
             text = (
                 f"The lower bound of partition field {field.name!r} is above the upper bound in {above.true_count} of "
-                f"{len(rows)} manifests: readers that use the bounds skip files, and deletes."
+                f"{len(rows)} manifests: readers that use the bounds skip files and deletes."
             )
             between = f"{low[at].as_py()} to {high[at].as_py()}"
             how: dict[str, Any] = {"field": "507 partitions", "found": between, "severity": "warning"}

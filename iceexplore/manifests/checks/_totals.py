@@ -1,8 +1,8 @@
 """Compare the live files of a manifest list or root manifest with the totals in the snapshot's summary.
 
-A manifest list that lost a record, or whose content types, counts or rows were changed, is still readable; only the
-totals in the summary, which is in another file, reveal it. No further file is read, so numbers that the root does not
-have are not compared: null counts, and rows of a manifest from which a manifest DV removes entries.
+A manifest list that lost a record, or whose content types, counts or rows were changed, is still readable. Only the
+totals in the summary, which is in another file, reveal the damage. No further file is read, so numbers that the root
+does not have are not compared: null counts, and rows of a manifest from which a manifest DV removes entries.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def total_problems(
             TOTALS_DIFFER,
             location,
             f"The snapshot's summary has {stated_total:,} {what}, the counts of its manifests {counted:,}: one of the "
-            "two is wrong, and rows may be missing, or deleted ones come back.",
+            "two is wrong, and rows may be missing or deleted rows may reappear.",
             field=field,
             found=counted,
             expected=stated_total,

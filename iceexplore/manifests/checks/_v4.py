@@ -32,7 +32,7 @@ def root_problems(location: str, entries: pa.Table, dialect: str) -> list[Proble
 
 
 def key_problems(location: str, keys: Mapping[str, str], content: str, dialect: Dialect) -> list[Problem]:
-    """Check the key-value metadata of a manifest; ``content`` is what it holds by its place in the tree."""
+    """Check the key-value metadata of a manifest; ``content`` is what its place in the tree says it holds."""
     out = []
     for key, found, text in key_faults(keys, content, dialect):
         expected = None if found is None else content if key == "content" else "4"

@@ -101,9 +101,9 @@ class TypedStats:
         )
 
     def values(self, field_id: int, name: str, kind: Type | None) -> tuple[AnyArray, Binaries, pa.BooleanArray]:
-        """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged ones.
+        """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged values.
 
-        ``partition_1001``: the values of this partition field of the column, in layout (b).
+        The name ``partition_1001`` stands for the values of this partition field in the column's struct (layout (b)).
         """
         target = pa.binary() if kind is None else arrow_type(kind)
         found = self._held(field_id, name)
@@ -118,13 +118,13 @@ class TypedStats:
         return typed, raw, damaged
 
     def has(self, field_id: int, name: str) -> bool:
-        """Return whether the file has this statistic of a column at all."""
+        """Return whether the file has this statistic for a column at all."""
         return bool(self._held(field_id, name))
 
     def _held(self, field_id: int, name: str) -> list[StatsColumn]:
-        """Return the columns of the file with a statistic: that of the struct itself, else those of layout (b).
+        """Return the file's columns that hold a statistic: one in the struct itself, otherwise those of layout (b).
 
-        A file's value in layout (b) is the lower bound of its expression; manifests have both bounds.
+        In layout (b), the partition value of a file is the lower bound of the expression; manifests have both bounds.
         """
         own = self._columns.get(field_id, {})
         if name.startswith("partition_"):
@@ -204,7 +204,7 @@ def _typed(
 
 
 def _as_bytes(array: AnyArray) -> Binaries:
-    """Return values whose type is not the column's as bytes in the form of their own type, to be shown as written."""
+    """Return values as bytes by their own type, which differs from the column's, to show them as written."""
     own = _type_of(array.type)
     try:
         return pa.nulls(len(array), pa.binary()) if own is None else encode_values(own, array)
@@ -213,7 +213,7 @@ def _as_bytes(array: AnyArray) -> Binaries:
 
 
 def _times(array: AnyArray) -> tuple[AnyArray, pa.BooleanArray]:
-    """Return times with null for those outside of a day (Arrow raises when it prints them), and a mask of these."""
+    """Replace times outside of a day by null, because Arrow cannot print them; also return a mask of these."""
     micros = pc.fill_null(array.cast(pa.int64()), 0)
     bad = pc.or_(pc.less(micros, 0), pc.greater_equal(micros, _DAY_MICROS))
     return (pc.if_else(bad, pa.scalar(None, array.type), array), bad) if bad.true_count else (array, bad)
@@ -248,7 +248,7 @@ def _ordinate(child: AnyField) -> int:
 
 
 def _pairs(rows: int, columns: Mapping[int, AnyArray], name: str) -> AnyListArray:
-    """Return columns by id as one list of (id, value) per row; without null values, and null if a row has none."""
+    """Return columns by id as one list of (id, value) per row, without null values; null if a row has no value."""
     value = pa.binary() if name.endswith("bounds") else pa.int64()
     kind = pa.list_(pa.struct([pa.field("key", pa.int32()), pa.field("value", value)]))
     if not columns:

@@ -1,4 +1,4 @@
-"""Cached statistics of single columns of large manifests, whose maps of all columns would not fit the cache."""
+"""Cache statistics of single columns for large manifests, whose maps of all columns would not fit into the cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iceexplore.storage import CACHE
 
 __all__ = ["KeptColumns"]
 
-#: With more columns, their statistics take about as much memory as the maps, which are cached themselves.
+#: The statistics of more columns take about as much memory as the maps, so the maps are cached instead.
 _MOST_COLUMNS = 8
 #: The statistics of fewer entries are decoded in less time than it takes to look them up.
 _LEAST_ROWS = 2_000
@@ -28,7 +28,7 @@ _LEAST_ROWS = 2_000
 
 @dataclass(frozen=True)
 class _Kept:
-    """Statistics of a column, and the contradictions in them with their entries."""
+    """Statistics of a column, the contradictions in them, and the entries that have these."""
 
     stats: ColumnStats
     contradictions: tuple[tuple[Contradiction, Any], ...]
@@ -62,14 +62,14 @@ class KeptColumns:
     def columns(
         self, kinds: Mapping[int, Type | None], maps: Callable[[], MapStats], note: OnContradiction
     ) -> Iterator[ColumnStats]:
-        """Yield the statistics of columns from the cache; of those that are missing, from the maps.
+        """Yield the statistics of columns from the cache; for columns that are not cached, from the maps.
 
         Parameters
         ----------
         maps
-            Returns the maps, if they are needed; they report no contradictions.
+            A function that returns the maps, called only if they are needed; it reports no contradictions.
         note
-            Called with the contradictions, of cached columns, too.
+            Called for each contradiction, including those in cached columns.
         """
         for field_id, kind in kinds.items():
             kept = self._kept(field_id, kind, maps)

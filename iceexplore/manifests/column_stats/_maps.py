@@ -32,8 +32,8 @@ Contradiction: TypeAlias = Literal["bounds", "nulls"]
 #: Called with the column, the contradiction and the entries.
 OnContradiction: TypeAlias = Callable[[int, Contradiction, _Numbers], None]
 
-#: Maximum number of values decoded together, of one or more columns: a call for each column costs far more than
-#: decoding the few values per column in a manifest of a wide table.
+#: Maximum number of values that are decoded together, from one or more columns: if a table has many columns and few
+#: values in each, a call per column costs far more than the decoding.
 _AT_ONCE = 1 << 16
 
 
@@ -109,7 +109,7 @@ _KEPT_COLUMNS = 64
 class _Keyed:
     """Lists of pairs, one list per row, for lookups by key."""
 
-    #: Number of lookups by linear search. After them the pairs are sorted, which pays off in manifests with many
+    #: Number of lookups by linear search. After these, the pairs are sorted, which pays off in manifests with many
     #: columns.
     _FEW = 16
 
@@ -125,7 +125,7 @@ class _Keyed:
         self._numbers = np.asarray(keys)
         self._in_order: tuple[_Numbers, _Numbers] | None = None
         self._asked = 0
-        # Usually every row has the same keys: then a value's position is computed without a search.
+        # Usually every row has the same keys; a value's position can then be computed without a search.
         rows, width = len(pairs), len(self._numbers) // max(len(pairs), 1)
         self._width: int | None = None
         if rows and not pairs.null_count and np.array_equal(self._offsets, np.arange(rows + 1) * width):
@@ -208,8 +208,8 @@ class MapStats:
 
     def columns(self, kinds: Mapping[int, Type | None]) -> Iterator[ColumnStats]:
         """Yield the statistics of columns, given their bounds' types; columns of one type are decoded together."""
-        # Statistics of small manifests are cached, because every table of every snapshot that lists a manifest uses
-        # them again.
+        # Cache statistics of small manifests, because every table of every snapshot that lists a manifest uses them
+        # again.
         small = self.keeps(kinds)
         left: dict[int, Type | None] = {}
         for field_id, kind in kinds.items():

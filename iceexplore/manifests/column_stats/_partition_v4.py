@@ -100,9 +100,9 @@ def rebuilt_partition(
 
 
 def _spread(field: PartitionField, made: AnyArray, stats: TypedStats, meaning: TableTypes) -> np.ndarray:
-    """Return a mask of values taken from a lower bound that differs from the upper one and so may be truncated.
+    """Return a mask of values that come from a lower bound which differs from the upper one, so it may be truncated.
 
-    Values from stored tuples are excluded, unless they happen to equal the lower bound.
+    Values from stored tuples are excluded, except where they happen to equal the lower bound.
     """
     out = np.zeros(len(made), dtype=np.bool_)
     places = _places(field, meaning)
@@ -138,7 +138,7 @@ def _spread_problem(field: PartitionField, entries: pa.Table, spread: np.ndarray
 
 
 def expression_of(field: PartitionField, expressions: Mapping[int, Expression]) -> Expression | None:
-    """Return the expression of a partition field, which has the derived column's statistics; None if there is none."""
+    """Return a partition field's expression, whose id the derived column's statistics have; None if there is none."""
     same = [e for e in expressions.values() if e.partition_field_id == field.field_id]
     return next((e for e in same if e.transform == field.transform), same[0] if same else None)
 
@@ -196,7 +196,7 @@ def _one(
     if tuples is None:
         return rebuilt, problems
     values, there = tuples
-    if rebuilt.type != values.type:  # happens only if the type is unknown and each has the type in the file
+    if rebuilt.type != values.type:  # happens only for an unknown type: both have the types that the file stores
         return values, problems
     return pc.if_else(there, values, rebuilt), problems
 

@@ -1,9 +1,9 @@
 """Decode the bytes of an Avro manifest into Arrow columns, behind one interface: `decode` tries `DECODERS` in order.
 
-Every decoder uses the same equivalent schema (`_layout`), so all produce the same table. datafusion (54 and later) is
-twenty times as fast as fastavro, but takes 0.6 s to import and reads only from paths, so it does not pay off for small
-files. Damaged files go to fastavro, block by block: whole blocks, and records before the fault in a broken one, are
-kept.
+Every decoder uses the same equivalent schema (`ReaderSchema`), so all produce the same table. datafusion (54 and later)
+is twenty times as fast as fastavro, but takes 0.6 s to import and reads only from paths, so it does not pay off for
+small files. Damaged files are decoded by fastavro, block by block: intact blocks are kept and, of a damaged block, the
+records before the fault.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _worth_bulk(size: int) -> bool:
 
 
 def expect_files(sizes: Iterable[int]) -> None:
-    """Note that files of these sizes are decoded next, so that none of many goes to fastavro before the import."""
+    """Announce the sizes of the next files: if these are worth importing datafusion, none of them goes to fastavro."""
     global _slow_bytes
     if sum(size for size in sizes if size >= BULK_BYTES) > IMPORT_BYTES:
         _slow_bytes = max(_slow_bytes, IMPORT_BYTES)
@@ -368,7 +368,7 @@ _NUMBER = int.from_bytes(_TOKEN[:3], "little") + 1
 
 
 def _sentinel(avro: JsonValue) -> PlainValue:
-    """Return a record, for an Avro schema, that no file contains."""
+    """Return a record of an Avro schema that no file contains."""
     if isinstance(avro, list):
         return _sentinel(next(branch for branch in avro if branch != "null"))
     if isinstance(avro, str):

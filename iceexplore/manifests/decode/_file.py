@@ -56,9 +56,9 @@ class Composition:
 
 @dataclass(frozen=True)
 class Head:
-    """Header facts of a file: its size in bytes and rows; ``whole`` is false if damage lost some of its records.
+    """Facts about a file: its header, size in bytes and number of rows; ``whole`` is false if damage lost some records.
 
-    ``composed`` is for the root of a Delta table's version that is composed of several files; None for all others.
+    ``composed`` is set for a root that was composed from several files of a Delta table; None for all other files.
     """
 
     header: ManifestHeader
@@ -83,20 +83,20 @@ class Part:
     def nbytes(self) -> int:
         """The part's approximate memory, for the cache.
 
-        Of a small file, Arrow's objects take several times as much as the values: see `_ARRAY_BYTES`.
+        In a small file, Arrow's objects take several times as much memory as the values: see `_ARRAY_BYTES`.
         """
         arrays = sum(_arrays(column.type) * max(1, column.num_chunks) for column in self.table.columns)
         return int(self.table.get_total_buffer_size()) + arrays * _ARRAY_BYTES + _HEAD_BYTES
 
 
-#: What an array takes besides its values: the objects for it, its type, its buffers and the table's column (measured).
+#: Bytes that an array takes besides its values (measured): objects for it, its type, its buffers and the table column.
 _ARRAY_BYTES = 640
-#: What a part takes besides its table: the head, which the parts of a file share, and the items of the cache.
+#: Bytes that a part takes besides its table: the head (shared by the parts of a file) and the cache's own items.
 _HEAD_BYTES = 4096
 
 
 def _arrays(kind: pa.DataType) -> int:
-    """Return the number of arrays of which an array of this type consists."""
+    """Return the number of arrays in an array of this type: itself and its children at every depth."""
     return 1 + sum(_arrays(kind.field(i).type) for i in range(kind.num_fields))
 
 
@@ -106,7 +106,7 @@ _MOST_SHARED = 1 << 16
 
 @lru_cache(maxsize=256)
 def _shared(text: str) -> str:
-    """Return one object for equal texts: most manifests of a table have the same headers."""
+    """Return the same object for equal texts, because most manifests of a table have the same headers."""
     return text
 
 
@@ -125,7 +125,7 @@ def _shared_schema(text: _SchemaText) -> ReaderSchema:
 
 
 def _reader_schema(file: AvroHeader, location: str) -> ReaderSchema:
-    """Return a file's reader schema; files with the same schema share it, as it takes longer than decoding a small one.
+    """Return a file's reader schema, shared by files with the same schema: building one can take longer than decoding.
 
     Raises the same errors as `reader_schema_of`, which are not shared.
     """
@@ -209,7 +209,7 @@ class Source:
         """Decode the parts; for a damaged file, those that can be read, at least the part `least`."""
         data = self.storage.read(self.location, kind=self.kind)
         if len(data) < BULK_BYTES:
-            names = set(PARTS)  # all parts of a small file cost no more than one
+            names = set(PARTS)  # for a small file, decoding all parts costs no more than one
         with _DECODING:
             return self._all_of(data, names, least)
 
@@ -274,7 +274,7 @@ class Source:
 
 
 def _part_of(column: str) -> str | None:
-    """Return the part that needs a column; None if all parts need it or none does."""
+    """Return the only part that needs a column; None if all parts need it or none does."""
     if column[0] == "c" or column.startswith("sstats"):
         return "stats"
     if column[0] == "s":

@@ -23,7 +23,7 @@ __all__ = ["Parent", "inherit", "inherit_root", "replace", "row_ids"]
 
 @dataclass(frozen=True)
 class Parent:
-    """The values of a manifest's entry in its root that its own entries inherit."""
+    """Values that the entries of a manifest inherit; they come from the manifest's own entry in its root."""
 
     snapshot_id: int | None
     sequence_number: int | None
@@ -50,7 +50,7 @@ def _filled(column: AnyChunkedArray, where: AnyChunkedArray | None, value: int |
 
 
 def inherit(entries: pa.Table, parent: Parent, *, own_specs: bool = False) -> pa.Table:
-    """Fill the values that a leaf's entries inherit; with ``own_specs`` (V4) the entries have their own spec ids."""
+    """Fill the values that a leaf's entries inherit; with ``own_specs`` (V4), entries do not inherit the spec id."""
     # v1 has no sequence numbers (all are 0); since v2 only ADDED entries inherit one.
     everywhere = parent.sequence_number == 0
     added = None if everywhere else pc.equal(entries["status"], int(Status.ADDED))
@@ -84,7 +84,7 @@ def row_ids(entries: pa.Table, parent: Parent) -> AnyArray:
 def inherit_root(entries: pa.Table, snapshot: Snapshot, unpartitioned: int | None) -> pa.Table:
     """Fill the values that a V4 root's entries inherit from the snapshot; data files get row ids as in a leaf."""
     added = pc.equal(entries["status"], int(Status.ADDED))
-    # A null spec id is of an unpartitioned spec. Of manifests only those from before V4 have one spec for all entries.
+    # A null spec id means the unpartitioned spec, except for a manifest written by V4: its entries may have many specs.
     one_spec = pc.or_(
         pc.less(entries["content_type"], int(ContentType.DATA_MANIFEST)),
         pc.fill_null(pc.equal(entries["format_version"], 0), False),

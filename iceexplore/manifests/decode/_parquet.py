@@ -19,7 +19,7 @@ from iceexplore.storage import Budget
 
 __all__ = ["ParquetManifest"]
 
-#: Plausibility limit: every entry has its own location, which cannot compress to nothing.
+#: More rows are not plausible, because every entry has its own location, which cannot be compressed to nothing.
 MAX_ROWS_PER_BYTE = 64
 
 

@@ -1,4 +1,4 @@
-"""Distinguish roots from leaves without a table, and name the evidence."""
+"""Decide without a table whether a manifest is a root or a leaf, and name the evidence."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def leaf_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) ->
     out["content_type"] = pc.fill_null(out["content_type"], int(ContentType.DATA))
     out["file_format"] = pc.utf8_lower(out["file_format"])
     if not reader_schema.has(4):
-        # Early v2 files have a single sequence number, which serves as both of today's. The spec does not mention it.
+        # Early v2 files have one sequence number, used as data and file sequence number. The spec does not mention it.
         out["file_sequence_number"] = out["sequence_number"]
     offset, size = source.get(144, pa.int64()), source.get(145, pa.int64())
     absent = pc.and_(offset.is_null(), size.is_null())

@@ -49,7 +49,7 @@ def proposal_entries(table: pa.Table, reader_schema: ReaderSchema, location: str
     out["deletion_vector"] = or_null(vector, ENTRY_SCHEMA.field("deletion_vector").type)
     counts = [source.get(f"521_{i}", pa.int64()) for i in COUNT_IDS]
     out["manifest_stats"] = or_null(counts, MANIFEST_STATS)
-    # An inline manifest DV has no file, so its location may be null or empty: use the leaf's.
+    # An inline manifest DV has no file, so its location may be null or empty: use the location of its leaf.
     of_leaf = pc.equal(pc.fill_null(out["content_type"], -1), int(ContentType.MANIFEST_DV))
     if of_leaf.true_count:
         nowhere = pc.equal(pc.fill_null(out["location"], ""), "")

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def partition_summaries(batch: EntryBatch, metadata: TableMetadata, spec_id: int) -> list[dict[str, Any]]:
-    """Return a summary per field of the spec: untruncated bounds of the values that are neither null nor NaN.
+    """Return a summary for each field of the spec, with untruncated bounds of the values except null and NaN.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def _summary(values: AnyArray, type_: Type) -> dict[str, Any]:
 
 
 def _stored(type_: Type, kind: pa.DataType) -> Type:
-    """Return the type to encode with: the field's or, if that is unknown, the type of the values in memory."""
+    """Return the type by which to encode values: the field's or, if that is unknown, their type in memory."""
     if arrow_type(type_) == kind:
         return type_
     found = next((name for name in _BY_ARROW if arrow_type(PrimitiveType(name)) == kind), "binary")

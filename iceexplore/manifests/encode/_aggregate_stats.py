@@ -32,7 +32,7 @@ _COUNTS = ("value_count", "null_count", "nan_count", "average_length", "max_leng
 
 
 def aggregated_stats(batch: EntryBatch, metadata: TableMetadata) -> dict[int, pa.StructArray]:
-    """Return the statistics of all live entries by column or expression id, as arrays of one; unknown ones are omitted.
+    """Return statistics over all live entries, as arrays of length one, by column or expression id; omit unknown ones.
 
     A bound is unknown if any entry with values other than null and NaN lacks it, a count if any entry lacks it.
     Partition values serve as bounds: of the source column (identity), or of the derived column of their expression
@@ -98,10 +98,10 @@ def _column(parts: Parts, exact: pa.BooleanArray, type_: Type | None, rows: int)
 
 
 def _bound(bound: AnyArray, exact: pa.BooleanArray, empty: pa.BooleanArray, type_: Type | None, end: int) -> AnyArray:
-    """Return the lowest lower (``end`` 0) or highest upper bound (1) as an array of one; null if unknown."""
+    """Return the lowest lower (``end`` 0) or highest upper bound (1), as an array of length one; null if unknown."""
     there = bound.is_valid()
     if pa.types.is_floating(bound.type):
-        # NaN is a bound only as a partition value; old writers also wrote it where they could not compare.
+        # NaN is a bound only as a partition value; old writers also wrote it when they could not compare values.
         there = pc.and_(there, pc.or_(exact, pc.invert(pc.fill_null(pc.is_nan(bound), False))))
     unknown = build.nulls(1, bound.type)
     if pc.any(pc.and_not(pc.invert(there), empty)).as_py():
@@ -118,7 +118,7 @@ def _bound(bound: AnyArray, exact: pa.BooleanArray, empty: pa.BooleanArray, type
 
 
 def extremes(values: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return the lowest and highest of some values (at least one, no nulls), as arrays of one.
+    """Return the lowest and the highest of some values (at least one, no nulls), as arrays of length one.
 
     Text and bytes are ordered by unsigned bytes, floats by the spec's total order.
     """
@@ -134,7 +134,7 @@ def extremes(values: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def _corner(points: AnyArray, end: int) -> AnyArray:
-    """Return a corner of the union of boxes (spec, "Bound Serialization": x, y, maybe z, m) of the same form."""
+    """Return a corner of the union of boxes, a point of the same form (spec, "Bound Serialization": x, y, z, m)."""
     unknown = build.nulls(1, points.type)
     sizes = pc.unique(pc.binary_length(points)).to_pylist()
     if len(sizes) != 1 or sizes[0] not in (16, 24, 32):

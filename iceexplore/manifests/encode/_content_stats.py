@@ -39,7 +39,7 @@ __all__ = ["content_stats"]
 
 _int32, _int64 = pa.int32(), pa.int64()
 
-#: Layout (b): by offset, the name and values of what a source column's struct has of its partition fields.
+#: Layout (b): the values of partition fields in a source column's struct, as name and values by offset.
 InSource: TypeAlias = "dict[int, tuple[str, AnyArray]]"
 _SUFFIXES = {"value": "", "lower": "_lower_bound", "upper": "_upper_bound", "null_count": "_null_count"}
 Shape = tuple[tuple[int, str, str, pa.DataType | None], ...]
@@ -86,7 +86,7 @@ def content_stats(
         ``source`` has no place for a value: a transform of several columns, or a partition field id above 1039.
     """
     columns = given_columns(batch, metadata)
-    if draft:  # its table metadata have no expressions, so their ids mean nothing
+    if draft:  # its table metadata has no expressions, so ids of expressions mean nothing
         columns = {i: parts for i, parts in columns.items() if i in metadata.all_fields()}
     names = {i: name for i, (name, _) in metadata.all_fields().items()}
     names |= {e.expr_id: e.name or f"expression_{e.expr_id}" for e in metadata.expressions}

@@ -62,7 +62,7 @@ def nested(pairs: Sequence[Pair], rows: int, absent: pa.BooleanArray | None = No
 
 
 def _filled(field: AnyField, array: AnyArray, absent: pa.BooleanArray | None) -> AnyArray:
-    """Return the values of a required child, with zero or empty values in null records."""
+    """Return the values of a required child; in records that are null, they are zero or empty."""
     lacking = array.is_null() if absent is None else pc.and_not(array.is_null(), absent)
     if pc.any(lacking).as_py():
         row = pc.index(lacking, True).as_py()

@@ -1,4 +1,4 @@
-"""Partition tuples as records: below V4, in the V4 draft, and in V4 layouts that store them."""
+"""Write partition tuples as records: below V4, in the V4 draft, and in those V4 layouts that store tuples."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def specs_of(batch: EntryBatch, metadata: TableMetadata) -> list[PartitionSpec]:
 
 
 def given_columns(batch: EntryBatch, metadata: TableMetadata) -> dict[int, Parts]:
-    """Return the statistics of a batch by column and part, with bounds converted to the column's current type."""
+    """Return a batch's statistics by column and part, with bounds converted to the column's current type."""
     columns: dict[int, Parts] = {}
     known = metadata.all_fields()
     expressions = {e.expr_id for e in metadata.expressions}
@@ -132,7 +132,7 @@ def given_columns(batch: EntryBatch, metadata: TableMetadata) -> dict[int, Parts
                 if parts[name].type != target and not pa.types.is_null(target):
                     parts[name] = _cast(parts[name], target, column_id)
             if not is_variable_length(known[column_id][1].type):
-                # Proposal: "generated for variable length types". The length of others follows from their type.
+                # Proposal: "generated for variable length types". The length of other values follows from the type.
                 parts = {name: array for name, array in parts.items() if name not in ("average_length", "max_length")}
         columns[column_id] = parts
     return columns
@@ -199,7 +199,7 @@ def put_derived(
 
 
 def at_least_one(batch: EntryBatch) -> AnyArray:
-    """Return the number of rows of each entry, at least 1: the null count that represents a null partition value."""
+    """Return each entry's number of rows, at least 1: this null count represents a null partition value."""
     return pc.max_element_wise(whole(batch.entries["record_count"]), pa.scalar(1, _int64))
 
 

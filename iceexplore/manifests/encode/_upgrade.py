@@ -36,8 +36,8 @@ def upgrade_entries(batch: EntryBatch, metadata: TableMetadata, *, derived: bool
     metadata
         The table's metadata after the upgrade, with expressions.
     derived
-        False omits the bounds of other transforms than identity: the V4 draft has neither expressions nor partition
-        summaries, so no place for them.
+        False omits bounds for transforms other than identity: the V4 draft cannot store them, because it has neither
+        expressions nor partition summaries.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def upgrade_entries(batch: EntryBatch, metadata: TableMetadata, *, derived: bool
 
 
 def _like(array: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
-    """Cast a column's statistics from another spec; the types differ only if one of them is unknown."""
+    """Cast statistics that come from another spec; the types differ only if one of them is unknown."""
     return cast(pa.StructArray, array if array.type == kind else array.cast(kind))
 
 

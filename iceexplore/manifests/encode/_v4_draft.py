@@ -42,9 +42,9 @@ def draft_table(
 ) -> pa.Table:
     """Return the records of a manifest.
 
-    A deletion vector is written to its data file's row, a manifest DV to its manifest's row: live ones to live rows (as
-    MODIFIED, if the file or manifest existed before and the vector did not), others to rows that are not live. Vectors
-    that are not live and have no such row are not written: the draft has no row for them.
+    A deletion vector is written to its data file's row, a manifest DV to its manifest's row. Live vectors go to live
+    rows, which become MODIFIED if the file or manifest existed before and the vector did not. Vectors that are not live
+    go to rows that are not live; if there is no such row, they are not written, as the draft has no place for them.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def draft_table(
 
 
 def _spec_ids(entries: pa.Table, metadata: TableMetadata) -> AnyArray:
-    """Return 141: null for the spec that readers take for files without one, which has no fields."""
+    """Return 141, the spec ids: null for the spec without fields, because readers assume it where the id is null."""
     held, without = whole(entries["partition_spec_id"]), TableTypes.of(metadata).unpartitioned
     found = None if without is None else metadata.spec(without)
     if found is None or found.fields:
@@ -153,7 +153,7 @@ def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what:
 
 
 def _keyed(names: AnyArray, alive: pa.BooleanArray) -> AnyArray:
-    """Return names that tell live rows from others, as a REPLACED and a MODIFIED row have the same location."""
+    """Add to names whether their row is live, because a REPLACED and a MODIFIED row have the same location."""
     return pc.binary_join_element_wise(pc.if_else(alive, pa.scalar("+"), pa.scalar("-")), names, "")
 
 
@@ -215,7 +215,7 @@ def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: AnyArray) -> p
         raise UnsupportedError("the V4 draft stores manifest DVs inline; a Puffin blob cannot be stored in it")
     none = {520: "replaced_files_count", 521: "replaced_rows_count"}
     pairs = [(f.with_nullable(False), a) for f, a in stats_pairs(cast(pa.StructArray, held))]
-    lowest = pc.coalesce(pairs[-1][1], whole(entries["sequence_number"]))  # where null, use the manifest's number
+    lowest = pc.coalesce(pairs[-1][1], whole(entries["sequence_number"]))  # the manifest's own number replaces null
     zero = {i: pa.array(np.zeros(len(entries), np.int64), _int32 if i == 520 else _int64) for i in none}
     extra = [(field(i, name, zero[i].type, required=True), zero[i]) for i, name in none.items()]
     pairs = [*pairs[:3], extra[0], *pairs[3:6], extra[1], (pairs[-1][0], lowest)]

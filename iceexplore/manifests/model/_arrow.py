@@ -15,7 +15,7 @@ from iceexplore.manifests.model._record_shape import PARTITION
 __all__ = ["Columns", "HAS_TUPLE", "as_pairs", "bool_array", "offsets_of", "to_text", "unnest", "whole"]
 
 
-#: Column with a mask of the rows that have a partition tuple, which is needed because a null in a tuple is a value.
+#: Column with a mask of the rows that have a partition tuple: null fields do not show this, as null is a valid value.
 HAS_TUPLE = "p_there"
 
 
@@ -130,7 +130,7 @@ def as_pairs(array: AnyArray, value: pa.DataType) -> AnyListArray:
 
 
 def offsets_of(array: AnyListArray | AnyMapArray) -> AnyArray:
-    """Return offsets with null for null lists, as ``from_arrays`` needs them."""
+    """Return a list array's offsets, null for null lists, as ``from_arrays`` expects them."""
     offsets = array.offsets
     if not array.null_count:
         return offsets

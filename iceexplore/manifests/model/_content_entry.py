@@ -69,7 +69,7 @@ PARTITION_SUMMARY = pa.struct(
     ]
 )
 
-#: 158 column_files of the V4 draft: newer values of some columns, a row for each row of the data file.
+#: 158 column_files of the V4 draft. A column file has newer values of some columns, for every row of the data file.
 COLUMN_FILE = pa.struct(
     [
         pa.field("field_ids", pa.list_(pa.int32())),
@@ -115,13 +115,14 @@ ENTRY_SCHEMA = build.schema(
         pa.field("split_offsets", pa.list_(pa.int64())),
         pa.field("equality_ids", pa.list_(pa.int32())),
         pa.field("first_row_id", pa.int64()),
-        # Fields of the V4 draft only: the version of the file's writer (0: before V4), and for a manifest the positions
-        # that the snapshot added to its manifest DV, as bitmaps: of removed entries, and of those listed elsewhere now.
+        # Fields that only the V4 draft has: the format version of the file (0: before V4) and, for a manifest, two
+        # bitmaps with the positions that the snapshot added to its manifest DV: of removed entries, and of entries that
+        # are now listed elsewhere.
         pa.field("format_version", pa.int32()),
         pa.field("deleted_positions", pa.binary()),
         pa.field("replaced_positions", pa.binary()),
-        # Ordinal, in the root, of the manifest DV that removes this entry of a leaf; null if none does. `status` is
-        # still that of the leaf.
+        # In a leaf, the root's ordinal of the manifest DV that removes this entry; null if none does. `status` remains
+        # as the leaf has it.
         pa.field("manifest_dv", pa.int64()),
         pa.field("column_files", pa.list_(COLUMN_FILE)),
         # 160 latest_column_file_snapshot_id

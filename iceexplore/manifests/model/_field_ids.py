@@ -151,7 +151,7 @@ _RESERVED = {9_000: 2_147_483_539, 9_200: 2_147_483_540}
 
 
 def stats_of(field_id: int) -> tuple[int, int] | None:
-    """Return column id and offset of a ``content_stats`` field (offset 0: the column's struct); None for others."""
+    """Return column id and offset of a field in ``content_stats`` (offset 0: a column's struct); None for other ids."""
     if _FIRST <= field_id < _FIRST + _WIDTH * MAX_STATS_COLUMN:
         return (field_id - _FIRST) // _WIDTH, (field_id - _FIRST) % _WIDTH
     base = field_id - field_id % _WIDTH
@@ -176,7 +176,7 @@ def partition_offset(field_id: int, part: str = "value") -> int | None:
 
 
 def partition_part(offset: int) -> tuple[int, str] | None:
-    """Return the partition field's id and the part of an offset in layout (b); None for other statistics."""
+    """Return the partition field's id and the part that an offset means in layout (b); None for other statistics."""
     if not _PARTITION_FIRST <= offset < _WIDTH:
         return None
     number, part = divmod(offset - _PARTITION_FIRST, _PARTITION_WIDTH)
@@ -254,7 +254,7 @@ FILE_NAMES = {
     "content_size_in_bytes": 145,
 }
 SUMMARY_NAMES = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
-#: The names that columns of `ENTRY_SCHEMA` have in ``data_file``.
+#: Names in ``data_file`` of columns of `ENTRY_SCHEMA`, where they differ.
 _FILE_COLUMNS = {
     "location": "file_path",
     "content_type": "content",
@@ -262,7 +262,7 @@ _FILE_COLUMNS = {
     "offset": "content_offset",
     "size_in_bytes": "content_size_in_bytes",
 }
-#: The same in a manifest list.
+#: The same for manifest lists.
 _LIST_COLUMNS = {
     "location": "manifest_path",
     "file_size_in_bytes": "manifest_length",
@@ -286,7 +286,7 @@ def field_id(dialect: Dialect, name: str, *, manifest: bool = False, vector: boo
             return LIST_NAMES.get(_LIST_COLUMNS.get(name, name))
         return {**FILE_NAMES, **MANIFEST_ENTRY_NAMES}.get(_FILE_COLUMNS.get(name, name))
     if name == "partition" and not dialect.is_draft:
-        return None  # the proposal derives it from statistics; the id is one that readers tolerate
+        return None  # the proposal derives it from statistics, and readers only tolerate the stored field
     names = DRAFT_NAMES if dialect.is_draft else PROPOSAL_NAMES
     own, *structs = ("0", "147", "150", "148") if dialect.is_draft else ("0", "5", "521", "147")
     order = [structs[-1], own, *structs] if vector else [own, *structs]

@@ -24,10 +24,10 @@ _ABSOLUTE, _DOTS = ABSOLUTE_LOCATION, DOT_SEGMENTS
 
 
 def relative(locations: AnyArray, table_location: str | None) -> AnyArray:
-    """Return locations with those below the table's relative to it; with None, as they are.
+    """Make locations below the table's location relative to it; with None, return all as they are.
 
-    Spec, "Path Relativization": a location is relative if it starts with the table's, immediately followed by a
-    separator. What would not be read as relative, because it begins like an absolute location, stays absolute.
+    Spec, "Path Relativization": this is possible if a location starts with the table's, immediately followed by a
+    separator. If the rest looks like an absolute location, readers would not join it, so the location stays absolute.
     """
     if table_location is None or not table_location:
         return locations
@@ -39,7 +39,7 @@ def relative(locations: AnyArray, table_location: str | None) -> AnyArray:
 
 
 def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyArray, list[Problem]]:
-    """Return locations with relative ones joined to the table's, and problems for those with dot segments.
+    """Join relative locations to the table's location; return the locations, and problems for those with dot segments.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyA
 
 
 def _alike(locations: AnyArray) -> bool:
-    """Return whether all begin with the first one's scheme (or slash): a test ten times faster, for the usual case."""
+    """Return whether all locations begin with the first one's scheme (or slash): a fast test for the usual case."""
     if locations.null_count == len(locations):
         return True
     start = re.match(_ABSOLUTE, locations[0].as_py() or "")

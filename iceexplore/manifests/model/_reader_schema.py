@@ -43,7 +43,7 @@ _PRIMITIVES: dict[str, tuple[str, pa.DataType]] = {
 class PartitionColumn:
     """A field of the partition tuple as stored in the file.
 
-    ``logical`` is the Avro type's JSON (for its ``logicalType``), None for Parquet, whose columns are typed already.
+    ``logical`` is the JSON of the Avro type, which has its ``logicalType``; None for Parquet, whose columns have types.
     """
 
     column: str
@@ -175,7 +175,7 @@ class _Builder:
         )
 
     def peek(self, field: dict[str, Any]) -> Peek:
-        """Return what `shape_of` needs of a field. Faults are ignored here and raised when the field is converted."""
+        """Return what `shape_of` needs to know of a field; faults are ignored here, and raised when it is converted."""
         field_id, name = _number(field.get("field-id")), str(field.get("name"))
         children = self.children(field.get("type"))
         if children is None:
@@ -340,7 +340,7 @@ class _Builder:
         return {"type": "map", "values": avro}, pa.map_(pa.string(), arrow)
 
     def pair(self, node: dict[str, Any], depth: int) -> tuple[Any, pa.DataType] | None:
-        """Return key and value of a statistics map, by position: their ids differ per map and are not needed."""
+        """Return the key and value types of a statistics map by position, as the ids differ from map to map."""
         fields = node.get("fields")
         typed = [f for f in fields if isinstance(f, dict) and "type" in f] if isinstance(fields, list) else []
         if len(typed) != 2 or typed != fields:

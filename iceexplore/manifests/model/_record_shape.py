@@ -74,7 +74,7 @@ class Shape:
             return None if found is None or found[1] != 0 else f"{STATS}:{found[0]}"
         inside = self.structs.get((parent, field_id))
         if inside == STATS and field_id == 10_000 and not holds_structs:
-            return None  # these are the statistics of column 0, not of all columns
+            return None  # this is the struct for statistics of column 0, not the one for all columns
         return inside
 
     def column(self, parent: str, field_id: int | None, position: int) -> str:

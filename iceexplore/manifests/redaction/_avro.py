@@ -41,11 +41,11 @@ __all__ = ["redact_avro"]
 #: Sync marker of the redacted file, which replaces the file's own.
 _SYNC = b"iceexplore-blank"
 _WHAT = "the entries"
-#: Redacting record by record takes this many times as long as reading, so datafusion pays off already for smaller
-#: files.
+#: Redacting record by record takes this many times as long as reading, so datafusion pays off for smaller files than in
+#: reading.
 _SLOWER = 4
-#: Maximum number of decompressed bytes that are redacted by columns at a time, and of a block: arrays take about ten
-#: times as much memory.
+#: Maximum number of decompressed bytes that are redacted column by column at a time, and of bytes in a block: Arrow
+#: arrays take about ten times as much memory.
 _GROUP_BYTES, _COLUMN_BLOCK = 1 << 23, 1 << 24
 
 
@@ -62,7 +62,7 @@ def redact_avro(redactor: Redactor, data: bytes, location: str, lengths: Mapping
         file = _File(data, header, index, location, schema, codec, budget)
         made = None
         if worth_bulk(_SLOWER * len(data)):
-            # The numbers of values are kept, so that placeholders are the same if the records are redacted one by one
+            # Placeholders chosen here remain valid, so they are the same if the records must be redacted one by one
             # after all.
             made = _by_columns(file)
         if made is None:
@@ -95,7 +95,7 @@ class _File:
 def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
     """Return the blocks redacted column by column, and whether their records are unchanged; None if not possible.
 
-    Columns without a change are decoded and encoded as they are.
+    Columns in which nothing is redacted are encoded again as they were decoded.
     """
     columns = Columns(file.schema)
     plain = file.schema.plain
@@ -130,7 +130,7 @@ def _by_columns(file: _File) -> tuple[list[bytes], bool] | None:
                 blocks.append(block_bytes(count, body, file.codec, _SYNC))
                 first += count
             held += sum(map(len, blocks[-len(counts) :]))
-            file.budget.used = begun + held  # the rows are released, but their blocks are kept
+            file.budget.used = begun + held  # the rows are released, but the encoded blocks are kept
             file.budget.reserve(0, _WHAT)
     except (OtherWayError, pa.ArrowException, ValueError):
         file.budget.used = begun

@@ -29,7 +29,7 @@ from iceexplore.manifests.redaction._redactor import Redactor
 
 __all__ = ["Change", "Schema"]
 
-#: Redacts a value. None instead of a function: the field stays as it is.
+#: A function that redacts a value. None in its place means that the field stays as it is.
 Change = Callable[[Any], Any]
 _PRIMITIVE = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _NUMBERS = frozenset({"boolean", "int", "long"})
@@ -255,7 +255,7 @@ class Schema:
         return _each(changes)
 
     def _value(self, plain: AvroType, key: Hashable) -> Change | None:
-        """Return the change of a partition value: a placeholder of its type, or only secrets removed."""
+        """Return the function that redacts a partition value: to a placeholder of its type, or by removing secrets."""
         kind, logical = plain["type"], plain.get("logical")
         number = self.terms.number
         if not self.terms.values:
@@ -294,7 +294,7 @@ class Schema:
         return self._loose
 
     def _bounds(self, plain: AvroType) -> Change | None:
-        """Return the change of bounds by column. Those of a delete file's paths are locations and name data files."""
+        """Return the function that redacts bounds by column; in a delete file, bounds of paths become locations."""
         items = plain.get("items")
         if plain["type"] != "array" or not isinstance(items, dict) or len(items.get("fields", ())) != 2:
             return self._any(plain)
@@ -317,7 +317,10 @@ class Schema:
         return change
 
     def _summaries(self, plain: AvroType) -> Change | None:
-        """Return the change of partition summaries: removed, as null bounds would mean that no values exist."""
+        """Return the function that redacts partition summaries.
+
+        It removes the whole list, because summaries without bounds would mean that a partition field has no values.
+        """
         items = plain.get("items")
         if isinstance(items, list):
             items = next((p for p in items if p["type"] == "record"), None)
@@ -345,7 +348,7 @@ class Schema:
         return change
 
     def _stats(self, plain: AvroType) -> Change | None:
-        """Return the change of V4 statistics: counts are kept, bounds removed unless they are partition values."""
+        """Return the function that redacts V4 statistics: counts stay, bounds are removed unless partition values."""
         if isinstance(plain, list):
             inner = self._stats(next(p for p in plain if p["type"] == "record"))
             return None if inner is None else lambda v: None if v is None else inner(v)
@@ -406,8 +409,8 @@ class Schema:
     def column_bounds(self, plain: AvroType, column: int) -> tuple[dict[int, tuple[int, Any]], dict[int, Place | None]]:
         """Return the positions of a column's bounds in its statistics, and the roles of the other fields.
 
-        Bounds are keyed by offset: the field's position and the key of its values (see `tuple_key`); the key is None if
-        they are not partition values. The role of a field that is always blanked is None.
+        Bounds are given by offset, each as the field's position and the key of its values (see `tuple_key`), which is
+        None if they are not partition values. A field that is always blanked has the role None.
         """
         keys = {offset: self.redactor.stats_keys.get(column) for offset in (1, 2)}
         keys[9] = self.redactor.derived_keys.get(column)
@@ -433,7 +436,7 @@ class Schema:
         return _blank(plain)
 
     def _any(self, plain: AvroType) -> Change | None:
-        """Return the change of a value that may be anything."""
+        """Return the function that redacts a value of unknown meaning."""
         if isinstance(plain, list):
             return self._union(plain, Place.ANY, None)
         if self.terms.values:
@@ -442,7 +445,7 @@ class Schema:
         return None if _only_numbers(plain) or plain["type"] in ("float", "double", "null") else self._loose
 
     def _loose(self, value: PlainValue) -> PlainValue:
-        """Redact a value of any kind, by its own type."""
+        """Redact a value of unknown meaning according to its Python type."""
         if isinstance(value, str):
             return self.terms.text(value)
         if isinstance(value, bytes):
@@ -457,7 +460,7 @@ class Schema:
     # The schema ----------------------------------------------------------------------------------------------------
 
     def shown(self, schema: AvroType, *, named: bool = False) -> AvroType:
-        """Return the schema to write: without non-format attributes, and with names and documentation redacted."""
+        """Return the schema to write: redact names and documentation, and remove attributes unknown to the format."""
         if isinstance(schema, str):
             return schema if schema in _PRIMITIVE else self._type_name(schema)
         if isinstance(schema, list):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnChange", "Columns", "OtherWayError"]
 
-#: Redacts a column. None instead of a function: the column stays as it is.
+#: A function that redacts a column. None in its place means that the column stays as it is.
 ColumnChange = Callable[[Any], Any]
 _ARROW: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -144,7 +144,7 @@ class Columns:
         return change
 
     def _blank(self, blank: PlainValue) -> ColumnChange:
-        """Return a function that replaces every value of a column that is not null by the same value."""
+        """Return a function that replaces all values of a column, except nulls, by the same value."""
 
         def change(array: DynamicArray) -> DynamicArray:
             one = pa.array([blank], array.type)
@@ -171,7 +171,7 @@ class Columns:
         return self._struct(plain, lambda f: (Place.VALUE, self.schema.tuple_key(f)))
 
     def _record(self, plain: AvroType) -> ColumnChange:
-        """Return the change of a record with known fields: like `Schema.change`, with rewritten files' new lengths."""
+        """Return the function that redacts a record with known fields, like `Schema.change`, and updates lengths."""
         schema = self.schema
         at = schema.places(plain)
         sizes = schema.size_field(at)
@@ -203,7 +203,7 @@ class Columns:
         return change
 
     def _bounds(self, array: DynamicArray) -> DynamicArray:
-        """Redact bounds by column: those of a delete file's paths are locations; from others, secrets are removed."""
+        """Redact bounds by column: bounds of paths (in delete files) as locations; from others, remove secrets."""
         keys, bounds = array.values.flatten()
         columns = np.asarray(keys)
         path = columns == PATH_ID

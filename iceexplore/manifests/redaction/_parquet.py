@@ -35,7 +35,7 @@ __all__ = ["redact_parquet"]
 _ROWS = 8192
 #: Maximum number of bytes of rows decoded at once; some of their columns become Python objects.
 _BATCH_BYTES = 1 << 26
-#: Number of copies of a row group in memory: the redacted rows, and the writer's copy.
+#: Number of copies of a row group that are in memory at a time: the redacted rows, and the writer's copy.
 _COPIES = 2
 _CODECS = frozenset({"zstd", "gzip", "snappy", "lz4", "brotli"})
 _STATS_NAME = re.compile(r"c?\d{1,10}", re.A)

@@ -42,7 +42,7 @@ class Redactor:
         self.plain = frozenset(i for i, (_, f) in metadata.all_fields().items() if str(f.type).startswith(numbers))
 
     def length_of(self, lengths: Mapping[str, int]) -> Callable[[Any, int], int]:
-        """Return a function that returns a file's new length, given its location (in V4 maybe relative) and length."""
+        """Return a function that maps a file's location (in V4 perhaps relative) and old length to its new length."""
 
         def now(location: PlainValue, length: int) -> int:
             if location in lengths or not isinstance(location, str) or location.startswith("/") or ":" in location:

@@ -1,4 +1,4 @@
-"""Masks of the entries that violate a rule: reading reports them as problems, commits as violations.
+"""Find the entries that violate a rule, as masks: reading reports them as problems, commits as violations.
 
 Each fact is computed by one function. The registry with the texts and sources of all rules is in `iceexplore.errors`.
 """

@@ -10,23 +10,23 @@ __all__ = ["key_faults"]
 
 
 def key_faults(keys: Mapping[str, str], content: str, dialect: Dialect) -> Iterator[tuple[str, str | None, str]]:
-    """Yield what is wrong with a manifest's key-value metadata: the key, its value (None if it lacks), and a text.
+    """Yield the faults of a manifest's key-value metadata: the key, its value (None if missing), and a text.
 
     Only the proposal has these keys: the V4 draft does not mention them, and Delta Lake writes none.
 
     Parameters
     ----------
     content
-        The content that the manifest has by its place in the tree: ``data``, ``delete`` or ``root``.
+        The content that the manifest must have because of its place in the tree: ``data``, ``delete`` or ``root``.
     """
     if not dialect.has_root_manifest or dialect.deletion_vectors_on_entries:
         return
     version, stated = keys.get("format-version"), keys.get("content")
     if version is None:
-        yield "format-version", None, "the key-value metadata lack format-version"
+        yield "format-version", None, "the key-value metadata has no format-version"
     elif not (version.isascii() and version.isdecimal() and len(version) < 4):
-        yield "format-version", version[:40], f"the key-value metadata have format-version {version[:40]!r}"
+        yield "format-version", version[:40], f"the key-value metadata has format-version {version[:40]!r}"
     if stated is None:
-        yield "content", None, "the key-value metadata lack content"
+        yield "content", None, "the key-value metadata has no content"
     elif stated != content:
-        yield "content", stated[:40], f"the key-value metadata of a {content} manifest have content {stated[:40]!r}"
+        yield "content", stated[:40], f"the key-value metadata of a {content} manifest has content {stated[:40]!r}"

@@ -1,4 +1,4 @@
-"""Rules on the content types in a leaf: only files, and only those of the kind that the root lists the leaf as."""
+"""Rules on the content types in a leaf: it lists only files, and only of the kind that its entry in the root states."""
 
 from __future__ import annotations
 

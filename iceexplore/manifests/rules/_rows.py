@@ -28,8 +28,8 @@ class Rows:
     Parameters
     ----------
     dialect
-        The manifest's dialect: a leaf written before V4 has position deletes without vector, and in a draft a row may
-        hold a file and its vector.
+        The manifest's dialect: leaves written before V4 may have position deletes without a vector, and in the draft a
+        row may hold a file and its vector.
     """
 
     def __init__(self, entries: pa.Table, dialect: str = Dialect.V4_PROPOSAL) -> None:
@@ -86,7 +86,7 @@ class Rows:
 
     @cached_property
     def carried(self) -> Mask:
-        """A mask of the vectors that are part of the row before them, which the draft allows."""
+        """A mask of the vectors that are stored in the same row as the entry before them, which the draft allows."""
         out: Mask = np.zeros(len(self), np.bool_)
         if self.dialect.deletion_vectors_on_entries:
             ordinals = self.ints("ordinal", -1)

@@ -33,7 +33,7 @@ class EntryCheck:
     violated
         Returns a mask of the violating rows, whatever their status.
     text
-        The text that a commit reports about an entry: a sentence about "it".
+        The text that a commit reports about an entry, which it calls "it".
     problem
         The text that reading reports about live entries, after "An entry has"; None if reading does not report the
         violation, because readers accept it, or because it is reported when the field is used.
@@ -145,7 +145,7 @@ ENTRY_CHECKS: tuple[EntryCheck, ...] = (
         "dv-struct",
         _vector_of_other_file,
         "it has a deletion_vector",
-        "a deletion_vector, though neither position delete nor manifest DV: it is not applied.",
+        "a deletion_vector that is not applied: only position deletes and manifest DVs may have one.",
         _VECTOR,
     ),
     EntryCheck("dv-struct", _vector_of_manifest, "it has a deletion_vector"),

@@ -22,7 +22,7 @@ def no_items(lists: AnyChunkedArray) -> pa.BooleanArray:
 
 
 def falling(lists: AnyChunkedArray) -> npt.NDArray[np.bool_]:
-    """Return a mask of the lists of integers in which a value is below the one before it."""
+    """Return a mask of the lists of integers in which some value is below the one before it."""
     out = np.zeros(len(lists), np.bool_)
     held = whole(lists)
     if held.null_count < len(held):
@@ -39,8 +39,8 @@ def later_than(entries: pa.Table, limit: int) -> AnyChunkedArray:
 def above_file_sequence(entries: pa.Table) -> AnyChunkedArray:
     """Return a mask of the entries whose data sequence number is above the file sequence number; null if unknown.
 
-    Not those of the V4 draft with column files, and their deletion vectors: a new column file raises the data sequence
-    number of its data file (apache/iceberg#16425).
+    Entries of the V4 draft with column files, and their deletion vectors, are excluded: a new column file raises the
+    data sequence number of its data file (apache/iceberg#16425).
     """
     above = pc.greater(entries["sequence_number"], entries["file_sequence_number"])
     updated = entries["column_files_snapshot_id"].is_valid()
