@@ -1,6 +1,6 @@
 """The dialects of manifests and manifest lists, and what differs between them.
 
-Code above the manifests asks a dialect for its properties, never for its name. So a new dialect needs only a member
+Code above the manifests depends on the properties of a dialect, never on its name. So a new dialect needs only a member
 here, and a decoder and an encoder in `iceexplore.manifests`.
 """
 
@@ -12,7 +12,7 @@ __all__ = ["Dialect"]
 
 
 class Dialect(StrEnum):
-    """The form of a manifest, manifest list or root manifest. It equals its name, as `Manifest.dialect` prints it."""
+    """The form of a manifest, manifest list or root manifest. A member equals its name as a string."""
 
     UNKNOWN = ""
     """Nothing could be read of the file."""

@@ -21,7 +21,7 @@ def ancestry(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Sna
 
 
 def in_order(snapshots: Iterable[Snapshot], *, by_number: bool = False) -> list[Snapshot]:
-    """Sort snapshots by time, then sequence number (``by_number``: the reverse), parents before children.
+    """Sort snapshots by time, then sequence number (with ``by_number``, the reverse), and parents before children.
 
     v1 has no sequence numbers, so the parent decides the order of two commits in one millisecond.
     """

@@ -1,4 +1,4 @@
-"""Partition specs and sort orders against schemas: types of partition tuples, valid sources and names."""
+"""Check partition specs and sort orders against schemas (sources, names), and get the types of partition tuples."""
 
 from __future__ import annotations
 

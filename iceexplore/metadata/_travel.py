@@ -1,4 +1,4 @@
-"""Choose the schema that a state of the table is read with, and read the times that users give."""
+"""Choose the schema with which a state of the table is read, and parse times that users give."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["schema_at", "to_ms"]
 
 
 def schema_at(metadata: TableMetadata, snapshot: Snapshot | None, ref: str | None = None) -> Schema:
-    """Return the schema to read a snapshot with: its own if it has a schema id.
+    """Return the schema with which to read a snapshot.
 
-    A branch, given by ``ref``, is read with the table's current schema (Java: ``SnapshotUtil.schemaFor``), a tag with
-    its snapshot's. v1 snapshots may have no schema id: then it is the current schema.
+    A branch, given by ``ref``, is read with the table's current schema (Java: ``SnapshotUtil.schemaFor``), a tag or a
+    snapshot with the snapshot's schema. If a v1 snapshot has no schema id, the current schema is used.
     """
     if snapshot is None:
         return metadata.schema()

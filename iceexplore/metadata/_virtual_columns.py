@@ -16,7 +16,7 @@ _RULE = "virtual-columns"
 def virtual_expressions(metadata: TableMetadata) -> list[Expression]:
     """Return the expressions of one column that belong to no partition field, in the order of the metadata.
 
-    Those with the id of a column are left out: statistics under this id are the column's.
+    An expression that has the id of a column is left out, because statistics under this id are the column's.
     """
     columns = metadata.all_fields()
     of_specs = {(f.transform, f.source_ids) for spec in metadata.partition_specs for f in spec.fields}
@@ -31,7 +31,7 @@ def virtual_expressions(metadata: TableMetadata) -> list[Expression]:
 
 
 def check_virtual_source(schema: Schema, function: str, source_id: int, what: str) -> None:
-    """Refuse a function of a column that is not there, is in a list or map, or has a type that it does not accept.
+    """Refuse a function whose column does not exist, is in a list or map, or has a type that it does not accept.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def check_virtual_source(schema: Schema, function: str, source_id: int, what: st
 def check_virtual_columns(schema: Schema, metadata: TableMetadata) -> None:
     """Refuse a new schema in which a virtual column would lose its source.
 
-    Virtual columns that are invalid already, as of functions that only other writers know, are left alone.
+    Virtual columns that are already invalid, for example with functions that only other writers know, are not checked.
 
     Raises
     ------

@@ -140,7 +140,7 @@ def _siblings(schema: Schema) -> dict[int | None, list[int]]:
 def _moved(
     old: Schema, new: Schema, before: dict[int, tuple[str, NestedField]], after: dict[int, tuple[str, NestedField]]
 ) -> dict[int, tuple[str, str]]:
-    """Return the smallest set of common fields whose moves explain the new order, with old and new positions."""
+    """Return the fewest fields whose moves explain the new order, each with its old and new position as text."""
     was, now = _siblings(old), _siblings(new)
     old_parent, new_parent = _parents(old), _parents(new)
     out: dict[int, tuple[str, str]] = {}

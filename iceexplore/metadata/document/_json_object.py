@@ -1,4 +1,4 @@
-"""Read keys of an untrusted JSON object: every fault is reported, and reading goes on with a usable value."""
+"""Read keys of an untrusted JSON object: report every fault, and continue with a usable value."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class JsonObjectReader:
         self.json: dict[str, Any] = json
 
     def integer(self, key: str, *, bits: int = LONG, required: bool = False) -> int | None:
-        """Return an int or long, None if missing. Digits in a string, and whole floats, are reported and used."""
+        """Return an int or long; None if missing. A string of digits or a whole float is reported and used."""
         value = self.json.get(key)
         if value is None:
             if required:

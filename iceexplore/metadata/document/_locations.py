@@ -6,9 +6,9 @@ import re
 
 __all__ = ["parse_version"]
 
-# "v3.metadata.json" of file-system tables, "00003-<uuid>.metadata.json" of catalogs; gzip's suffix in either of the
-# places where Java writes it (spec, "Naming for GZIP compressed Metadata JSON files"), and other codecs that some
-# writers use.
+# "v3.metadata.json" in file-system tables, "00003-<uuid>.metadata.json" from catalogs. The suffix of gzip may be in
+# either of the places where Java writes it (spec, "Naming for GZIP compressed Metadata JSON files"); some writers use
+# other codecs.
 _NAME = re.compile(r"(?:v(\d{1,18})|(\d{1,18})-[^/\\]*?)(?:\.(?:gz|zstd|zst))?\.metadata\.json(?:\.(?:gz|zstd|zst))?")
 
 

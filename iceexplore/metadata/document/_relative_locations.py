@@ -13,7 +13,7 @@ DOT_SEGMENTS = r"(?:^|/)\.{1,2}(?:/|$)"
 
 
 def resolved_location(location: str, table_location: str) -> str:
-    """Return a location as absolute; one of a table whose own location is relative is not joined with it again."""
+    """Join a relative location to the table's location, unless it already begins with that (which may be relative)."""
     if re.match(ABSOLUTE_LOCATION, location):
         return location
     if not re.match(ABSOLUTE_LOCATION, table_location):
@@ -25,7 +25,7 @@ def resolved_location(location: str, table_location: str) -> str:
 
 
 def relative_location(location: str, table_location: str) -> str:
-    """Return a location below the table's relative to it, any other as it is (spec, "Path Relativization")."""
+    """Make a location below the table's relative to it; leave others as they are (spec, "Path Relativization")."""
     rest = location.removeprefix(f"{table_location}/")
     if not table_location or rest == location or re.match(ABSOLUTE_LOCATION, rest) or re.search(DOT_SEGMENTS, rest):
         return location

@@ -250,7 +250,7 @@ def _last_sequence_number(keys: JsonObjectReader, numbers: list[int]) -> int:
 
 
 def _table_folder(location: str) -> str:
-    """Return the folder above ``metadata/``, to replace a location that v4 or damaged metadata lacks."""
+    """Return the folder above ``metadata/``, which replaces the location if v4 or damaged metadata has none."""
     folder = location.rpartition("/")[0]
     return folder.rpartition("/")[0] if folder.endswith("/metadata") else folder
 

@@ -1,7 +1,7 @@
-"""Functions of values in expressions (``format/expressions-spec.md``): partition transforms, and some of SQL's.
+"""Functions in expressions (``format/expressions-spec.md``): partition transforms and some functions of SQL.
 
-A function of one column in the table's ``expressions`` is named as in expressions of filters: a transform by its text,
-``bucket[16]``, and a function of SQL by its name, ``lower``.
+Functions have the same names in a table's ``expressions`` as in filter expressions: a transform has its text,
+``bucket[16]``, and a SQL function its name, ``lower``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _alike(types: Sequence[Type]) -> Type | None:
 
 
 _ONE_TEXT = "one string"
-#: Case and lengths are those of Unicode's code points; engines differ for some letters (the Turkish dotted I).
+#: Case conversion and lengths are by Unicode code points; engines differ for some letters (the Turkish dotted I).
 SQL_FUNCTIONS = {
     f.name: f
     for f in (

@@ -22,7 +22,7 @@ _WITHOUT_EQUALITY = frozenset(("geography", "geometry", "variant"))
 
 @dataclass(frozen=True)
 class IdentityTransform(Transform):
-    """The value itself."""
+    """The transform identity: the value itself."""
 
     name: ClassVar[str] = "identity"
     is_identity: ClassVar[bool] = True
@@ -68,7 +68,7 @@ class IdentityTransform(Transform):
 
 @dataclass(frozen=True)
 class VoidTransform(Transform):
-    """Always null: the transform that replaces a dropped field in v1 (spec, "Partition Evolution")."""
+    """The transform void, which is always null and replaces a dropped field in v1 (spec, "Partition Evolution")."""
 
     name: ClassVar[str] = "void"
     is_void: ClassVar[bool] = True

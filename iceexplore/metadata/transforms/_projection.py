@@ -1,7 +1,7 @@
 """Project predicates on columns to predicates on partition values (spec, "Scan Planning"), by operator and literals.
 
-The classes of predicates are in a package above this one (``expressions``), so here a predicate is an operator and
-literals.
+This package cannot import the classes of predicates (``expressions`` is above it), so a predicate is represented by its
+operator and literals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The transforms of the spec by name: parse their text, and answer questions about transforms that are stored as text.
+"""The transforms of the spec by name: parse their text, and use transforms that are given as text.
 
 Metadata, manifests and Arrow columns store transforms as text. `parse_transform` is cached, so parsing at each use is
 cheap.
@@ -79,7 +79,7 @@ def is_known_transform(transform: str) -> bool:
 
 
 def result_type(transform: str, source: Type | None) -> Type:
-    """Return the type of a transform's result; ``source`` is None if no schema has the source column any more."""
+    """Return the type of a transform's results; ``source`` is None if no schema has the source column any more."""
     return parse_transform(transform).result_type(source)
 
 

@@ -58,7 +58,7 @@ def _valid() -> str:
 
 
 def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -> tuple[str, tuple[int, ...], str]:
-    """Return the transform in the spec's notation, its columns' ids, and their full names, joined by underscores.
+    """Return the transform in the spec's notation, the ids of its columns, and their full names joined by underscores.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -
 
 
 def resolve_function(text: str, schema: Schema, *, rule: str) -> tuple[str, int, str]:
-    """Return a function of one column as expressions name it, the column's id, and a name for the results.
+    """Return the name of a function of one column as in expressions, the column's id, and a name for the results.
 
     The function is a partition transform (``"bucket(16, id)"``) or one of `SQL_FUNCTIONS` (``"lower(name)"``).
 

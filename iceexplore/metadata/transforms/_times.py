@@ -40,7 +40,7 @@ class TimeTransform(Transform):
 
     @abstractmethod
     def numbers(self, source: Type, stored: _Numbers) -> _Numbers:
-        """Return the number of the unit of each stored date (days) or timestamp (microseconds or nanoseconds)."""
+        """Return the unit's number for each stored date (days) or timestamp (microseconds or nanoseconds)."""
 
     @abstractmethod
     def starts(self, source: Type, numbers: _Numbers) -> _Numbers:
@@ -58,12 +58,12 @@ class TimeTransform(Transform):
 
     @abstractmethod
     def parse_text(self, text: str) -> PlainValue:
-        """Return the stored result of such a text.
+        """Parse a text in the form of `number_text`; return the stored result.
 
         Raises
         ------
         ValueError
-            It is not such a text.
+            The text does not have this form.
         """
 
     def accepts(self, source: Type) -> bool:
@@ -117,14 +117,14 @@ class _CalendarTransform(TimeTransform):
         return _scaled(days, _day_size(source))
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
-        """Return the number of the unit of a stored date or timestamp."""
+        """Return the function from a stored date or timestamp to the number of its unit."""
         if not self.accepts(source):
             return None
         size, months = _day_size(source), self.months
         return lambda value: _month_of(value // size) // months
 
     def parse_value(self, value: PlainValue) -> PlainValue:
-        """Return the number of a unit from its text, a date, or the number itself."""
+        """Return the number of a unit, given its text, a date, or the number."""
         if isinstance(value, date):
             return ((value.year - 1970) * 12 + value.month - 1) // self.months
         return self.parse_text(value) if isinstance(value, str) else whole_number(value)
@@ -158,7 +158,7 @@ class _ClockTransform(TimeTransform):
         return self.seconds * INSTANT_UNITS[type_base(source)] if base_in(source, _TIMESTAMPS) else 1
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
-        """Return the number of the unit of a stored date or timestamp."""
+        """Return the function from a stored date or timestamp to the number of its unit."""
         if not self.accepts(source):
             return None
         size = self._size(source)
@@ -241,11 +241,11 @@ class DayTransform(_ClockTransform):
         return day_text(number)
 
     def parse_text(self, text: str) -> PlainValue:
-        """Return the text: dates are parsed by their type."""
+        """Return the text unchanged: dates are parsed by their type."""
         return text
 
     def parse_value(self, value: PlainValue) -> PlainValue:
-        """Return the date of a datetime; dates, their texts and numbers are parsed by their type."""
+        """Return the date of a datetime; other values are returned unchanged, as dates are parsed by their type."""
         return value.date() if isinstance(value, datetime) else value
 
 
@@ -271,7 +271,7 @@ class HourTransform(_ClockTransform):
         return self._number(datetime.strptime(text, "%Y-%m-%d-%H" if "T" not in text else "%Y-%m-%dT%H"))
 
     def parse_value(self, value: PlainValue) -> PlainValue:
-        """Return the number of an hour from its text, a datetime, or the number itself."""
+        """Return the number of an hour, given its text, a datetime, or the number."""
         if isinstance(value, datetime):
             return self._number(value)
         return self.parse_text(value) if isinstance(value, str) else whole_number(value)
@@ -312,9 +312,9 @@ def _month_of(days: int) -> int:
 
 
 def _before_1970(p: Projection, strict: bool) -> Projection:
-    """Widen a projection for old files: Iceberg up to 0.10 wrote a result one unit too high before 1970.
+    """Widen a projection for old files: up to Iceberg 0.10, results before 1970 were one unit too high.
 
-    It did so unless the time was a whole unit. Java: ``ProjectionUtil.fixInclusiveTimeProjection`` and
+    Only times that are whole units had correct results. Java: ``ProjectionUtil.fixInclusiveTimeProjection`` and
     ``fixStrictTimeProjection``.
     """
     x: Any = p.literals[0] if p.literals else 0

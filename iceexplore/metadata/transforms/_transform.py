@@ -1,6 +1,6 @@
 """The interface of partition transforms (spec, "Partition Transforms"); each transform is a subclass.
 
-Code outside of this folder asks a transform for its properties and methods, never for its name.
+Code outside this folder uses the properties and methods of a transform and does not depend on its name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Preimage", "Transform", "UnknownTransform", "WidthTransform", "base_
 
 @dataclass(frozen=True, eq=False)
 class Preimage:
-    """The source values of some results, one set per result: an interval, a single value, or all with a prefix.
+    """The source values of some results, a set of values per result: an interval, a single value, or all with a prefix.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Preimage:
     exact
         The single value of each result; null where there are several. None if no result has a single value.
     prefix
-        The beginning of every string or binary value; None if it is not known.
+        The prefix of every string or binary value; None if it is not known.
     """
 
     low: np.ndarray[Any, np.dtype[np.int64]] | None = None
@@ -131,12 +131,12 @@ class Transform(ABC):
         return self._apply(source, values).cast(arrow_type(self.result_type(source)))
 
     def apply_several(self, sources: Sequence[Type], values: Sequence[AnyArray]) -> AnyArray:
-        """Return the partition values of several columns' values; as `apply` for one column.
+        """Return the partition values for values of several columns; for a single column, like `apply`.
 
         Raises
         ------
         OptionError
-            For the same reasons as `apply`, or it is no transform of several columns.
+            For the same reasons as `apply`, or the transform does not take several columns.
         """
         if len(values) == 1:
             return self.apply(sources[0], values[0])
@@ -149,9 +149,8 @@ class Transform(ABC):
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
         """Return the function from a stored value (days, microseconds, ...) to the stored result, without overflow.
 
-        None where the transform is unknown, is always null, does not accept the type, or has no hash for it. The
-        function accepts numbers beyond the type's range, so that the successor of the greatest value can be truncated,
-        too.
+        None if the transform is unknown, is always null, does not accept the type, or has no hash for it. The function
+        also accepts numbers beyond the type's range, such as the successor of the greatest value.
         """
         return None
 
@@ -184,7 +183,7 @@ class Transform(ABC):
     def _project(
         self, op: Op, literals: tuple[Any, ...], source: Type, apply: Callable[[Any], Any], *, strict: bool
     ) -> Projection | None:
-        """Return the projection of a comparison; ``apply`` is the transform of a literal."""
+        """Return the projection of a comparison; ``apply`` is the function that transforms a literal."""
         return None
 
     def to_human_string(self, type_: Type, value: PlainValue) -> str:
@@ -200,7 +199,7 @@ class Transform(ABC):
         return format_value(type_, value)
 
     def parse_value(self, value: PlainValue) -> PlainValue:
-        """Return the stored result that a user gave, such as ``"2024-05"`` for a month.
+        """Convert a result that a user gave, such as ``"2024-05"`` for a month, to its stored form.
 
         Raises
         ------
@@ -237,13 +236,13 @@ class Transform(ABC):
         return False
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return roughly the greatest wrong result that Java computes for the smallest values; None if none is."""
+        """Return about the greatest wrong result that Java computes for the smallest values; None if all are right."""
         return None
 
 
 @dataclass(frozen=True)
 class WidthTransform(Transform):
-    """A transform with a number in brackets. If it is 0, as in a damaged table, nothing is computed."""
+    """A transform with a number in brackets. If this is 0, as in a damaged table, nothing is computed."""
 
     width: int
 
@@ -267,7 +266,7 @@ class UnknownTransform(Transform):
         return self.text
 
     def accepts(self, source: Type) -> bool:
-        """Return True: nothing is known."""
+        """Return True, because nothing is known about accepted types."""
         return True
 
     def result_type(self, source: Type | None) -> Type:
@@ -279,7 +278,7 @@ class UnknownTransform(Transform):
         return f"{column}_{self.text}"
 
     def to_sql(self, column: str) -> str:
-        """Format the transform as a function."""
+        """Format the transform of a column as a function call."""
         return f"{self.text}({column})"
 
 

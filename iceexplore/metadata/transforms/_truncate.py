@@ -1,4 +1,4 @@
-"""The transform truncate: numbers rounded down to a multiple of the width, prefixes of strings and binary values."""
+"""The transform truncate: round numbers down to a multiple of the width, and cut strings and binary values to it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class TruncateTransform(WidthTransform):
         return Projection(out.op, tuple(decimal_of(n, scale) for n in out.literals), source)
 
     def _project_prefix(self, op: Op, literals: tuple[Any, ...], source: Type, strict: bool) -> Projection | None:
-        """Project on truncated text (in code points) or bytes: a result shorter than the width is the whole value."""
+        """Project to truncated text (in code points) or bytes; a result shorter than the width is the whole value."""
         width = self.width
         x = literals[0] if literals else ""
         cut, short, fits = x[:width], len(x) < width, len(x) <= width
@@ -161,7 +161,7 @@ class TruncateTransform(WidthTransform):
         return None
 
     def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
-        """Return an interval of numbers; for strings and bytes the value if shorter than the width, else a prefix."""
+        """Return intervals for numbers; for a string or bytes, the value if shorter than the width, else the prefix."""
         base, width = type_base(source), self.width
         if width and base in _BITS:
             start = integers_of(values)

@@ -22,7 +22,7 @@ _WITH_PARAMETERS = frozenset(("decimal", "fixed", "geography", "geometry"))
 
 
 def is_known_type(type_: Type) -> bool:
-    """Return whether the type itself is one of v1 to v3; values of other types are kept as bytes."""
+    """Return whether v1 to v3 define the type (nested fields do not count); values of other types stay bytes."""
     return not isinstance(type_, PrimitiveType) or type_.base in PLAIN_TYPES or type_.base in _WITH_PARAMETERS
 
 
@@ -34,7 +34,7 @@ def type_base(type_: Type) -> str:
 
 
 def is_variable_length(type_: Type) -> bool:
-    """Return whether values of a type differ in length, so that statistics of their length say something."""
+    """Return whether values of a type may differ in length, so that statistics of the length are useful."""
     return type_base(type_) in ("string", "binary", "geometry", "geography", "variant")
 
 

@@ -98,7 +98,7 @@ def _clock(micros: int) -> str:
 
 
 def _java_float(value: PlainValue) -> str:
-    """Format like Java's ``Double.toString`` and ``Float.toString``: plain from 0.001 to 1e7, else scientific."""
+    """Format like Java's ``Double.toString`` and ``Float.toString``: scientific except from 0.001 to 1e7."""
     if np.isnan(value):
         return "NaN"
     if np.isinf(value):

@@ -1,4 +1,4 @@
-"""Arrays of values as their stored integers, and functions applied to each distinct value once."""
+"""Convert arrays to their stored integers, and apply functions once per distinct value."""
 
 from __future__ import annotations
 
