@@ -1,4 +1,4 @@
-"""Row-level changes on Spark: workers read the files that each snapshot adds or removes and compute the changes.
+"""Row-level changes on Spark: workers read the files that each snapshot adds or removes, and compute the changes.
 
 The workers run the code of `iceexplore.reading.changelog`. To find carry-overs, updates and net changes, equal rows (or
 rows with equal identifiers) are compared, so rows are first shuffled by these values.

@@ -78,16 +78,16 @@ OnError = Literal["raise", "skip"]
 #: uses 32 MiB). Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
 _BUNDLE_BYTES = 32 << 20
 _LEAST_BYTES = 4 << 20
-#: Number of tasks per worker, unless tasks would be smaller than that, so that a slow task does not delay the end for
-#: long.
+#: Number of tasks per worker, unless tasks would be smaller than `_LEAST_BYTES`. Several tasks per worker limit the
+#: delay by a slow one.
 _ROUNDS = 3
-#: Maximum number of tasks, as each of them is sent the list of all.
+#: Maximum number of tasks: the list of all tasks is sent to each of them.
 _MOST_BUNDLES = 20_000
 
 
 @dataclass(frozen=True)
 class _Bundle:
-    """Some manifests, each given by its snapshot's id, its row in the root, and its number."""
+    """Some manifests, each given by its snapshot's id, its row in the root, and its number among all manifests."""
 
     snapshots: tuple[int, ...]
     rows: tuple[int, ...]

@@ -41,7 +41,7 @@ _SETTING = re.compile(r"\s*([^\s#!=:][^\s=:]*)(?:\s*[=:]\s*|\s+|$)")
 
 
 def defaults(spark_home: Path) -> dict[str, str]:
-    """Return default settings, without those in the user's ``spark-defaults.conf``, which a builder would override."""
+    """Return default settings, but none that is in ``spark-defaults.conf``: a builder would override the user's."""
     cores = os.cpu_count() or 2
     interactive = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
     log = Path(__file__).with_name("log4j2.properties").as_uri()
@@ -224,7 +224,7 @@ def _check_running(session: SparkSession, iceberg: bool, given: Mapping[str, str
 
 
 def _elsewhere() -> bool:
-    """Return whether the environment points to a Spark: a Connect server, or the launcher that started this process."""
+    """Return whether the environment names a Spark to use: a Connect server, or the launcher of this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or any(v in os.environ for v in _CONNECT_VARIABLES)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
-#: The number of Spark tasks per worker, and the maximum in total, as each task is sent the list of all slices.
+#: The number of Spark tasks per worker, and the maximum in total, because the list of all slices is sent to each task.
 _TASKS_PER_WORKER = 8
 _MOST_TASKS = 20_000
 

@@ -1,6 +1,6 @@
-"""Filters that Spark pushes down into the data source; accepted if iceexplore selects exactly the same rows.
+"""Convert filters that Spark pushes down to the data source, if iceexplore would select exactly the same rows.
 
-Spark evaluates the others itself, after reading.
+Spark evaluates all other filters itself, after reading.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
 _TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 _OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size", "allow")
-#: Options that Spark itself adds to the user's call.
+#: Options that Spark itself adds to those of the user.
 _MADE = {
     "paths": "load takes one table: load each one separately and combine them with union",
     "location": (
@@ -69,7 +69,7 @@ class IceexploreSource(DataSource):
         Raises
         ------
         OptionError
-            ``schema`` has other columns than the table.
+            The columns of ``schema`` are not those of the table.
         """
         state = self._state()
         columns = self._columns(state)
@@ -197,7 +197,7 @@ class SharePartition(InputPartition):
 
 
 class _Offer:
-    """A reader's ``pushFilters`` that Spark accepts even if filter pushdown is disabled.
+    """A ``pushFilters`` method that Spark accepts in a reader even if filter pushdown is disabled.
 
     Spark rejects a reader that overrides ``pushFilters`` if the session has ``spark.sql.python.filterPushdown.enabled``
     off, which is the default. It detects the override by comparing ``__func__``.
@@ -232,7 +232,7 @@ class IceexploreReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> Callable[[Any], Iterable[Any]]:  # noqa: N802  (Spark's name)
-        """Return the method that accepts filters with the same meaning as in Spark, and returns the others."""
+        """Return the method to which Spark passes filters; it takes those that mean the same, and returns the rest."""
         return _Offer(self._take)
 
     def _take(self, filters: Iterable[Any]) -> list[Any]:

@@ -43,9 +43,9 @@ class EqualityScan:
     paths
         The columns that they compare, as paths by field id.
     masks
-        For each delete, whether it belongs to each set of deletes (0 or 1 per set).
+        For each delete, which sets of deletes contain it (0 or 1 per set).
     number
-        The number of a row's set.
+        The number of the set that applies to a row.
     column
         A function that returns the column at the path to a field.
     """
@@ -77,7 +77,7 @@ class EqualityScan:
         return frame
 
     def _several(self, deletes: Mapping[int, pa.Table]) -> bool:
-        """Return whether any of these deletes is missing from some set of deletes."""
+        """Return whether some set of deletes lacks any of these deletes."""
         return any(not all(self.masks[n]) for n in deletes)
 
     # As bits ----------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from iceexplore.reading import Output, pruned
 
 __all__ = ["RESERVED", "STORED", "identity_sources", "inside", "names_collide", "walked", "wanted_fields"]
 
-#: Ids from this one on are reserved for metadata columns (spec, "Reserved Field IDs"); data files may contain two of
-#: them.
+#: Ids from this one on are reserved for metadata columns (spec, "Reserved Field IDs"). Of these columns, data files may
+#: contain only two.
 RESERVED = 2147483447
 STORED = frozenset((2147483540, 2147483539))
 
@@ -38,7 +38,7 @@ def wanted_fields(
 
 
 def walked(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Yield the columns of a file at every depth."""
+    """Yield the columns of a file, nested ones at every depth included."""
     for n in nodes:
         yield n
         yield from walked(n.children)

@@ -87,7 +87,7 @@ def _is_plain(node: Node, *, named: bool = True) -> bool:
 
 _THREADS = 16
 _MOST_SEEN = 64
-#: The bytes read from a file's end; most footers fit.
+#: Number of bytes read from a file's end; most footers are smaller.
 _TAIL = 64 * 1024
 _MAGIC = Parquet.magic
 #: The assumed size of a cached footer.
@@ -160,7 +160,7 @@ def known_footers(state: TableState, locations: Sequence[str]) -> list[Footer | 
         try:
             key = _key(state, location)
             out.append(CACHE.get_or_load(key, lost, lambda found: _KEPT) if key in CACHE else None)
-        except (KeyError, IceexploreError):  # evicted in between, or an error that reading the footer reports
+        except (KeyError, IceexploreError):  # just evicted, or an error that reading the footer will report anyway
             out.append(None)
     return out
 

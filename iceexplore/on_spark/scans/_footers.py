@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["footers_by"]
 
-#: Maximum number of footers that the driver reads; with files nearby, this takes less time than starting workers.
+#: Maximum number of footers that the driver reads; if storage is fast, this takes less time than starting workers.
 _MOST_HERE = 10_000
 #: Tasks per worker.
 _TASKS = 4

@@ -56,7 +56,7 @@ _MOST_GROUPS = 24
 _MOST_WORDS = 1 << 22
 #: Maximum number of keys of all equality deletes together.
 _MOST_KEYS = 8_000_000
-#: Maximum number of files in a group that needs constants per file, as every Spark task receives those of all files.
+#: Maximum number of files in a group that needs constants per file: each Spark task receives those of all files.
 MOST_LINKS = 2_000
 #: Columns that are computed from a row's position in its file.
 PLACED = frozenset((POS.field_id, ROW_ID.field_id))
@@ -214,9 +214,10 @@ def _cut(group: Group, most: int) -> list[Group]:
 
 
 def _column_files(tasks: FileTasks, field_ids: Collection[int]) -> dict[int, list[str]]:
-    """Return the tasks whose data files have column files (V4 draft), with the locations of those with these columns.
+    """Return the tasks whose data files have column files (V4 draft), and the locations of those that are needed.
 
-    Spark's readers take a row from one file, so workers read these tasks, and put the columns together by position.
+    Needed are the column files with columns in ``field_ids``. Spark's readers take all columns of a row from one file,
+    so workers read these tasks and combine the columns by position.
     """
     held = whole(tasks.files.entries["column_files"])
     rows = np.flatnonzero(np.asarray(pc.fill_null(pc.list_value_length(held), 0)) > 0)
@@ -230,7 +231,7 @@ def _column_files(tasks: FileTasks, field_ids: Collection[int]) -> dict[int, lis
 def _look(
     state: TableState, locations: Sequence[str], row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
 ) -> None:
-    """Leave a task to the workers, without reading footers, if its files exist; else add the first missing one."""
+    """Leave a task to the workers if its files exist, without reading footers; else add a missing one to ``lost``."""
     for location in locations:
         try:
             state.storage.stat(location)

@@ -44,7 +44,7 @@ _MOST_FOLDERS = 64
 #: The number of tasks per worker for listing files.
 _TASKS = 4
 
-#: Schemes for which Hadoop has file systems; Python may know others that Hadoop does not.
+#: Schemes for which Hadoop has file systems; Python may support others, too.
 _HADOOP = frozenset(
     ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "oss", "cosn", "obs", "ofs")
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Node", "ORC", "collides", "read_type"]
 
-#: The physical type given to the leaves of ORC files, whose Arrow type alone is known.
+#: Used as the physical type of leaves of ORC files, of which only the Arrow type is known.
 ORC = "ORC"
 
 

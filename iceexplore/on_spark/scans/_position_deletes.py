@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyBits", "kept_by_key", "kept_by_place", "key_bits"]
 
-#: Number of words of key bits (1 MiB) up to which bits are used however few keys there are.
+#: Number of words (1 MiB) up to which keys are stored as bits even if there are few keys.
 _SMALL = 1 << 17
-#: Maximum number of words of key bits in any case (32 MiB).
+#: Maximum number of words of key bits, however many keys there are (32 MiB).
 _MOST = 1 << 22
 
 
@@ -31,7 +31,8 @@ class KeyBits:
     lowest, highest
         The smallest and greatest key.
     words
-        Bit ``n & 63`` of word ``(n >> 6) - (lowest >> 6)`` is that of key ``n``; the sets of deletes follow each other.
+        Key ``n`` has bit ``n & 63`` of word ``(n >> 6) - (lowest >> 6)``. The words of all sets of deletes are
+        concatenated.
     size
         The number of words per set.
     """
@@ -50,7 +51,7 @@ def key_bits(keys: Sequence[AnyArray], masks: Sequence[Sequence[int]]) -> KeyBit
     keys
         The keys of each delete, integers without nulls.
     masks
-        For each delete, whether it belongs to each set of deletes (0 or 1 per set).
+        For each delete, which sets of deletes contain it (0 or 1 per set).
     """
     some = [(np.asarray(k.cast(pa.int64())), m) for k, m in zip(keys, masks, strict=True) if len(k)]
     if not some:

@@ -83,7 +83,7 @@ def scan(
     elif where is not None or partition is not None:
         raise OptionError("plan= already has a filter: pass where= and partition= when creating the plan")
     elif _whose(plan.state) != _whose(state):
-        raise OptionError(f"plan= is of {plan.state.metadata_location}, not of {state.metadata_location}")
+        raise OptionError(f"plan= is for {plan.state.metadata_location}, not for {state.metadata_location}")
     state = plan.state
     outputs = outputs_of(state, columns)
     if plan.notes or plan.doubts:

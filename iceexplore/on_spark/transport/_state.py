@@ -151,8 +151,8 @@ def check_reach(state: TableState, info: SessionInfo) -> None:
 def taken(tasks: FileTasks, rows: Iterable[int]) -> FileTasks:
     """Return some tasks with only their own deletes and residuals, and without column metrics.
 
-    A position delete that spells its data file with another scheme or host than the manifests is matched to a file of
-    these tasks, even if the rest of the plan has a file with exactly that name.
+    If a position delete references its data file with another scheme or host than the manifests, it is matched to a
+    file of these tasks, even if the rest of the plan has a file with exactly that location.
     """
     numbers = pa.array(list(rows), pa.int64())
     some = tasks.take(numbers)

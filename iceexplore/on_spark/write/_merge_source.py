@@ -65,7 +65,7 @@ class MergeSource:
         self._rows = rows.toDF(*[f"s{i}" for i in range(len(self.names))])
 
     def key_values(self, key: str, most: int) -> tuple[list[Any], bool]:
-        """Return the distinct non-null values of a column, and False; no other data reaches the driver.
+        """Return the distinct non-null values of a column, and False; no other data is sent to the driver.
 
         If there are more than ``most`` values, return only the smallest and the greatest, and True.
         """

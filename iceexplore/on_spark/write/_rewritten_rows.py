@@ -132,7 +132,7 @@ def _understood(make: Callable[[], DataFrame], columns: Mapping[str, Any]) -> Da
 
 
 def _in_types(session: SparkSession, state: TableState, frame: DataFrame) -> DataFrame:
-    """Return the rows in the table's types, converted if a user's columns have others."""
+    """Return the rows in the table's types; columns of a user that have other types are converted."""
     wanted = SparkColumns(_outputs(state, _names(state)), SessionInfo.of(session).version).schema
     kinds = [x.dataType.simpleString() for x in frame.schema.fields]  # compared without nullability
     lineage = len(lineage_columns(state))

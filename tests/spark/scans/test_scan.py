@@ -380,7 +380,7 @@ def test_a_plan_that_was_made_before(warehouse: Warehouse) -> None:
     same(t.scan(warehouse.session, plan=plan), own(t, "id > 2"))
     with pytest.raises(OptionError, match="plan="):
         t.scan(warehouse.session, "id > 3", plan=plan)
-    with pytest.raises(OptionError, match="plan= is of"):
+    with pytest.raises(OptionError, match="plan= is for"):
         ix.open(warehouse.path("types")).scan(warehouse.session, plan=plan)
     first, second = t.snapshots[:2]
     appended = t.plan(from_snapshot=first.snapshot_id, to_snapshot=second.snapshot_id)
