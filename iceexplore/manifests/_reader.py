@@ -133,6 +133,23 @@ class ManifestReader:
         found = self._kept.get(key, part)
         return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, load)))
 
+    def listed_specs(self, snapshot: Snapshot) -> frozenset[int | None] | None:
+        """Return the partition spec ids in a snapshot's manifest list, None for an unrecorded one.
+
+        The list is decoded but not checked, which takes twice as long. Return None for a root manifest, for inline
+        manifests, and for a missing or damaged list, which `root` reports.
+        """
+        location = self.root_location(snapshot)
+        if not location or self._delta is not None:
+            return None
+        try:
+            part, _ = self._root_part(location)
+        except IceexploreError:
+            return None
+        if part.problems or not part.head.is_root or part.head.dialect.has_root_manifest:
+            return None
+        return frozenset(build.to_pylist(pc.unique(part.table["partition_spec_id"])))
+
     def _root_part(self, location: str) -> tuple[Part, Loader]:
         if self._delta is not None and commit_version(location) is not None:
             return composed_root(self._delta, self.storage, location, self._older_trees)

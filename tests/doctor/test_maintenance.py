@@ -387,6 +387,20 @@ def test_unused_schemas_and_specs(tmp_path: Path, version: int) -> None:
     assert "clean_expired_metadata => true" in more.calls[0].code
 
 
+def test_older_lists_are_read_only_while_a_spec_may_be_unused(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=2)
+    lab.append({"id": [1]})
+    oldest = str(lab.snapshots[0].root_location).removeprefix("file:")
+    lab.evolve_spec(add=["bucket(2, id)"])
+    lab.append({"id": [2]})  # its list has manifests of both specs
+    Path(oldest).unlink()
+    assert ix.open(lab.location).maintenance().unused_schemas_and_specs().nothing
+    lab.evolve_spec(add=["truncate(10, id)"])
+    lab.evolve_spec(add=["bucket(4, id)"])
+    with pytest.raises(ix.FileMissingError):
+        ix.open(lab.location).maintenance().unused_schemas_and_specs()
+
+
 def test_a_spec_that_only_unused_schemas_explain_is_noted(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"id": "long", "k": "long"}, partition_by="k", format_version=2)
     lab.append({"id": [1], "k": [1]})

@@ -113,7 +113,7 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @classmethod
     def steps(cls, state: TableState, columns: Iterable[str] | None = None) -> Generator[str, None, TableHealth]:
-        """Do the same as `of` step by step, and plan the gains if there are few files; yield each next step as text."""
+        """Do the same as `of` step by step; yield each next step as text."""
         named = None if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
         exact, why = None, ""
         try:
@@ -134,11 +134,14 @@ class TableHealth(Mapping[str, HealthFigure]):
         if named is not None or made.is_small:
             yield "Measuring clustering …"
             made.measure_clustering()
-        if made.is_small:
-            for figure in made.measured:
-                yield f"Planning what a rewrite would gain: {figure.title} …"
-                made.gain(figure.key)
         return made
+
+    def plan_gains(self) -> Iterator[str]:
+        """Plan what the rewrites for the measured figures would gain; yield each next step as text."""
+        for figure in self.measured:
+            if not self.gain_known(figure.key):
+                yield f"Planning what a rewrite would gain: {figure.title} …"
+                self.gain(figure.key)
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
         """Add a note to a figure if files are missing from it; if all are, the verdict is that nothing is known."""

@@ -16,7 +16,7 @@ from iceexplore.doctor.maintenance._plan import DEFAULT, MaintenanceCost, Plan, 
 from iceexplore.doctor.maintenance._times import spark_timestamp
 from iceexplore.graph import TableState, amount, to_frame
 from iceexplore.manifests import Manifest, live
-from iceexplore.metadata import Snapshot, TableMetadata
+from iceexplore.metadata import Snapshot, TableMetadata, in_order
 from iceexplore.render import CardTable
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def unused_schemas_and_specs(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
     """Return the ids of schemas and of specs that none of these snapshots uses, and notes.
 
-    Manifest lists are read only if there is more than one spec.
+    Manifest lists are read only if there is more than one spec, the newest first, until every spec is known to be used.
     """
     metadata, snapshots = state.metadata, list(snapshots)
     used = {metadata.current_schema_id, *(s.schema_id for s in snapshots)}
@@ -131,10 +131,12 @@ def unused_schemas_and_specs(
         return schemas, (), tuple(_unbound(metadata, schemas, known))
     mine: set[int | None] = {metadata.default_spec_id}
     reading = strict(state)
-    for snapshot in snapshots:
-        root = reading.root(snapshot)
-        if root is not None:
-            mine |= _specs_of(reading, root)
+    for snapshot in reversed(in_order(snapshots)):
+        if mine.issuperset(known):
+            break
+        listed = reading.reader.listed_specs(snapshot)
+        root = reading.root(snapshot) if listed is None else None
+        mine |= listed or (_specs_of(reading, root) if root is not None else set())
     if None in mine:
         return schemas, (), ("A manifest does not record its partition spec: all specs count as used.",)
     left = tuple(i for i in known if i not in mine)

@@ -51,13 +51,18 @@ def unread_blocks(size: MetadataSize, n: int) -> list[Block]:
     return [["h3", ["Not checked yet"]], ["p", ["The figures are computed from the snapshot's manifests. ", read]]]
 
 
-def health_blocks(health: TableHealth, links: Links, n: int = 0, *, hidden: bool = False) -> list[Block]:
+def health_blocks(
+    health: TableHealth, links: Links, n: int = 0, *, planning: bool = False, hidden: bool = False
+) -> list[Block]:
     """Return the figures, what each rewrite would gain, and what was not checked.
 
     Parameters
     ----------
     n
-        The number of the request that a button makes; 0 for no buttons.
+        The number of the request that a button makes. With buttons, gains that have not been planned get one; without
+        (0), they are planned now if the table has few files.
+    planning
+        The missing gains are being planned: say so instead.
     hidden
         Leave out statements, which have the table's name.
     """
@@ -74,14 +79,20 @@ def health_blocks(health: TableHealth, links: Links, n: int = 0, *, hidden: bool
         ["advice", [f"S{health.scope[1:]}" if health.scan.roots else "No snapshot"]],
     ]
     for figure in health.measured:
-        out += _figure(health, figure, links, n, hidden=hidden)
+        out += _figure(health, figure, links)
+        if planning and not health.gain_known(figure.key):
+            out.append(["advice", ["Planning what a rewrite would gain …"]])
+        elif health.gain_known(figure.key) or (health.is_small and not n):
+            out += _gain(health, figure, hidden=hidden)
+        elif n:
+            out.append(["p", [_ask("What would a rewrite gain?", {"do": "gain", "of": figure.key}, n)]])
     if n and len(health.measured) < len(health):
         out += [["h", ["Clustering"]], ["p", [_ask("Measure clustering", {"do": "clustering"}, n)]]]
     unchecked: list[list[Part]] = [[text_of(text)] for text in health.unchecked]
     return [*out, ["h", ["Not checked"]], ["list", unchecked]]
 
 
-def _figure(health: TableHealth, figure: HealthFigure, links: Links, n: int, *, hidden: bool) -> list[Block]:
+def _figure(health: TableHealth, figure: HealthFigure, links: Links) -> list[Block]:
     title: list[Part] = [figure.title]
     if figure.attention:
         title = [["sign is-warning", ""], figure.title, ["badge", "needs attention"]]
@@ -95,8 +106,7 @@ def _figure(health: TableHealth, figure: HealthFigure, links: Links, n: int, *, 
         rows = [_row(health.state, figure, bar, scales, links) for bar in figure.bars]
         look = {"kind": "terms", "label": figure.title}
         out.append(["table", [[_ROWS[figure.key]], *([name] for name in figure.columns)], rows, look])
-    out += [["advice", [text_of(text)]] for text in figure.notes]
-    return [*out, *_gain(health, figure, n, hidden=hidden)]
+    return [*out, *(["advice", [text_of(text)]] for text in figure.notes)]
 
 
 def _verdict(figure: HealthFigure) -> list[Part]:
@@ -124,9 +134,7 @@ def _row(
     return [[*name, *note], *cells]
 
 
-def _gain(health: TableHealth, figure: HealthFigure, n: int, *, hidden: bool) -> list[Block]:
-    if not (health.is_small or health.gain_known(figure.key)):
-        return [["p", [_ask("What would a rewrite gain?", {"do": "gain", "of": figure.key}, n)]]] if n else []
+def _gain(health: TableHealth, figure: HealthFigure, *, hidden: bool) -> list[Block]:
     gain = health.gain(figure.key)
     if gain is None:
         note = health.gain_note(figure.key)

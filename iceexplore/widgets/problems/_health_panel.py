@@ -12,7 +12,7 @@ from iceexplore.render import card_html
 from iceexplore.storage import is_local
 from iceexplore.widgets.core._blocks import Block
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
-from iceexplore.widgets.problems._health_blocks import health_blocks, unread_blocks
+from iceexplore.widgets.problems._health_blocks import Links, health_blocks, unread_blocks
 
 if TYPE_CHECKING:
     from iceexplore.doctor import MetadataSize, TableHealth
@@ -132,14 +132,39 @@ class HealthPanel(Panel):
     def _show(self, found: TableHealth | MetadataSize) -> None:
         from iceexplore.doctor import MetadataSize
 
-        self._count += 1
-        # A request of a button differs from all before it.
-        n = max(self.health_asked.get("n", 0), self._count) + 1
         if isinstance(found, MetadataSize):
-            self.health = {"blocks": unread_blocks(found, n)}
+            self.health = {"blocks": unread_blocks(found, self._next())}
             return
         self.made = found
-        self.health = {"blocks": health_blocks(found, "none" if self.host.tab is None else "all", n)}
+        plans = found.is_small and not all(found.gain_known(figure.key) for figure in found.measured)
+        self._show_figures(found, planning=plans)
+        if not plans:
+            return
+
+        def plan() -> Generator[str, None, TableHealth]:
+            yield from found.plan_gains()
+            return found
+
+        # The figures are shown before, because the plans take longer.
+        self.host.run("health", "Planning what a rewrite would gain", plan, self._show, after_others=True)
+
+    def _show_figures(self, health: TableHealth, *, planning: bool) -> None:
+        links: Links = "none" if self.host.tab is None else "all"
+        self.health = {"blocks": health_blocks(health, links, self._next(), planning=planning)}
+
+    def _next(self) -> int:
+        """Return a number for the requests of buttons, which differs from those of all earlier requests."""
+        self._count += 1
+        return max(int(self.health_asked.get("n", 0)), self._count) + 1
+
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """Offer the gains that are not planned any more."""
+        self.on_failed()
+
+    def on_failed(self) -> None:
+        """Do the same, because the failure may be that of a plan."""
+        if self.made is not None:
+            self._show_figures(self.made, planning=False)
 
 
 def _is_cheap(size: MetadataSize, *, remote: bool) -> bool:
