@@ -162,7 +162,7 @@ def test_a_name_is_taken_once() -> None:
         wish = SyncedTrait(traitlets.Int())
 
     for panels, name in (((TitledPanel,), "title"), ((DiaryPanel, OtherPanel), "wish")):
-        with pytest.raises(TypeError, match=rf"Wrong\.{name} is already there"):
+        with pytest.raises(TypeError, match=rf"Wrong\.{name} already exists"):
             type("Wrong", (TableWidget,), {"panels": panels})
 
 

@@ -375,7 +375,6 @@ def test_work_that_waits_for_others_goes_on_once_they_are_done() -> None:
     while "figures 0" not in order:
         work.deliver()
     work.submit("check", lambda: steps("check", 4), lambda _: order.append("check"), order.append)
-    assert not work.quiet
     assert work.settle(10)
     first = order.index("check 0")
     assert order[first : first + 5] == ["check 0", "check 1", "check 2", "check 3", "check"], "not in turn with figures"

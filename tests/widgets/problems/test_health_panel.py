@@ -70,6 +70,48 @@ def test_they_are_made_when_they_are_first_shown() -> None:
     widget.close()
 
 
+def test_figures_are_shown_before_gains_are_planned() -> None:
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+    seen: list[tuple[list[Any], bool]] = []
+    note = ["advice", ["Planning what a rewrite would gain …"]]
+
+    def shown(change: Any) -> None:
+        health = widget.table_health
+        seen.append((change["new"]["blocks"], health is not None and health.gain_known("sizes")))
+
+    widget.observe(shown, "health")
+    last = ask(widget, "look")
+    first, planned = seen[0]
+    assert not planned
+    assert first.count(note) == 4
+    assert len(parts(first, "table")) == 5
+    assert note not in last
+    assert "CALL " in json.dumps(last)
+    assert seen[-1] == (last, True)
+    widget.close()
+
+
+def test_gains_that_are_not_planned_any_more_are_offered() -> None:
+    widget = Explorer(ix.sample("trips"))
+    assert widget.settle(60)
+
+    def cancel(change: Any) -> None:
+        if change["new"].startswith("Planning"):
+            widget.cancelled += 1
+
+    widget.observe(cancel, "busy")
+    blocks = ask(widget, "look")
+    widget.unobserve(cancel, "busy")
+    offers = [part for part in parts(blocks, "set") if part[1] == "What would a rewrite gain?"]
+    assert "Planning" not in json.dumps(blocks)
+    assert offers
+    click(widget, offers[0])
+    assert "CALL " in json.dumps(widget.health["blocks"])
+    assert "What would a rewrite gain?" not in json.dumps(widget.health["blocks"]), "the others are planned, too"
+    widget.close()
+
+
 def test_bars_lead_to_the_rows_they_count() -> None:
     widget = Explorer(ix.sample("trips"), tab="problems")
     blocks = ask(widget, "look")
