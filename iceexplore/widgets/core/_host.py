@@ -199,19 +199,10 @@ class WidgetHost:
         held: AbstractContextManager[None] = self._widget.hold_sync()
         return held
 
-    def run(
-        self,
-        slot: str,
-        what: str,
-        read: Callable[[], Any],
-        show: Callable[[Any], None],
-        *,
-        after_others: bool = False,
-    ) -> None:
+    def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Call ``read`` in the worker thread, then ``show`` with its result in this one, unless the slot is superseded.
 
-        Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step. With
-        ``after_others``, each step waits until no other work is left.
+        Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step.
         """
 
         def count(done: int, total: int, things: str) -> None:
@@ -219,11 +210,13 @@ class WidgetHost:
             self._say(f"{what}: {done:,} of {total:,}{unit} …")
 
         self._say(f"{what} …")
-        self.work.submit(slot, read, show, self._say, count, after_others=after_others)
+        self.work.submit(slot, read, show, self._say, count)
 
-    def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        """Do the same as `run`, without ``busy``."""
-        self.work.submit(slot, read, show)
+    def run_silently(
+        self, slot: str, read: Callable[[], Any], show: Callable[[Any], None], *, after_others: bool = False
+    ) -> None:
+        """Do the same as `run`, without ``busy``; with ``after_others``, let other work come before each step."""
+        self.work.submit(slot, read, show, after_others=after_others)
 
     def _say(self, text: str) -> None:
         self._widget.busy = text

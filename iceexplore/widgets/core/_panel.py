@@ -95,29 +95,23 @@ class PanelHost(Protocol):
     def hold_sync(self) -> AbstractContextManager[None]:
         """Send the traits set within the context as one message."""
 
-    def run(
-        self,
-        slot: str,
-        what: str,
-        read: Callable[[], Any],
-        show: Callable[[Any], None],
-        *,
-        after_others: bool = False,
-    ) -> None:
+    def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Call ``read`` in the worker thread, then ``show`` with its result in the widget's thread.
 
         Only the newest request of a slot is answered. Long work is a generator that yields its progress as text for
         ``busy``; it can be cancelled at each step.
+        """
+
+    def run_silently(
+        self, slot: str, read: Callable[[], Any], show: Callable[[Any], None], *, after_others: bool = False
+    ) -> None:
+        """Do the same as `run`, without ``busy``, for work that the user has not requested.
 
         Parameters
         ----------
         after_others
-            Let each step wait until no other work is left. This is for what a tab shows without a request: what the
-            user requests meanwhile comes first.
+            Let each step wait until there has been no other work for a moment: what the user requests comes first.
         """
-
-    def run_silently(self, slot: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        """Do the same as `run`, without ``busy``, for work that the user has not requested."""
 
     def call(self, act: Callable[[], None]) -> None:
         """Call a function in the widget's thread, at once if this is it."""

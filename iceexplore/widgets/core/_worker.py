@@ -20,6 +20,9 @@ from iceexplore.storage import report_progress
 
 __all__ = ["Work"]
 
+#: Seconds without other work before work begins that gives way to it: whoever has just opened a tab may click in it.
+_PAUSE = 0.5
+
 T = TypeVar("T")
 
 
@@ -40,7 +43,9 @@ class Work:
         self._executor: ThreadPoolExecutor | None = None
         self._newest: dict[str, int] = {}
         self._pending: set[Future[None]] = set()
-        self._waiting: deque[Callable[[], None]] = deque()  # empty if nothing is pending
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._others_ended = -_PAUSE
         self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._count = 0
         self._closed = False
@@ -53,7 +58,7 @@ class Work:
     @property
     def quiet(self) -> bool:
         """Whether no work is running or pending."""
-        return not self._pending
+        return not (self._pending or self._waiting)
 
     def submit(
         self,
@@ -71,7 +76,7 @@ class Work:
         and `cancel` ends it. What `iceexplore.storage.progress` counts meanwhile is passed to ``counted``: the steps
         done, their total, and the things counted.
 
-        With ``after_others``, work and each of its steps wait until no other work is left.
+        With ``after_others``, work and each of its steps wait until there has been no other work for a moment.
         """
         if self._closed:
             return
@@ -128,10 +133,27 @@ class Work:
         self._run_waiting()
 
     def _run_waiting(self) -> None:
-        if self._waiting and not self._pending:
-            self._run(self._waiting.popleft())
+        """Start the next work that gives way to other work, if there is none; in a kernel, after a pause."""
+        if self._alarm is not None or not self._waiting or self._pending:
+            return
+        left = self._others_ended + _PAUSE - time.monotonic()
+        if left > 0 and self._loop is not None and self._loop.is_running():
+            self._alarm = self._loop.call_later(left, self._end_pause)
+        else:
+            self._start(self._waiting.popleft())
+
+    def _end_pause(self) -> None:
+        self._alarm = None
+        self._run_waiting()
 
     def _run(self, job: Callable[[], None]) -> None:
+        def run() -> None:
+            job()
+            self._others_ended = time.monotonic()
+
+        self._start(run)
+
+    def _start(self, job: Callable[[], None]) -> None:
         if self._closed:
             return
         if self._executor is None:
@@ -198,10 +220,12 @@ class Work:
         end = None if timeout is None else time.monotonic() + timeout
         if self._loop is not None and self._loop.is_running() and threading.get_ident() != self._owner:
             return self._waited(end)
-        while self._pending:
+        while not self.quiet:
+            if not self._pending:  # in a pause, whose end the loop cannot announce meanwhile
+                self._start(self._waiting.popleft())
             wait(set(self._pending), None if end is None else max(0.0, end - time.monotonic()))
             self.deliver()
-            if self._pending and end is not None and time.monotonic() >= end:
+            if end is not None and time.monotonic() >= end and (self._pending or self._waiting):
                 return False
         self.deliver()
         return True
@@ -223,3 +247,6 @@ class Work:
             self._executor = None
         self._pending.clear()
         self._waiting.clear()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None

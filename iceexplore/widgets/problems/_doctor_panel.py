@@ -33,6 +33,8 @@ class DoctorPanel(Panel):
     doctor_asked
         The browser's last request: ``do`` is ``check`` (with ``level`` and ``snapshots``, as of
         `iceexplore.Table.check`) or ``repair``. `cancelled` stops both.
+    doctor_running
+        Whether a check or a repair is being made; the browser then takes no further request for one.
     doctor_report
         The last report, empty before the first: ``id``, ``level``, ``snapshots``, ``scope`` (what was examined, as
         text), ``counts`` and ``sums`` (as text) by severity, ``findings``, ``more`` (about those not listed) and
@@ -55,6 +57,7 @@ class DoctorPanel(Panel):
     later = ("iceexplore.doctor",)
 
     doctor_asked = SyncedTrait(traitlets.Dict())
+    doctor_running = SyncedTrait(traitlets.Bool(False))
     doctor_report = SyncedTrait(traitlets.Dict())
     doctor_effects = SyncedTrait(traitlets.List(traitlets.Unicode(), list(_EFFECTS)))
     doctor_draft = SyncedTrait(traitlets.Dict())
@@ -127,10 +130,12 @@ class DoctorPanel(Panel):
             self.plan = None
             self._count += 1
             with self.host.hold_sync():
+                self.doctor_running = False
                 self.doctor_report = {"id": str(self._count), "snapshots": snapshots, **sent}
                 self.repair_plan = {}
                 self._sides.clear()
 
+        self.doctor_running = True
         self.host.run("doctor", "Checking the table", read, show)
 
     def repair(self) -> None:
@@ -156,7 +161,17 @@ class DoctorPanel(Panel):
         def show(made: Any) -> None:  # noqa: ANN401
             self.plan, sent, trees, grown, note = made
             with self.host.hold_sync():  # one message, so that the steps and both trees are of the same plan
+                self.doctor_running = False
                 self.repair_plan = {"of": of, **sent, **_CAPTIONS, "note": note}
                 self._sides.show(trees, grown)
 
+        self.doctor_running = True
         self.host.run("doctor", "Planning the repair", read, show)
+
+    def on_cancelled(self, selection: Mapping[str, str]) -> None:
+        """Take requests again."""
+        self.doctor_running = False
+
+    def on_failed(self) -> None:
+        """Do the same, because the failure may be that of a check."""
+        self.doctor_running = False

@@ -110,7 +110,7 @@ class HealthPanel(Panel):
                 return size
             return (yield from TableHealth.steps(state))
 
-        self.host.run("health", "Reading the manifests", read, self._show, after_others=not forced)
+        self.host.run("health", "Reading the manifests", read, self._show)
 
     def _more(self, of: str) -> None:
         """Plan a gain, or measure clustering, and show it with the rest."""
@@ -146,7 +146,7 @@ class HealthPanel(Panel):
             return found
 
         # The figures are shown before, because the plans take longer.
-        self.host.run("health", "Planning what a rewrite would gain", plan, self._show, after_others=True)
+        self.host.run_silently("health", plan, self._show, after_others=True)
 
     def _show_figures(self, health: TableHealth, *, planning: bool) -> None:
         links: Links = "none" if self.host.tab is None else "all"

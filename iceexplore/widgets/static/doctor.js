@@ -120,7 +120,7 @@ export function checkForm(model) {
     level.value = deep;
     snapshots.value = where;
   });
-  model.follow("busy", () => setEnabled(check, model.busy === ""));
+  model.follow("doctor_running", () => setEnabled(check, !model.doctor_running));
   return el("div.problem-bar", level, snapshots, check);
 }
 
@@ -290,7 +290,7 @@ export function repairView(model) {
       : "Check the table first: the repair is planned from the findings.";
     about.textContent = headline ?? hint;
     keepFocus(ask, () => (ask.hidden = Boolean(of)), element);
-    setEnabled(ask, id && model.busy === "");
+    setEnabled(ask, id && !model.doctor_running);
     fill(
       copies,
       python && copyButton("Copy as Python", () => python, { "data-key": "python" }),
@@ -317,7 +317,7 @@ export function repairView(model) {
     "repair_before_nodes",
     "repair_after_nodes",
     "doctor_report",
-    "busy",
+    "doctor_running",
   ], draw);
   return element;
 }

@@ -154,6 +154,7 @@ export interface Traits {
   doctor_report: DoctorReport;
   doctor_effects: Effect[];
   doctor_draft: DoctorDraft;
+  doctor_running: boolean;
   repair_plan: RepairPlan;
   repair_draft: { before?: string; after?: string };
   repair_before_nodes: Nodes;

@@ -392,6 +392,56 @@ def test_work_that_waits_for_others_goes_on_once_they_are_done() -> None:
     assert "never" not in order
 
 
+def is_quiet(work: Work) -> bool:
+    """Return the property anew: a type checker takes it for constant."""
+    return work.quiet
+
+
+def test_in_a_kernel_work_that_waits_for_others_begins_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    monkeypatch.setattr("iceexplore.widgets.core._worker._PAUSE", 0.2)
+    order: list[Any] = []
+
+    async def until(text: str) -> None:
+        for _ in range(500):
+            if text in order:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(order)
+
+    async def notebook() -> None:
+        work = Work(lambda error: pytest.fail(str(error)), lambda: None)
+        work.submit("figures", lambda: "figures", order.append)
+        await until("figures")
+        work.submit("gains", lambda: iter(("gain", "gain")), order.append, after_others=True)
+        work.submit("gains", lambda: "gains", order.append, after_others=True)
+        await asyncio.sleep(0.05)
+        assert order == ["figures"]
+        assert not is_quiet(work)
+        work.submit("check", lambda: "check", order.append)
+        await until("gains")
+        assert order == ["figures", "check", "gains"]
+        for _ in range(500):
+            if is_quiet(work):
+                break
+            await asyncio.sleep(0.01)
+        assert is_quiet(work)
+        work.submit("check", lambda: "again", order.append)
+        await until("again")
+        work.submit("gains", lambda: "at once", order.append, after_others=True)
+        assert work.settle(10), "a cell that waits does not wait for the pause"
+        assert order[-1] == "at once"
+        work.submit("gains", lambda: "never", order.append, after_others=True)
+        work.cancel()
+        assert is_quiet(work)
+        await asyncio.sleep(0.3)
+        assert order[-1] == "at once"
+        work.close()
+
+    asyncio.run(notebook())
+
+
 def test_long_work_has_a_result_and_says_how_far_it_is() -> None:
     message: list[Any] = []
     failures: list[Exception] = []

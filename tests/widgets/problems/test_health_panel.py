@@ -96,13 +96,13 @@ def test_gains_that_are_not_planned_any_more_are_offered() -> None:
     widget = Explorer(ix.sample("trips"))
     assert widget.settle(60)
 
-    def cancel(change: Any) -> None:
-        if change["new"].startswith("Planning"):
-            widget.cancelled += 1
-
-    widget.observe(cancel, "busy")
-    blocks = ask(widget, "look")
-    widget.unobserve(cancel, "busy")
+    widget.health_asked = {"n": 1, "do": "look"}
+    while not widget.health:
+        widget._host.work.deliver()
+    assert "Planning" in json.dumps(widget.health["blocks"])
+    widget.cancelled += 1
+    assert widget.settle(60)
+    blocks = widget.health["blocks"]
     offers = [part for part in parts(blocks, "set") if part[1] == "What would a rewrite gain?"]
     assert "Planning" not in json.dumps(blocks)
     assert offers
