@@ -22,7 +22,7 @@ from iceexplore.doctor.checks._roots import check_roots
 from iceexplore.doctor.checks._rules import check_v4_rules
 from iceexplore.doctor.checks._sketches import check_sketches
 from iceexplore.doctor.examination._examination import Examination, Level
-from iceexplore.doctor.health._health import check_health
+from iceexplore.doctor.health._health import begin_health, check_health
 from iceexplore.doctor.model._finding import Finding, rank
 from iceexplore.doctor.repair._plan import RepairPlan, plan_repair
 from iceexplore.doctor.report._report import Report
@@ -139,6 +139,8 @@ def _examined(
         except IceexploreError as error:
             examination.cannot_know(name, str(error))
         examination.release_memory()
+        if check is check_leaves:  # all manifests have been decoded
+            begin_health(examination)
     if level != "metadata":
         assert verify is not None
         yield from check_files(examination, verify)

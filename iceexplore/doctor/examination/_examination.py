@@ -185,6 +185,8 @@ class Examination:
     unknown: dict[str, str] = field(default_factory=dict)
     #: Filled by the check of manifests, which decodes all statistics anyway.
     metrics: ColumnBounds = field(default_factory=ColumnBounds)
+    #: Waits for the plan of ``rewrite_data_files``, which is made while other checks run; None if it was not begun.
+    rewrite_plan: Callable[[], Any] | None = None
     #: The time from which ages are computed, in milliseconds since the epoch.
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
@@ -236,10 +238,16 @@ class Examination:
         """The manifest list or root manifest of each snapshot, by snapshot id; damaged ones have no entries."""
         return {s.snapshot_id: self.state.reader.root(s) for s in self.snapshots}
 
-    @property
+    @cached_property
     def entry_count(self) -> int:
-        """The number of entries in all examined manifests, as their roots state it; unknown counts are left out."""
-        rows = [(root.entries["location"], whole(root.entries["manifest_stats"])) for root in self.roots.values()]
+        """The number of entries in all examined manifests, as their roots state it; unknown counts are left out.
+
+        0 if problems are strict and a root cannot be read, which the checks report.
+        """
+        try:
+            rows = [(root.entries["location"], whole(root.entries["manifest_stats"])) for root in self.roots.values()]
+        except IceexploreError:
+            return 0
         if not rows:
             return 0
         names = pa.concat_arrays([whole(location) for location, _ in rows])
@@ -248,16 +256,10 @@ class Examination:
         first = np.unique(np.asarray(names.dictionary_encode().indices.fill_null(-1)), return_index=True)[1]
         return sum(int(np.asarray(pc.fill_null(some, 0), np.int64)[first].clip(0, 1 << 40).sum()) for some in counts)
 
-    @cached_property
+    @property
     def is_large(self) -> bool:
-        """True if the decoded manifests do not fit into the cache, by the numbers of entries that the roots state.
-
-        False if a root cannot be read, which the checks report.
-        """
-        try:
-            return self.entry_count > _MANY_ENTRIES
-        except IceexploreError:
-            return False
+        """True if the decoded manifests do not fit into the cache."""
+        return self.entry_count > _MANY_ENTRIES
 
     def release_memory(self) -> None:
         """Return memory that Arrow has freed and keeps for later to the system: of a large table, that is most of it.

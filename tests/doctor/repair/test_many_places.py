@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import iceexplore as ix
 from iceexplore.doctor import Finding, Report
+from iceexplore.doctor.health import _health as health
 from iceexplore.doctor.repair._document_repairs import step_of
 from iceexplore.doctor.repair._registry import REPAIRS, Repair, _repair
 from iceexplore.storage import Cache
@@ -132,3 +136,27 @@ def test_a_large_table_passes_through_a_smaller_cache(table: Path, monkeypatch: 
     monkeypatch.setattr(limit, 2 * FILES)
     ix.open(table).check(snapshots="all")  # snapshots share their manifests
     assert limits == []
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_the_plan_made_in_a_thread_changes_nothing(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bool
+) -> None:
+    folder = shutil.copytree(table, tmp_path / "t")
+    if damaged:  # the plan is refused, which the report says
+        next((folder / "metadata").glob("*-m0.avro")).write_bytes(b"")
+    threads: list[str] = []
+    plan = health._plan
+
+    def spy(*arguments: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return plan(*arguments)
+
+    monkeypatch.setattr(health, "_plan", spy)
+    expected = ix.open(folder).check()
+    monkeypatch.setattr(health, "_FEWEST_ENTRIES", 2 * FILES)
+    found = ix.open(folder).check()
+    assert [thread.startswith("iceexplore-doctor") for thread in threads] == [False, True]
+    assert found.to_dict()["findings"] == expected.to_dict()["findings"]
+    assert found.unknown == expected.unknown
+    assert ("the sizes and deletes of data files" in found.unknown) == damaged
