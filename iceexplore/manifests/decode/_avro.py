@@ -47,8 +47,9 @@ _FIRST_DATAFUSION = 54
 
 #: Minimum file size from which datafusion decodes faster, once it is imported ...
 BULK_BYTES = 64_000
-#: ... and the total size for which importing it pays off (fastavro takes about 0.1 s per MB of deflated manifest).
-IMPORT_BYTES = 2_000_000
+#: ... and the total size for which importing it pays off: fastavro takes about 0.4 s per MB of deflated manifest, the
+#: import and datafusion's first file 0.1 s.
+IMPORT_BYTES = 500_000
 #: Decompressed bytes given to datafusion at a time: bounds memory and the temporary file.
 GROUP_BYTES = 1 << 25
 #: Maximum size of a decompressed block: usually it is 64 kB, but a single entry of the widest tables may take 20 MB.
