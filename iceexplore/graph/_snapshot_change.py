@@ -16,6 +16,10 @@ _KEYS = {
     "rows": (("added-records",), ("deleted-records", "added-position-deletes", "added-equality-deletes")),
     "bytes": (("added-files-size",), ("removed-files-size",)),
 }
+#: By summary key, the number to which it is added, and the side: 0 for added, 1 for removed.
+_PLACES = {key: (name, side) for name, sides in _KEYS.items() for side, keys in enumerate(sides) for key in keys}
+#: The keys that are read.
+_COUNTS = frozenset({*_PLACES, "removed-dvs", "removed-position-deletes"})
 _UNITS = (("data_files", "data file"), ("rows", "row"), ("delete_files", "delete file"))
 #: Greater numbers are reduced to this one, the largest integer that JavaScript represents exactly.
 _MOST = 2**53 - 1
@@ -53,6 +57,9 @@ class SnapshotChange:
         return out
 
 
+_NOTHING = SnapshotChange((0, 0), (0, 0), (0, 0), (0, 0))
+
+
 def snapshot_change(operation: str | None, summary: Mapping[str, Any] | None) -> SnapshotChange:
     """Return the change that a summary records; 0 for each count that it lacks.
 
@@ -61,18 +68,23 @@ def snapshot_change(operation: str | None, summary: Mapping[str, Any] | None) ->
     removed with their data files. Removed position delete files are considered only for "replace", which changes no
     rows: other operations may remove such files long after their rows were removed.
     """
-    recorded = summary or {}
-    found = {
-        name: [min(sum(_count(recorded.get(key)) for key in keys), _MOST) for keys in sides]
-        for name, sides in _KEYS.items()
-    }
-    if operation == "replace" or _count(recorded.get("removed-dvs")):
-        found["rows"][1] = max(0, found["rows"][1] - _count(recorded.get("removed-position-deletes")))
-    return SnapshotChange(**{name: (more, less) for name, (more, less) in found.items()})
+    counts = {key: _count(text) for key, text in (summary or {}).items() if key in _COUNTS}
+    if not counts:
+        return _NOTHING
+    # A loop over the few counts that there are: timelines do this for 10,000 snapshots.
+    found = {name: [0, 0] for name in _KEYS}
+    for key, count in counts.items():
+        if place := _PLACES.get(key):
+            found[place[0]][place[1]] += count
+    sums = {name: (min(more, _MOST), min(less, _MOST)) for name, (more, less) in found.items()}
+    if operation == "replace" or counts.get("removed-dvs"):
+        more, less = sums["rows"]
+        sums["rows"] = more, max(0, less - counts.get("removed-position-deletes", 0))
+    return SnapshotChange(**sums)
 
 
 def _count(text: object) -> int:
-    """Return a count in a summary; 0 if it is missing or not a plausible number."""
+    """Return a count in a summary; 0 if it is not a plausible number."""
     if not isinstance(text, str) or not (text.isascii() and text.isdecimal()) or len(text) > 18:
         return 0
     return int(text)

@@ -26,7 +26,7 @@ def format_ms(ms: int | None) -> str:
         when = datetime.fromtimestamp(ms // 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return f"{ms} ms"
-    return f"{when.year:04d}-{when:%m-%d %H:%M:%S}.{ms % 1000:03d} UTC"
+    return f"{when.replace(tzinfo=None).isoformat(' ')}.{ms % 1000:03d} UTC"
 
 
 @card_of.register

@@ -285,13 +285,22 @@ def _broken(state: TableState, shown: Snapshot | None) -> dict[str, str]:
     return {one: ", ".join(amount(n, name) for name, n in of.items() if n) for one, of in counts.items()}
 
 
-def _writer(summary: Mapping[str, str] | None) -> str:
-    """Return what a summary says in words: engine, application, user; not its counts, and no secrets."""
+def _writer(summary: Mapping[str, str] | None, secret: dict[str, bool]) -> str:
+    """Return what a summary says in words: engine, application, user; not its counts, and no secrets.
+
+    Parameters
+    ----------
+    secret
+        Whether names are those of secrets; summaries repeat the names of others, and new ones are added here.
+    """
     words: dict[str, None] = {}
     for key, value in (summary or {}).items():
-        if key == "operation" or value.lstrip("-").isdecimal() or is_secret_name(key):
+        if key == "operation" or value.lstrip("-").isdecimal():
             continue
-        words[signs(value[:_MOST_ENTRY])] = None
+        if key not in secret:
+            secret[key] = is_secret_name(key)
+        if not secret[key]:
+            words[signs(value[:_MOST_ENTRY])] = None
     return " · ".join(words)[:_MOST_WRITER]
 
 
@@ -317,6 +326,7 @@ def _snapshots(state: TableState) -> tuple[list[dict[str, Any]], list[str]]:
     lanes = lanes_of(order, metadata.refs, metadata.snapshot())
     out = []
     writers: dict[str, int] = {}
+    secret: dict[str, bool] = {}
     for i, s in enumerate(order):
         here = sorted(refs.get(s.snapshot_id, []))[:_MAX_REFS]
         sent: dict[str, Any] = {
@@ -333,7 +343,7 @@ def _snapshots(state: TableState) -> tuple[list[dict[str, Any]], list[str]]:
         change = snapshot_change(s.operation, s.summary)
         sent |= {measure: [*getattr(change, measure)] for measure in _GONE}
         sent["totals"] = [_total(s.summary, key) for key in _TOTALS]
-        sent["by"] = writers.setdefault(_writer(s.summary), len(writers))
+        sent["by"] = writers.setdefault(_writer(s.summary, secret), len(writers))
         out.append(sent | {"words": snapshot_text(sent, change)})
     return out, list(writers)
 
