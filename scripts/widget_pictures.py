@@ -1,8 +1,9 @@
 """Take the pictures of each widget in four states, light, dark, narrow and of a damaged table (`make docs`).
 
 Each in a page of its own, by Chromium, with Python behind it. They go to ``docs/widgets``; ``docs/widgets.md`` shows
-them. Two more are of the explorer of large tables, which are made for it: a history of 1,000 commits, and 1,100,000
-files (`benchmarks/generate.py`: minutes, 250 MB; kept in the folder that ``--warehouse`` names).
+them. More are of the explorer full screen, as on a projector, and of the explorer of large tables, which are made for
+it: a history of 1,000 commits, and 1,100,000 files (`benchmarks/generate.py`: minutes, 250 MB; kept in the folder that
+``--warehouse`` names).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from iceexplore.widgets import (
     ScanLab,
     TableWidget,
     Timeline,
+    ViewExplorer,
 )
 from scripts.screenshots import chromium
 from tests.browser.bare import BarePage, bare_page
@@ -92,7 +94,24 @@ def _deletes(table: ix.Table) -> TableWidget:
     return DeletionVectors(table, selection={"node": most.id} if most else None)
 
 
-WIDGETS: dict[str, tuple[str, Callable[[ix.Table], TableWidget]]] = {
+def _view(table: ix.Table) -> ViewExplorer:
+    """Return the explorer of a view of the table, its two versions compared; for a damaged table, see `CAPTIONS`."""
+    is_damaged = any(finding.severity == "fail" for finding in table.check())
+    columns = {"member": "boolean", "trips": "long", "km": "double"}
+    text = "SELECT rider IS NOT NULL AS member, count(*) AS trips, sum(km) AS km\nFROM trips"
+    made_at = table.snapshots[-1].timestamp_ms + 86_400_000
+    view = ix.simulate_view(f"{text}\nGROUP BY 1", columns, dialect="spark", timestamp=made_at, seed=1)
+    more = "WHERE speed < 30" if is_damaged else "WHERE km > 0"
+    view.replace(f"{text}\n{more}\nGROUP BY 1\nORDER BY trips DESC", dialect="spark")
+    made = view.explore(tables={"trips": table})
+    if is_damaged:
+        made.tab = "problems"
+    else:
+        made.against, made.tab = 0, "compare"
+    return made
+
+
+WIDGETS: dict[str, tuple[str, Callable[[ix.Table], TableWidget | ViewExplorer]]] = {
     "explorer": ("The explorer", _explorer),
     "timeline": ("The timeline", _timeline),
     "file-map": ("The files of a snapshot", _file_map),
@@ -102,7 +121,12 @@ WIDGETS: dict[str, tuple[str, Callable[[ix.Table], TableWidget]]] = {
     "problems": ("Health: findings", _problems),
     "figures": ("Health: files and manifests", _figures),
     "deletes": ("Deleted positions", _deletes),
+    "view": ("The explorer of views", _view),
 }
+#: The captions of pictures that show something other than their state.
+CAPTIONS = {("view", "error"): "A view that reads a column which its table lacks"}
+#: The size of a projector's picture.
+FULL = (1920, 1080)
 
 
 def tables(folder: Path) -> tuple[Path, Path]:
@@ -177,12 +201,28 @@ def page_of() -> str:
     for name, (title, _) in WIDGETS.items():
         lines += ["", f"## {title}"]
         for state, (words, *_) in STATES.items():
-            lines += ["", f"{words}:", "", f"![{title}: {words.lower()}](widgets/{name}-{state}.png)"]
+            shown = CAPTIONS.get((name, state), words)
+            lines += ["", f"{shown}:", "", f"![{title}: {shown.lower()}](widgets/{name}-{state}.png)"]
+    lines += ["", "## The explorer, full screen", "", "1,920 × 1,080 pixels, the text enlarged twice."]
+    lines += ["", "![The explorer: full screen](widgets/explorer-full.png)"]
     for name, (title, words, *_) in LARGE.items():
         lines += ["", f"## {title}", "", words]
         for theme in ("light", "dark"):
             lines += ["", f"{theme.capitalize()}:", "", f"![{title}: {theme}](widgets/large-{name}-{theme}.png)"]
     return "\n".join(lines) + "\n"
+
+
+def take_full(browser: Any, table: ix.Table, target: Path) -> None:
+    """Take the picture of the explorer that fills a projector's screen."""
+    width, height = FULL
+    with bare_page(browser, _explorer(table), width=width, height=height) as bare:
+        bare.page.get_by_role("button", name="Full screen").click()
+        for _ in range(2):
+            bare.page.get_by_role("button", name="Larger text").click()
+        bare.page.get_by_role("button", name="Fit the tree").click()
+        bare.idle()
+        bare.page.wait_for_timeout(500)
+        bare.page.screenshot(path=target / "explorer-full.png")
 
 
 def take_large(browser: Any, name: str, warehouse: Path, target: Path) -> None:
@@ -204,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Take them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=Path, default=ROOT / "docs", help="folder that gets the pictures")
-    every = [*WIDGETS, *(f"large-{name}" for name in LARGE)]
+    every = [*WIDGETS, "explorer-full", *(f"large-{name}" for name in LARGE)]
     parser.add_argument("--only", nargs="*", default=every, choices=every)
     parser.add_argument("--warehouse", type=Path, help="folder that keeps the large table of files")
     options = parser.parse_args(arguments)
@@ -214,6 +254,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         whole, damaged = tables(Path(folder))
         for name in (one for one in options.only if one.startswith("large-")):
             take_large(browser, name.removeprefix("large-"), options.warehouse or Path(folder), target)
+        if "explorer-full" in options.only:
+            take_full(browser, ix.open(whole), target)
         for name in (one for one in options.only if one in WIDGETS):
             for state, how in STATES.items():
                 widget = WIDGETS[name][1](ix.open(damaged if how.damaged else whole))

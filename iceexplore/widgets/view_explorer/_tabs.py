@@ -151,7 +151,10 @@ def problems_blocks(report: Report) -> list[Block]:
         found.append(["p", ["No problems found."]])
     if len(report.findings) > 100:
         found.append(note_block(f"and {len(report.findings) - 100:,} more: v.check() lists all"))
-    return [*found, *(note_block(f"Not checked: {name}. {why}") for name, why in report.unknown.items())]
+    return [
+        *found,
+        *(note_block(f"Not checked: {name}. {why[:1].upper()}{why[1:]}") for name, why in report.unknown.items()),
+    ]
 
 
 def details_blocks(state: ViewState) -> list[Block]:
