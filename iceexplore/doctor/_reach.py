@@ -240,8 +240,10 @@ class _Resolver:
         if data.all() or not data.any():
             return rows
         keys = (files.leaf[rows].astype(np.int64) << 40) + files.ordinals[rows]
-        kept: _Longs = rows[data | ~np.isin(keys, keys[data])]
-        return kept
+        kept = data.copy()
+        kept[~data] = ~np.isin(keys[~data], keys[data])
+        left: _Longs = rows[kept]
+        return left
 
     def _manifests_at(self, root: Manifest, ordinals: _Longs) -> set[int]:
         """Return the manifests at some rows of a root; a manifest DV counts as the manifest to which it applies."""
@@ -394,7 +396,8 @@ class _Partitions:
             if len(manifest) != files.starts[number + 1] - files.starts[number]:
                 continue  # the file has changed since it was first read
             batch = EntryBatch(manifest.entries.select(["partition_spec_id"]), {}, manifest.partition())
-            batch = batch.take(rows[first:end] - files.starts[number])
+            if end - first < len(batch):
+                batch = batch.take(rows[first:end] - files.starts[number])
             own = partition_codes(batch)
             firsts = np.unique(own, return_index=True)[1]  # one entry of each partition
             some = batch.take(firsts)

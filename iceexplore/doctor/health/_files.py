@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iceexplore.arrow import AnyArray, build
+from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.health._finding import DOCTOR, OPEN_COST, PROPERTY, Waste, health_finding
@@ -71,7 +71,7 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
         severity=waste.severity((before - after) * waste.open_cost),
         waste=waste,
         count=before,
-        files=plan.locations(chosen),
+        entries=_entries(examination, plan.tasks, plan.rows(chosen)),
     )
 
 
@@ -104,7 +104,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
-        files=_locations(tasks, hit),
+        entries=_entries(examination, tasks, hit),
     )
 
 
@@ -131,7 +131,7 @@ def check_delete_files(examination: Examination, plan: RewriteDataFilesPlan[Any]
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
-        files=_locations(tasks, hit),
+        entries=_entries(examination, tasks, hit),
     )
 
 
@@ -169,7 +169,7 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
-        files=_locations(tasks, hit),
+        entries=_entries(examination, tasks, hit),
     )
 
 
@@ -203,7 +203,7 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
         found=f"{human_bytes(int(sizes[largest]))}, {times:,.0f} times the median ({human_bytes(int(middle))})",
         thresholds=(Threshold("largest partition / median", str(SKEW), DOCTOR),),
         count=len(large),
-        files=_locations(tasks, np.flatnonzero(np.isin(codes, large))),
+        entries=_entries(examination, tasks, np.flatnonzero(np.isin(codes, large))),
     )
 
 
@@ -217,8 +217,16 @@ def _root(examination: Examination) -> str:
     return examination.roots[snapshot.snapshot_id].location
 
 
-def _locations(tasks: FileTasks, rows: Longs) -> AnyArray:
-    return whole(tasks.files.entries["location"]).take(build.array(rows))
+def _entries(examination: Examination, tasks: FileTasks, rows: Longs) -> list[tuple[str, Longs]]:
+    """Return the manifests of some data files, each with the ordinals of their entries."""
+    snapshot = examination.state.snapshot
+    assert snapshot is not None  # checked only if there are data files
+    root = examination.roots[snapshot.snapshot_id]
+    of = np.asarray(pc.fill_null(tasks.root_row, -1))[rows]
+    ordinals = np.asarray(whole(tasks.files.entries["ordinal"]))[rows]
+    numbers = np.unique(of).tolist()
+    names = [root.location if number < 0 else root.entries["location"][number].as_py() for number in numbers]
+    return [(name, ordinals[of == number]) for number, name in zip(numbers, names, strict=True)]
 
 
 def _place(tasks: FileTasks, rows: Longs) -> str:
@@ -226,5 +234,5 @@ def _place(tasks: FileTasks, rows: Longs) -> str:
 
 
 def _places(tasks: FileTasks, rows: Longs) -> list[str]:
-    names = _locations(tasks, rows[:10])
+    names = whole(tasks.files.entries["location"]).take(build.array(rows[:10]))
     return [str(name) for name in build.to_pylist(pc.fill_null(names, "a data file without a location"))]

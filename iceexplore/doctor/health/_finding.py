@@ -8,6 +8,7 @@ from dataclasses import replace
 from iceexplore.arrow import AnyArray
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
+from iceexplore.doctor.maintenance._size_based import Longs
 from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.doctor.model._hits import Hits
 from iceexplore.errors import Effect, problem
@@ -67,6 +68,7 @@ def health_finding(
     places: Iterable[str] = (),
     snapshots: Iterable[int] | None = None,
     files: AnyArray | None = None,
+    entries: Iterable[tuple[str, Longs]] | None = None,
 ) -> Finding:
     """Return a finding of a health check.
 
@@ -82,6 +84,8 @@ def health_finding(
         The ids of the affected snapshots; by default that of the shown snapshot.
     files
         The locations of all data files that the finding is about, if they are not its places.
+    entries
+        The same by manifest, as ordinals of its entries: long locations need not be compared.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)
@@ -89,5 +93,7 @@ def health_finding(
     shown = () if snapshot is None else (snapshot.snapshot_id,)
     of = shown if snapshots is None else snapshots
     hits = None if files is None else Hits(files=(files,))
+    if entries is not None:
+        hits = Hits(entries=tuple(entries))
     made = finding_of(item, snapshots=of, count=count, places=places, hits=hits)
     return made if severity is None else replace(made, severity=severity)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, Strings, build
+from iceexplore.arrow import Strings, build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_groups, start_sandbox
 from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
@@ -191,10 +191,10 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
             }
         )
 
-    def locations(self, chosen: Mask) -> AnyArray:
-        """Return the locations of the data files in some of the groups, which a mask selects."""
-        rows = self._groups.rows[chosen[self._groups.group]]
-        return whole(self._tasks.files.entries["location"].take(build.array(rows)))
+    def rows(self, chosen: Mask) -> Longs:
+        """Return the rows of `tasks` that are in some of the groups, which a mask selects."""
+        found: Longs = self._groups.rows[chosen[self._groups.group]]
+        return found
 
     def _details(self) -> dict[str, Any]:
         return {
