@@ -54,6 +54,10 @@ IMPORT_BYTES = 500_000
 GROUP_BYTES = 1 << 25
 #: Maximum size of a decompressed block: usually it is 64 kB, but a single entry of the widest tables may take 20 MB.
 BLOCK_BYTES = 1 << 26
+#: The decompressed size up to which any block is given to datafusion, and the most by which a larger one may be
+#: compressed: in a bomb, each byte may be a number, of which datafusion holds several copies.
+_PLAIN_BLOCK = 1 << 20
+_MOST_RATIO = 64
 #: Longest record (in bytes) that fastavro decodes: it turns numbers of one or two bytes into Python objects of 40
 #: bytes.
 RECORD_BYTES = 1 << 25
@@ -280,8 +284,8 @@ def bulk_groups(
 ) -> Iterator[tuple[list[int], pa.Table | None]]:
     """Decode with datafusion, some blocks at a time; yield the record count of each block, and their rows.
 
-    If the result is not certain or a block exceeds ``block_bytes``, the rows are None and the iteration ends. Rows stay
-    reserved in ``budget``.
+    If the result is not certain, a block exceeds ``block_bytes``, or a large one is compressed like a bomb, the rows
+    are None and the iteration ends. Rows stay reserved in ``budget``.
     """
     wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     mark = _sentinel(reader_schema.avro)
@@ -317,7 +321,8 @@ def _groups(
         except FormatError:
             yield [block.count], None
             return
-        if block.count * len(reader_schema.arrow) > len(body):  # every field takes at least one byte
+        most = max(_PLAIN_BLOCK, _MOST_RATIO * (block.stop - block.start))
+        if block.count * len(reader_schema.arrow) > len(body) or len(body) > most:  # a field takes at least one byte
             yield [block.count], None
             return
         if counts and size + len(body) > group_bytes:
