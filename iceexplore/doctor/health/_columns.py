@@ -15,6 +15,7 @@ from iceexplore.doctor.maintenance._files import strict
 from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
 from iceexplore.doctor.maintenance._size_based import Longs
 from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.model._hits import Hits
 from iceexplore.graph import amount
 from iceexplore.manifests import ContentType, EntryBatch, bool_array, concat_batches, live, whole
 from iceexplore.metadata import parse_transform
@@ -148,7 +149,7 @@ def _unsorted(examination: Examination, batch: EntryBatch, rows: Longs, setting:
         thresholds=(setting,),
         count=len(rows),
         places=names,
-        files=whole(batch.entries["location"]).take(build.array(rows)),
+        hits=Hits(files=(whole(batch.entries["location"]).take(build.array(rows)),)),
     )
 
 

@@ -15,6 +15,7 @@ from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
 from iceexplore.doctor.maintenance._rewrite_data_files import RewriteDataFilesPlan
 from iceexplore.doctor.maintenance._size_based import Longs
 from iceexplore.doctor.model._finding import Finding
+from iceexplore.doctor.model._hits import Hits
 from iceexplore.graph import amount, human_bytes, percent
 from iceexplore.manifests import whole
 from iceexplore.planning import (
@@ -71,7 +72,7 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
         severity=waste.severity((before - after) * waste.open_cost),
         waste=waste,
         count=before,
-        entries=_entries(examination, plan.tasks, plan.rows(chosen)),
+        hits=_hits(examination, plan.tasks, plan.rows(chosen)),
     )
 
 
@@ -104,7 +105,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
-        entries=_entries(examination, tasks, hit),
+        hits=_hits(examination, tasks, hit),
     )
 
 
@@ -131,7 +132,7 @@ def check_delete_files(examination: Examination, plan: RewriteDataFilesPlan[Any]
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
-        entries=_entries(examination, tasks, hit),
+        hits=_hits(examination, tasks, hit),
     )
 
 
@@ -169,7 +170,7 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
         waste=waste,
         count=len(hit),
         places=_places(tasks, hit),
-        entries=_entries(examination, tasks, hit),
+        hits=_hits(examination, tasks, hit),
     )
 
 
@@ -203,7 +204,7 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
         found=f"{human_bytes(int(sizes[largest]))}, {times:,.0f} times the median ({human_bytes(int(middle))})",
         thresholds=(Threshold("largest partition / median", str(SKEW), DOCTOR),),
         count=len(large),
-        entries=_entries(examination, tasks, np.flatnonzero(np.isin(codes, large))),
+        hits=_hits(examination, tasks, np.flatnonzero(np.isin(codes, large))),
     )
 
 
@@ -217,8 +218,8 @@ def _root(examination: Examination) -> str:
     return examination.roots[snapshot.snapshot_id].location
 
 
-def _entries(examination: Examination, tasks: FileTasks, rows: Longs) -> list[tuple[str, Longs]]:
-    """Return the manifests of some data files, each with the ordinals of their entries."""
+def _hits(examination: Examination, tasks: FileTasks, rows: Longs) -> Hits:
+    """Return some data files as the entries of their manifests."""
     snapshot = examination.state.snapshot
     assert snapshot is not None  # checked only if there are data files
     root = examination.roots[snapshot.snapshot_id]
@@ -226,7 +227,8 @@ def _entries(examination: Examination, tasks: FileTasks, rows: Longs) -> list[tu
     ordinals = np.asarray(whole(tasks.files.entries["ordinal"]))[rows]
     numbers = np.unique(of).tolist()
     names = [root.location if number < 0 else root.entries["location"][number].as_py() for number in numbers]
-    return [(name, ordinals[of == number]) for number, name in zip(numbers, names, strict=True)]
+    pairs = zip(numbers, names, strict=True)
+    return Hits(entries=tuple((name, ordinals[of == number]) for number, name in pairs))
 
 
 def _place(tasks: FileTasks, rows: Longs) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from iceexplore.arrow import AnyArray
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.maintenance._plan import DEFAULT, Threshold
-from iceexplore.doctor.maintenance._size_based import Longs
 from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.doctor.model._hits import Hits
 from iceexplore.errors import Effect, problem
@@ -67,8 +65,7 @@ def health_finding(
     count: int = 1,
     places: Iterable[str] = (),
     snapshots: Iterable[int] | None = None,
-    files: AnyArray | None = None,
-    entries: Iterable[tuple[str, Longs]] | None = None,
+    hits: Hits | None = None,
 ) -> Finding:
     """Return a finding of a health check.
 
@@ -82,18 +79,14 @@ def health_finding(
         The rule that determined the severity, if any.
     snapshots
         The ids of the affected snapshots; by default that of the shown snapshot.
-    files
-        The locations of all data files that the finding is about, if they are not its places.
-    entries
-        The same by manifest, as ordinals of its entries: long locations need not be compared.
+    hits
+        All data files that the finding is about, if they are not its places: by entry where the entries are known, so
+        that long locations need not be compared, else by location.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)
     snapshot = examination.state.snapshot
     shown = () if snapshot is None else (snapshot.snapshot_id,)
     of = shown if snapshots is None else snapshots
-    hits = None if files is None else Hits(files=(files,))
-    if entries is not None:
-        hits = Hits(entries=tuple(entries))
     made = finding_of(item, snapshots=of, count=count, places=places, hits=hits)
     return made if severity is None else replace(made, severity=severity)
