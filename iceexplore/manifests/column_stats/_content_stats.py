@@ -103,7 +103,7 @@ class TypedStats:
     def values(self, field_id: int, name: str, kind: Type | None) -> tuple[AnyArray, Binaries, pa.BooleanArray]:
         """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged values.
 
-        The name ``partition_1001`` stands for the values of this partition field in the column's struct (layout (b)).
+        ``partition_1001`` names the values of this partition field in the column's struct (layout (b)).
         """
         target = pa.binary() if kind is None else arrow_type(kind)
         found = self._held(field_id, name)
