@@ -140,7 +140,7 @@ def grid(engine: Engine, widget: Any) -> None:
     """A table: sorted, walked, filtered; no room for what is not seen; its path selected by a click."""
     click(engine, ".ice-detail .ice-table thead .ice-sort")
     until(engine, "a click sorts", "document.querySelector('.ice-detail [aria-sort=ascending]')")
-    click(engine, ".ice-detail .ice-table tbody th")
+    click(engine, ".ice-detail .ice-table tbody td")  # not a link, which selects another node a moment later
     engine.press("ArrowDown", "ArrowRight")
     where = "document.activeElement.closest('tr').ariaRowIndex + getComputedStyle(document.activeElement).outlineStyle"
     until(engine, "the focus walks, and is seen", f"{where} === '3solid'")
