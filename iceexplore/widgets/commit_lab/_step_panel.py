@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.errors import IceexploreError
 from iceexplore.widgets.commit_lab._figures import step_figure
 from iceexplore.widgets.commit_lab._report import Report, bars, compared, costs_sent, headline_sent
 from iceexplore.widgets.commit_lab._session import Line, Session, Step
+from iceexplore.widgets.commit_lab._step_tables import StepTables
 from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
-from iceexplore.widgets.grid._panel import GridPanel, GridSource
+from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.tree._side_tree import SideTree
 from iceexplore.widgets.tree._sides import SIDES, Sides
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from iceexplore.graph import TableState
-    from iceexplore.widgets.grid._table import GridTable
 
 __all__ = ["StepPanel"]
 
@@ -39,7 +37,7 @@ _CANCELLED = "The step is done, but reading its result was cancelled. Select the
 
 
 class StepPanel(Panel):
-    """The result of a step. Grid ``"commit"`` has the tables of the step whose id is ``of`` (`Report.frame`).
+    """The result of a step. Grid ``"commit"`` has its tables, and those of the items of its trees (`StepTables`).
 
     Attributes
     ----------
@@ -47,11 +45,15 @@ class StepPanel(Panel):
         The last step done: ``id``, ``title``, ``text`` (sentences), captions of the trees ``before`` and ``after``, and
         when ready ``figure`` (its SVG, and the same as text), ``headline`` (parts: what was written, and what the next
         plan reads), ``checked`` (a sentence about rules), ``compared`` (one about costs) and ``costs`` (blocks).
+    commit_item
+        The item of the trees whose tables are shown: ``side``, ``node``, ``table`` (its key); each may be missing, see
+        `StepTables`.
     commit_before_nodes, commit_before_roots, commit_before_expanded
         The tree before the step; ``commit_after_*`` is the tree after it.
     """
 
     commit_report = SyncedTrait(traitlets.Dict())
+    commit_item = SyncedTrait(traitlets.Dict())
     commit_before_nodes = SyncedTrait(traitlets.Dict())
     commit_before_roots = SyncedTrait(traitlets.List(traitlets.Unicode()))
     commit_before_expanded = SyncedTrait(traitlets.List(traitlets.Unicode()))
@@ -98,6 +100,8 @@ class StepPanel(Panel):
         def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
             sides, grown, report = made
             with self.host.hold_sync():  # one message, so that both sides are of the same step
+                if report["id"] != self.commit_report.get("id"):
+                    self.commit_item = {}  # an item of another step
                 self.commit_report = report
                 self._sides.show(sides, grown)
             self._picture(step, table)
@@ -173,22 +177,3 @@ class StepPanel(Panel):
         waiting = {name for name, text in _WAITING.items() if self.commit_report.get(name) == text}
         if waiting:
             self.commit_report = {**self.commit_report, **dict.fromkeys(waiting, "")}
-
-
-class StepTables(GridSource):
-    """The tables of steps, whose owners are the steps' ids.
-
-    Parameters
-    ----------
-    reports
-        The reports of the steps, by id.
-    """
-
-    def __init__(self, reports: Mapping[str, Report]) -> None:
-        self._reports = reports
-
-    def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
-        """Return a table of a step."""
-        if of not in self._reports:
-            raise OptionError(f"step {of[:40]!r} no longer exists")
-        return self._reports[of].frame(table)

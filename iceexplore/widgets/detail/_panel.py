@@ -9,26 +9,16 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from iceexplore.errors import OptionError
-from iceexplore.graph import DeletedRows, TreeNode, deleted_rows
+from iceexplore.graph import DeletedRows, TreeNode
 from iceexplore.widgets.changes._tables import CHANGES, ChangeTables, is_changes
 from iceexplore.widgets.core._blocks import Block
-from iceexplore.widgets.core._error_messages import unread
 from iceexplore.widgets.core._ids import snapshot_of_node
 from iceexplore.widgets.core._panel import Panel, PanelHost, SyncedTrait
 from iceexplore.widgets.core._static_html import detail_html
 from iceexplore.widgets.detail._detail import detail_of
-from iceexplore.widgets.detail._node_rows import nodes_of_rows, row_of_node
-from iceexplore.widgets.detail._node_tables import (
-    JSON,
-    Tab,
-    load_table,
-    parent_table,
-    state_at,
-    table_docs,
-    tables_of,
-    tabs_of,
-)
-from iceexplore.widgets.detail._table_help import table_help
+from iceexplore.widgets.detail._node_of_state import NodeOfState
+from iceexplore.widgets.detail._node_rows import row_of_node
+from iceexplore.widgets.detail._node_tables import JSON, Tab, parent_table, tables_of, tabs_of
 from iceexplore.widgets.detail._table_views import view_of
 from iceexplore.widgets.grid._panel import GridPanel, GridSource
 from iceexplore.widgets.grid._query import GridQuery
@@ -231,28 +221,24 @@ class NodeTables(GridSource):
         """Return the table of a snapshot to show without a request: its changes where these are cheap to count."""
         return CHANGES if self.changes.cheap(_snapshot(node.id)) else "manifests"
 
-    def _node(self, node: str) -> TreeNode:
-        return self._tree.forest.node(node)
+    def _at(self, node: str) -> NodeOfState:
+        return NodeOfState(self._host.state, self._tree.forest.node(node))
 
     def frame(self, of: str, table: str) -> pd.DataFrame | GridTable:
         """Return a table of a node."""
         if is_changes(table):
             return self.changes.table(_snapshot(of), table)
-        return load_table(self._host.state, self._node(of), table)
+        return self._at(of).table(table)
 
     def text(self, of: str, table: str) -> dict[str, Any] | None:
         """Return a node's JSON."""
-        if table != JSON:
-            return None
-        from iceexplore.widgets.detail._raw_json import raw_json
-
-        return {"text": raw_json(self._host.state, self._node(of))}
+        return self._at(of).text(table) if table == JSON else None
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
         """Return the nodes that rows represent."""
         if is_changes(table):
             return self.changes.nodes(_snapshot(of), table, rows)
-        return nodes_of_rows(self._host.state, self._node(of), table, self._grid.table(_GRID, of, table), rows)
+        return self._at(of).nodes(table, self._grid.table(_GRID, of, table), rows)
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
         """Return how a table is shown: essential columns first."""
@@ -260,7 +246,7 @@ class NodeTables(GridSource):
 
     def _deleted_rows(self, of: str) -> DeletedRows:
         if self._deletes is None or self._deletes[0] != of:
-            self._deletes = (of, deleted_rows(state_at(self._host.state, self._node(of))))
+            self._deletes = (of, self._at(of).deletes())
         return self._deletes[1]
 
     def row(self, of: str, table: str, node: str) -> int | None:
@@ -268,26 +254,21 @@ class NodeTables(GridSource):
         if is_changes(table):
             return self.changes.row(_snapshot(of), table, node)
         whole = self._grid.table(_GRID, of, table)
-        return row_of_node(self._host.state, self._node(of), table, whole, self._node(node))
+        return row_of_node(self._host.state, self._at(of).node, table, whole, self._at(node).node)
 
     def unread(self, of: str, table: str) -> str:
         """Return the reason why rows may be missing, such as an unreadable manifest."""
         if is_changes(table):
             return self.changes.missing(_snapshot(of), table)
-        kind, _, rest = of.partition(":")
-        if kind not in ("snapshot", "root", "manifest"):
-            return ""
-        snapshot, _, row = rest.partition(":")
-        chosen, number = self._host.snapshot_of(snapshot), int(row) if row else None
-        return unread(self._host.state, chosen, number, leaves=table != "manifests")
+        return self._at(of).unread(table)
 
     def docs(self, of: str, table: str) -> Mapping[str, str]:
         """Return what the spec says about the columns."""
-        return table_docs(self._host.state, self._node(of), CHANGES if is_changes(table) else table)
+        return self._at(of).docs(CHANGES if is_changes(table) else table)
 
     def help(self, of: str, table: str) -> tuple[Mapping[str, list[Any]], Mapping[str, list[Any]]]:
         """Return the fields that the columns of a table of entries show."""
-        return ({}, {}) if is_changes(table) else table_help(self._host.state, self._node(of), table)
+        return ({}, {}) if is_changes(table) else self._at(of).help(table)
 
     def above(self, of: str, table: str) -> list[Block]:
         """Return the sums of changes."""

@@ -265,7 +265,8 @@ class GridPanel(Panel):
         source = self._source(grid, key)
         text = source.text(of, key)
         if text is not None:
-            return {**query.sent(), **signs_of_page(text)}
+            above = source.above(of, key)
+            return {**query.sent(), **signs_of_page({**text, "above": above} if above else text)}
         table = self.table(grid, of, key)
         rows = self._rows(grid, query, table)
         page = query.page

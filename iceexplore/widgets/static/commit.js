@@ -5,7 +5,7 @@
  * @module
  */
 
-/** @import { CommitDraft, FieldValue, Figure, FormField, Model } from "./types.d.ts" */
+/** @import { CommitDraft, CommitItem, FieldValue, Figure, FormField, Model } from "./types.d.ts" */
 
 import { blocks } from "./blocks.js";
 import { copyButton, keyboardForm, panelTabs } from "./controls.js";
@@ -19,6 +19,7 @@ import { pictureOf, slideButtons } from "./slide.js";
 const COMMIT_TABS = {
   figure: "Before and after",
   trees: "Trees",
+  item: "Details",
   files: "Changed files",
   manifests: "Manifests",
   rules: "Rules",
@@ -324,6 +325,7 @@ export function commitView(model) {
     draft: "commit_draft",
     select: (side, node) => changeDraft({ [side]: node }),
     caption: (side) => model.commit_report[side],
+    open: (side, node) => showItem({ side, node }),
   });
   const heading = el("h3");
   const headline = el("div.headline", { role: "status" });
@@ -368,7 +370,12 @@ export function commitView(model) {
 
   // Details of the step ------------------------------------------------------------------------------------------------
 
-  const grid = gridView(model, { grid: "commit", label: "Details of the step", onRow: () => {} });
+  const grid = gridView(model, {
+    grid: "commit",
+    label: "Details of the step",
+    // Rows of the step's own tables are files of the tree after it.
+    onRow: (node) => showItem({ side: chosenTab() === "item" ? model.commit_item.side : "after", node }),
+  });
   const cost = el("div.costs");
   const code = el("pre.text", { tabindex: 0, ariaLabel: "The steps as Python" });
   const python = el(
@@ -407,15 +414,27 @@ export function commitView(model) {
   );
   const tabs = panelTabs("Views of the step", COMMIT_TABS, panel, (tab) => changeDraft({ tab }));
 
+  /** @param {CommitItem} item */
+  function showItem(item) {
+    model.set("commit_item", item);
+    changeDraft({ tab: "item" });
+  }
+  function chosenTab() {
+    const chosen = model.commit_draft.tab ?? "";
+    return chosen in COMMIT_TABS && (model.commit_report.id || chosen === "trees") ? chosen : "figure";
+  }
   function drawPanel() {
     const { id: step, costs, compared } = model.commit_report;
-    const chosen = model.commit_draft.tab ?? "";
-    const now = chosen in COMMIT_TABS && (step || chosen === "trees") ? chosen : "figure";
+    const now = chosenTab();
     for (const tab of /** @type {HTMLElement[]} */ ([...tabs.element.children])) {
       // For the table without steps, there is nothing more to show.
       tab.hidden = !step && !["figure", "trees"].includes(tab.dataset.key ?? "");
     }
     if (step && COMMIT_TABLES.includes(now)) grid.look(step, now);
+    if (now === "item") {
+      const { side = "after", node = "", table = "" } = model.commit_item;
+      grid.look(`${step} ${side} ${node}`, table);
+    }
     const missing = compared || "Cancelled. Undo and redo the step to compute this.";
     fill(cost, costs ? blocks(model, costs) : missing);
     const shown = /** @type {Record<string, HTMLElement>} */ ({
@@ -432,7 +451,7 @@ export function commitView(model) {
   model.follow("commit_refused", drawRefused);
   model.follow("commit_line", drawLine);
   model.follow(["commit_report", "commit_draft", "commit_before_nodes", "commit_after_nodes"], drawSides);
-  model.follow(["commit_report", "commit_draft"], drawPanel);
+  model.follow(["commit_report", "commit_draft", "commit_item"], drawPanel);
   model.follow("commit_saved", () => fill(saved, blocks(model, model.commit_saved.blocks)));
   model.follow("busy", drawApply);
   if (!model.commit_form.needs && !model.commit_after_roots.length) ask("show");

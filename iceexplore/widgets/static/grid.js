@@ -329,6 +329,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     wait();
     if (page.text !== undefined) panel.append(el("pre.text", { tabindex: 0, ariaLabel: label }, page.text));
     if (page.rows) drawTable(/** @type {TablePage} */ (page), isTurned);
+    if (page.above) panel.prepend(el("div.above", blocks(model, page.above)));
     if (isTurned && (scrollLeft || scrollTop)) panel.scrollTo(isMoved ? 0 : scrollLeft, 0);
     const home = /** @type {HTMLElement} */ (panel.querySelector("[tabindex='0']") ?? panel);
     if (held) home.focus();
@@ -380,7 +381,6 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
         el("tfoot.widths", { ariaHidden: true }, el("tr", texts)),
       ),
     );
-    if (shown.above) panel.prepend(el("div.above", blocks(model, shown.above)));
     if (!total) panel.append(el("div.empty", emptyText(shown)));
     if (shown.lacks) panel.prepend(el("div.lacks", { role: "status" }, `▲ ${shown.lacks}`));
     focus.row = Math.min(focus.row, rows.length - 1);

@@ -6,7 +6,7 @@
 
 /** @import { Model, Nodes } from "./types.d.ts" */
 
-import { el } from "./dom.js";
+import { el, fill, linkButton } from "./dom.js";
 import { treeView } from "./treeView.js";
 
 /**
@@ -19,10 +19,11 @@ import { treeView } from "./treeView.js";
  * @param {"commit_draft" | "repair_draft"} options.draft The trait with the selected node of each side.
  * @param {(side: "before" | "after", node: string) => void} options.select
  * @param {(side: "before" | "after") => string | undefined} options.caption
+ * @param {(side: "before" | "after", node: string) => void} [options.open] Shows the tables of an item.
  * @param {boolean} [options.list] Whether lists are shown at first, not pictures.
  * @returns {{ element: HTMLElement, draw: () => void }}
  */
-export function sidesView(model, { prefix, change, draft, select, caption, list }) {
+export function sidesView(model, { prefix, change, draft, select, caption, open, list }) {
   /** @param {"before" | "after"} side */
   function makeSide(side) {
     const selected = () => /** @type {string} */ (model[draft][side] ?? "");
@@ -40,8 +41,13 @@ export function sidesView(model, { prefix, change, draft, select, caption, list 
     function draw() {
       element.hidden = !model[`${prefix}_${side}_roots`].length;
       title.textContent = caption(side) ?? "";
-      description.textContent = model[`${prefix}_${side}_nodes`][selected()]?.tooltip ??
-        "Select an item to see what it is and where.";
+      const node = selected();
+      const item = model[`${prefix}_${side}_nodes`][node];
+      fill(
+        description,
+        open && item && el("div", linkButton("Show in Details", () => open(side, node))),
+        item?.tooltip ?? "Select an item to see what it is and where.",
+      );
     }
     return { element, draw };
   }

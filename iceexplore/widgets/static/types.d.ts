@@ -204,6 +204,7 @@ export interface Traits {
   commit_refused: { blocks?: Block[]; figure?: Figure };
   commit_saved: { blocks?: Block[] };
   commit_report: CommitReport;
+  commit_item: CommitItem;
   commit_before_nodes: Nodes;
   commit_before_roots: string[];
   commit_before_expanded: string[];
@@ -476,6 +477,7 @@ export interface TextPage {
   sort?: Sort | null;
   filters?: Filter[];
   text: string;
+  above?: Block[];
 }
 
 export type Page = TablePage | TextPage;
@@ -874,6 +876,13 @@ export interface CommitLine {
 
 /** An SVG document, the same as text, and its width in px. */
 export type Figure = [svg: string, text: string, width: number];
+
+/** The item of the trees whose tables are shown; without a node, the root of the current snapshot. */
+export interface CommitItem {
+  side?: "before" | "after";
+  node?: string;
+  table?: string;
+}
 
 export interface CommitReport {
   id?: string;

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyChunkedArray, AnyColumn, DynamicArray
 from iceexplore.arrow import compute as pc
+from iceexplore.errors import OptionError
 from iceexplore.graph import Diff, TableState, Tree, TreeNode, build_tree
 from iceexplore.manifests import ContentType, whole
 from iceexplore.metadata import in_order
@@ -82,6 +83,13 @@ class SideTree:
                     break
                 opened.append(child.id)
         return self.grow(opened)
+
+    def find(self, node_id: str) -> TreeNode | None:
+        """Return a node, shown or not; None if this side has no such node."""
+        try:
+            return self._tree.node(node_id)
+        except OptionError:
+            return None
 
     def grow(self, expanded: Iterable[str]) -> dict[str, Any]:
         """Return ``nodes``, ``roots`` and ``expanded`` for `treeView`; ``more:x`` shows more children of ``x``.

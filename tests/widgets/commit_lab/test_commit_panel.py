@@ -24,6 +24,7 @@ from iceexplore.widgets.commit_lab._layout_form import layout_fields
 from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._report import bars
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
+from iceexplore.widgets.core._ids import ref_id
 from tests.helpers.hostile import HOSTILE
 from tests.helpers.sampling import one_of
 
@@ -901,3 +902,82 @@ def test_a_simulation_that_will_upgrade_begins_with_its_version() -> None:
     assert ".simulate(4, seed=1, flush_data_files=3)" in widget.commit_line["code"].replace("format_version=", "")
     widget.close()
     assert CommitLab(ix.sample("trips")).badges == ["Iceberg v3"]
+
+
+# Details of an item ---------------------------------------------------------------------------------------------------
+
+
+def look(widget: CommitLab, of: str, table: str = "") -> dict[str, Any]:
+    """The page of a table of a step, or of an item of its trees."""
+    widget.query = {"commit": {"of": of, "table": table, "n": widget.query.get("commit", {}).get("n", 0) + 1}}
+    assert widget.settle(60)
+    assert widget.error == {}
+    return dict(widget.pages["commit"])
+
+
+def column(page: dict[str, Any], name: str) -> list[Any]:
+    place = page["shown"].index([one["name"] for one in page["columns"]].index(name))
+    return [row[place] for row in page["rows"]]
+
+
+def test_the_entries_of_a_simulated_root(lab: Callable[..., CommitLab]) -> None:
+    widget = lab(empty(3).table)
+    apply(widget, "append", {"files": 2}, layout={"format_version": "4"})
+    step = widget.commit_report["id"]
+    page = look(widget, f"{step} after ")
+    assert column(page, "status") == ["EXISTING"] * 2 + ["ADDED"] * 2
+    assert column(page, "content") == ["DATA_MANIFEST"] * 2 + ["DATA"] * 2
+    text = words(page["above"])
+    assert text.startswith("p b Root manifest , after the step")
+    assert "-root." in text
+    assert "1" in page["help"], "the heading of the status explains its field"
+    # a row leads to its file, with its columns and its record as written
+    node = page["nodes"][2]
+    assert node.startswith("file:")
+    columns = look(widget, f"{step} after {node}")
+    assert "id" in [one["name"] for one in columns["columns"]]
+    record = json.loads(look(widget, f"{step} after {node}", "json")["text"])
+    assert "status" in json.dumps(record)
+    assert words(widget.pages["commit"]["above"]).count("JSON") == 1
+    # before the step there was a manifest list
+    assert "Manifest list , before the step" in words(look(widget, f"{step} before ")["above"])
+
+
+def test_an_item_that_a_side_lacks_is_its_root(lab: Callable[..., CommitLab]) -> None:
+    widget = lab(empty(4).table)
+    apply(widget, "append", {"files": 1})
+    step = widget.commit_report["id"]
+    new = widget.simulation.table.snapshots[-1].snapshot_id
+    assert "Root manifest , before the step" in words(look(widget, f"{step} before root:{new}")["above"])
+    widget.query = {"commit": {"of": f"{step} beside x", "table": "", "n": 99}}
+    assert widget.settle(60)
+    assert "the side is" in widget.error["text"]
+
+
+def test_written_files_lead_to_what_they_are(lab: Callable[..., CommitLab]) -> None:
+    widget = lab(empty(3).table)
+    apply(widget, "append", {"files": 1})
+    page = look(widget, widget.commit_report["id"], "written")
+    found = dict(zip(column(page, "kind"), page["nodes"], strict=True))
+    new = widget.simulation.table.snapshots[-1].snapshot_id
+    assert found["manifest-list"] == f"root:{new}"
+    assert found["metadata"] == "metadata"
+    assert found["manifest"].startswith(f"manifest:{new}:")
+
+
+def test_another_step_shows_its_own_root(lab: Callable[..., CommitLab]) -> None:
+    widget = lab(empty(4).table)
+    apply(widget, "append", {"files": 1})
+    widget.commit_item = {"side": "before", "node": "metadata"}
+    apply(widget, "append", {"files": 1})
+    assert widget.commit_item == {}
+
+
+@pytest.mark.parametrize("name", ["html", "newlines", "backtick", "terminal", "bidi"])
+def test_names_of_items_are_text(lab: Callable[..., CommitLab], name: str) -> None:
+    widget = lab(empty(4).table)
+    apply(widget, "ref", {"name": HOSTILE[name]})
+    page = look(widget, f"{widget.commit_report['id']} after {ref_id(HOSTILE[name])}")
+    json.dumps(page, ensure_ascii=False).encode()
+    shown = words(page["above"])
+    assert all(c.isprintable() for c in shown), shown
