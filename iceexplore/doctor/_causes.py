@@ -69,7 +69,9 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     causes.sort(key=lambda one: not _is_lost_manifest(one, manifests))
     of: dict[int, int] = {}
     for number, one in enumerate(merged):
-        cause = next((c for c in causes if _explains(c, one, manifests) and not _explains(one, c, manifests)), None)
+        found = [c for c in causes if _explains(c, one, manifests) and not _explains(one, c, manifests)]
+        # Of several damaged files, the one where the consequence is.
+        cause = next((c for c in found if c.location == one.location), found[0] if found else None)
         if cause is not None:
             of[number] = next(i for i, other in enumerate(merged) if other is cause)
     roots: dict[int, Finding] = {i: one for i, one in enumerate(merged) if i not in of}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 import iceexplore as ix
+from iceexplore._samples import sample_path
 from iceexplore.doctor import UNTELLABLE
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
 from tests.doctor.damages import DAMAGES, Damage, healthy
@@ -53,3 +55,21 @@ def test_a_damage_is_found(one: Damage, tmp_path: Path) -> None:
     assert found[0].advice
     worse = [str(f) for f in report if f.code != one.code and f.severity in ("fail", "wrong")]
     assert worse == [], "one fault is one finding"
+
+
+def test_of_two_damaged_manifests_each_has_its_own_consequences(tmp_path: Path) -> None:
+    folder = tmp_path / "trips"
+    shutil.copytree(sample_path("trips"), folder)
+    table = ix.open(folder)
+    newest = set(table.inspect.manifests()["path"])
+    older = table.at(table.snapshots[1]).inspect.manifests()["path"]
+    cut, missing = (folder / "metadata" / Path(path).name for path in older if path not in newest)
+    missing.unlink()
+    cut.write_bytes(cut.read_bytes()[:-200])
+
+    report = ix.open(folder).check(snapshots="all")
+    found = {one.code: one for one in report.findings}
+    assert found["file-missing"].follows == (), "nothing of the other file"
+    assert cut.name in found["file-truncated"].location
+    assert {one.code for one in found["file-truncated"].follows} >= {"manifest-salvaged"}
+    assert all(cut.name in one.location for one in found["file-truncated"].follows)

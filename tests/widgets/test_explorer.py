@@ -233,7 +233,7 @@ def test_an_error_while_reading_is_shown(widget: Explorer, monkeypatch: pytest.M
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr("iceexplore.widgets.detail._panel.load_table", broken)
+    monkeypatch.setattr("iceexplore.widgets.detail._node_of_state.load_table", broken)
     widget.select(manifest(widget))
     assert widget.settle(60)
     assert widget.error["text"] == "ZeroDivisionError: on purpose"

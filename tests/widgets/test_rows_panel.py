@@ -248,6 +248,19 @@ def test_hostile_values_and_unreadable_files(tmp_path: Path) -> None:
     widget.close()
 
 
+def test_a_search_offers_to_include_removed_files(rows: Rows) -> None:
+    blocks = search(rows, "trip_id = 5")["blocks"]
+    assert rows.rows_answer["headline"] == "0 rows"
+    (traits,) = [part[2] for block in blocks for part in block[1] if part[0] == "set"]
+    assert traits == {"rows_history": True}
+    rows.rows_history = True
+    settled(rows)
+    assert rows.rows_answer["headline"] == "1 row: 1 removed with its file"
+    assert not [
+        part for block in rows.rows_answer["blocks"] if block[0] == "p" for part in block[1] if part[0] == "set"
+    ]
+
+
 @pytest.mark.parametrize("history", [False, True])
 def test_rows_of_manifests_that_cannot_be_read_are_not_none(tmp_path: Path, history: bool) -> None:
     folder = Path(shutil.copytree(sample_path("trips"), tmp_path / "trips"))

@@ -59,7 +59,7 @@ def _headline(counted: Counted) -> list[Part]:
     if any(columns):
         words.append(f"{_both(columns)} column file{'' if sum(columns) == 1 else 's'}")
     size = _both(change.bytes, human_bytes)
-    sums = [*words, *([size] if size else [])] or ["no files changed"]
+    sums = [*words, *([size] if size else [])] or ["changes unknown" if counted.unread else "no files changed"]
     text = " · ".join(sums)
     return [*_operation(counted.after), " · ", text] if counted.commit else [text]
 

@@ -245,8 +245,9 @@ def _file_forms() -> tuple[Operation, ...]:
     return (
         form(
             "append",
-            "V4 adds them to the root until it has more than flush_data_files, so a commit writes one file. "
-            "Below V4 each append writes a manifest and a manifest list.",
+            "V4 adds them to the root, so a commit writes only the root and the metadata file, until the root has more "
+            "than the layout option “Data files in the root” allows. Below V4 each append writes a manifest and a "
+            "manifest list.",
             _add_fields, _append,
         ),
         form(

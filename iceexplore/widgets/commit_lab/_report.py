@@ -105,6 +105,13 @@ class Report:
         if own:
             entries = "entry is" if own == 1 else "entries are"
             out.append(f"{own:,} new {entries} directly in the root, without a manifest.")
+        flushed = pc.and_(pc.equal(manifests["change"], "added"), pc.equal(manifests["content"], "data"))
+        if self.step.operation == "append" and pc.any(flushed).as_py() and _has_root_manifest(self.after):
+            limit = self.step.after.options.flush_data_files
+            out.append(
+                f"The root would have had more than {limit:,} data files, the limit of the layout option “Data files "
+                "in the root”, so files were flushed to a manifest."
+            )
         return out
 
     def _own_rows(self) -> int:
@@ -175,7 +182,7 @@ class Report:
         from iceexplore.commits import checked_rules
 
         checked = checked_rules(self.after)
-        breaks = {b.rule: b for b in reversed(self._breaks)}
+        breaks = {b.rule: b for b in reversed(self.broken)}
         rows = [
             {
                 "rule": rule.id,
@@ -209,14 +216,15 @@ class Report:
         if files.isdecimal() and len(files) < 19 and int(files) > _MANY_FILES:
             return f"Rules were not checked, as the table has {int(files):,} files. Open the tab Rules to check them."
         checked = checked_rules(self.after)
-        count, broken = len(checked), sorted({b.rule for b in self._breaks})
+        count, broken = len(checked), sorted({b.rule for b in self.broken})
         more = f" The proposal leaves {len(OPEN_POINTS)} points open (tab Rules)." if _of_root_manifest(checked) else ""
         if not broken:
             return f"{count} rules checked, none broken.{more}" if count else ""
         return f"{count} rules checked, {len(broken)} broken: {', '.join(broken)}.{more}"
 
     @cached_property
-    def _breaks(self) -> list[RuleBreak]:
+    def broken(self) -> list[RuleBreak]:
+        """The breaks of rules in the tree after the step."""
         from iceexplore.commits import check_rules
 
         return check_rules(self.after)
@@ -355,6 +363,11 @@ def _costs(before: Simulation, after: Simulation) -> dict[str, dict[str, float]]
 
 def _writes(before: Simulation, after: Simulation) -> list[Write]:
     return list(after.writes)[len(before.writes) :]  # a copy's log continues that of the original
+
+
+def _has_root_manifest(state: TableState) -> bool:
+    root = state.root()
+    return root is not None and root.dialect.has_root_manifest
 
 
 def _of_root_manifest(checked: Sequence[Rule]) -> bool:

@@ -15,13 +15,13 @@ from iceexplore.widgets.core._escape_text import signs
 from iceexplore.widgets.detail._node_of_state import NodeOfState
 from iceexplore.widgets.detail._node_tables import JSON, tables_of
 from iceexplore.widgets.grid._panel import GridSource
+from iceexplore.widgets.grid._view import TableView
 from iceexplore.widgets.tree._sides import SIDES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from iceexplore.widgets.grid._table import GridTable
-    from iceexplore.widgets.grid._view import TableView
 
 __all__ = ["StepTables"]
 
@@ -91,7 +91,11 @@ class StepTables(GridSource):
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
         """Return how a table is shown."""
         item = self._item(of, table)
-        return super().view(of, table, names) if item is None else item[0].view(item[1], names, item[0].deletes)
+        if item is not None:
+            return item[0].view(item[1], names, item[0].deletes)
+        if table == "rules" and not self._report(of).broken:  # nothing is broken anywhere, so the texts get the room
+            return TableView(("rule", "result", "what must hold"))
+        return super().view(of, table, names)
 
     def unread(self, of: str, table: str) -> str:
         """Return the reason why rows of an item's table may be missing."""

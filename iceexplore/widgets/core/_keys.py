@@ -41,6 +41,7 @@ KEYS = (
         (
             Key(("Alt+Left", "Alt+Right"), "Go back or forward: node, snapshot, comparison and tab"),
             Key((".",), "Hide the details beside the tree, or show them"),
+            Key(("Ctrl+K",), "Go to the field that finds and does things, also from a text field"),
         ),
     ),
     Place(

@@ -139,8 +139,8 @@ class OmniboxPanel(Panel):
         return results[: _MOST if text else _MOST_ACTIONS]
 
     def _files(self) -> tuple[list[Result], int]:
-        """Return the first files, manifests and refs that the search has found so far, and how many there are."""
-        hits = [hit for hit in self._tree.found.get("hits", []) if not hit.startswith("snapshot:")]
+        """Return the first metadata and data files that the search has found so far, and how many there are."""
+        hits = [hit for hit in self._tree.found.get("hits", []) if not hit.startswith(("snapshot:", "ref:"))]
         searching = self._tree.searching
         names = {} if searching is None else searching.names
         results = []

@@ -37,10 +37,12 @@ class DoctorPanel(Panel):
         Whether a check or a repair is being made; the browser then takes no further request for one.
     doctor_report
         The last report, empty before the first: ``id``, ``level``, ``snapshots``, ``scope`` (what was examined, as
-        text), ``counts`` and ``sums`` (as text) by severity, ``findings``, ``more`` (about those not listed) and
-        ``notes`` (what could not be checked). A finding has a stable ``id``, ``code``, ``title``, ``severity``,
-        ``text``, ``lines`` (label and text), ``node`` (what to select for its place, None if no node has it), ``since``
-        (the same of the snapshot that introduced it), ``places``, and ``follows``: findings that it causes.
+        text), ``left_out`` (the number of snapshots that were not), ``broken`` (the affected snapshots, by id with the
+        numbers of their findings as text, for `TimelinePanel.broken`), ``counts`` and ``sums`` (as text) by severity,
+        ``findings``, ``more`` (about those not listed) and ``notes`` (what could not be checked). A finding has a
+        stable ``id``, ``code``, ``title``, ``severity``, ``text``, ``lines`` (label and text), ``node`` (what to select
+        for its place, None if no node has it), ``since`` (the same of the snapshot that introduced it), ``places``, and
+        ``follows``: findings that it causes.
     doctor_effects
         The severities shown.
     doctor_draft

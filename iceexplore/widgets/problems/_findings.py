@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ def findings_sent(report: Report, state: TableState, shown: Snapshot | None) -> 
     """
     findings = report.findings[:_MAX_FINDINGS]
     at = _places(state, shown, [more for one in findings for more in (one, *one.follows[:_MAX_FOLLOWS])])
-    return _sent(report, state, at)
+    return {**_sent(report, state, at), "broken": _broken(report)}
 
 
 def redacted_sent(report: Report, kinds: frozenset[str], sent: Mapping[str, Any], state: TableState) -> dict[str, Any]:
@@ -66,11 +67,12 @@ def _sent(report: Report, state: TableState, at: Mapping[tuple[str, str], Place]
     from iceexplore.doctor import EFFECTS, WORDS, report_scope
 
     findings = report.findings[:_MAX_FINDINGS]
-    left = len(report.findings) - len(findings)
+    left, left_out = len(report.findings) - len(findings), _left_out(report)
     counts = {name: sum(f.severity == name for f in report.findings) for name in EFFECTS}
     return {
         "level": report.level,
-        "scope": report_scope(report) + _left_out(report),
+        "scope": report_scope(report) + (f" · {left_out:,} not checked" if left_out else ""),
+        "left_out": left_out,
         "counts": counts,
         "sums": {name: f"{count:,} × {WORDS[name]}" for name, count in counts.items()},
         "findings": [_item(one, state, at) for one in findings],
@@ -79,11 +81,23 @@ def _sent(report: Report, state: TableState, at: Mapping[tuple[str, str], Place]
     }
 
 
-def _left_out(report: Report) -> str:
-    """Return how to check the snapshots that were not examined; empty if there are none."""
-    everything = set() if report.metadata is None else {s.snapshot_id for s in report.metadata.snapshots}
-    left = len(everything - set(report.snapshots))
-    return f" · {left:,} not checked: choose All snapshots" if left and report.opened else ""
+def _left_out(report: Report) -> int:
+    """Return the number of snapshots that were not examined."""
+    if report.metadata is None or not report.opened:
+        return 0
+    return len({s.snapshot_id for s in report.metadata.snapshots} - set(report.snapshots))
+
+
+def _broken(report: Report) -> dict[str, str]:
+    """Return what was found in which snapshots, by their ids: the numbers of findings that readers notice."""
+    from iceexplore.doctor import WORDS
+
+    counts: dict[str, Counter[str]] = {}
+    for one in report.findings:
+        if one.severity in ("fail", "wrong"):
+            for snapshot in one.snapshots:
+                counts.setdefault(str(snapshot), Counter())[one.severity] += 1
+    return {i: ", ".join(f"{n:,} × {WORDS[name]}" for name, n in of.items()) for i, of in counts.items()}
 
 
 def text_of(value: str) -> str:

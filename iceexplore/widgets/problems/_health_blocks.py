@@ -125,7 +125,7 @@ def _row(
     # A link of a partition would have the value as its text, which a redacted page must not have.
     name: list[Part] = [["set", label, there]] if there and not kind else [[kind, label]] if kind else [label]
     if kind and there:
-        name.append(["set", " show", there])
+        name += [" ", ["set", "show", there]]
     note: list[Part] = [" ", ["note", text_of(bar.note)]] if bar.note else []
     cells: list[list[Part]] = [
         [] if v is None else [v[1], ["bars", [["left", v[0] / scale]]]]

@@ -88,7 +88,8 @@ def rows_sent(places: RowPlaces) -> list[Block]:
     if not places.complete:
         out.append(_note("The search stopped at its limit; there may be more rows."))
     if not places.history:
-        out.append(_note("Files removed before this snapshot were not searched."))
+        link: Part = ["set", "Search them, too", {"rows_history": True}]
+        out.append(["p", [["note", "Files removed before this snapshot were not searched. "], link]])
     for name, why in list(places.unread.items())[:_UNREAD]:
         out.append(_note(f"{name[-_LONG:]} cannot be read: {why[:_LONG]}"))
     return out
@@ -134,6 +135,13 @@ class _Nodes:
         for snapshot, names in by_snapshot.items():
             shown = state.snapshot is not None and snapshot == state.snapshot.snapshot_id
             self._found[snapshot] = find_files(state if shown else travel(state, snapshot=snapshot), names)
+
+    @property
+    def when(self) -> str:
+        """When rows have their fate: now, or in an earlier snapshot, after which they may have been deleted."""
+        shown = self._state.snapshot
+        is_current = shown is None or shown.snapshot_id == self._state.metadata.current_snapshot_id
+        return "now" if is_current else "in the selected snapshot"
 
     def snapshot_of(self, place: RowPlace) -> int | None:
         """Return the snapshot in which to show a row's file: the one shown or, if it was removed, the one adding it."""
@@ -214,9 +222,14 @@ def _events(row: tuple[RowPlace, ...], nodes: _Nodes) -> Iterator[list[Part]]:
     yield from (parts for _, parts in found)
     for place in row:
         if place.fate.kind == "live":
-            yield [["note", "now "], ["yes", "live"], " in ", nodes.place(place)]
+            yield [["note", f"{nodes.when} "], ["yes", "live"], " in ", nodes.place(place)]
         elif place.fate.kind == "unknown":
-            yield [["note", "now "], signs(f"unknown, {place.fate.why or ''}"[:_LONG]), ": ", nodes.place(place)]
+            yield [
+                ["note", f"{nodes.when} "],
+                signs(f"unknown, {place.fate.why or ''}"[:_LONG]),
+                ": ",
+                nodes.place(place),
+            ]
 
 
 _DELETES = {"deletion-vector": "vector", "position-delete": "position deletes", "equality-delete": "equality deletes"}

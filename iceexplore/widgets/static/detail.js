@@ -61,7 +61,7 @@ function fieldItem([name, text, exact = text], help, open) {
   else if (text.length >= TWO_COLUMNS) size = "two";
   if (!help) return el("div", { class: size }, el("dt", name), value);
 
-  const explanation = el("div.help", { onkeydown: leave }, el("dd", helpOf(help, open)));
+  const explanation = el("div.help", { onkeydown: leave }, el("dd", el("b", name), " ", helpOf(help, open)));
   const button = el(
     "button.why",
     { ariaExpanded: false, ariaLabel: `${name}: what is it?`, onclick: toggle },

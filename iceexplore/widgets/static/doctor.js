@@ -100,6 +100,15 @@ export function changeDoctorDraft(model, change) {
 }
 
 /**
+ * @param {Model} model
+ * @param {string} level
+ * @param {string} snapshots
+ */
+function requestCheck(model, level, snapshots) {
+  model.request("doctor_asked", { do: "check", level, snapshots });
+}
+
+/**
  * Return the form that runs a check.
  *
  * @param {Model} model
@@ -113,7 +122,7 @@ export function checkForm(model) {
   );
   const check = button("Check the table", () => {
     model.set("doctor_draft", { ...model.doctor_draft, tab: "findings" });
-    model.request("doctor_asked", { do: "check", level: level.value, snapshots: snapshots.value });
+    requestCheck(model, level.value, snapshots.value);
   });
   model.follow("doctor_draft", () => {
     const { level: deep = LEVELS[0][0], snapshots: where = CHECKED_SNAPSHOTS[0][0] } = model.doctor_draft;
@@ -138,8 +147,12 @@ export function findingsView(model) {
   /** The id of the report to which the findings in `toggled` belong. */
   let drawn = "";
 
+  function checkAll() {
+    changeDoctorDraft(model, { snapshots: "all" });
+    requestCheck(model, model.doctor_report.level ?? "", "all");
+  }
   function drawBar() {
-    const { sums: texts, counts, scope: text = "" } = model.doctor_report;
+    const { sums: texts, counts, scope: text = "", left_out: left = 0 } = model.doctor_report;
     const shown = model.doctor_effects;
     const buttons = EFFECTS.map(([effect, sign, name]) => {
       const others = shown.filter((one) => one !== effect);
@@ -152,7 +165,9 @@ export function findingsView(model) {
       );
     });
     fill(sums, buttons);
-    scope.textContent = text;
+    // A saved page cannot check.
+    const isOpen = left > 0 && model.doctor_asked !== undefined;
+    fill(scope, text, isOpen && " · ", isOpen && linkButton("Check all snapshots", checkAll));
   }
 
   /**

@@ -124,8 +124,11 @@ export function rowsView(model) {
     const { of, blocks: texts, more } = model.rows_answer;
     const story = model.rows_story;
     const page = model.pages.rows;
-    const isFiltered = page && "rows" in page && page.of === of && (page.filters ?? []).length > 0;
-    const now = [model.rows_answer, story, picked, isFiltered];
+    const found = page && "rows" in page && page.of === of ? page : undefined;
+    const isFiltered = (found?.filters ?? []).length > 0;
+    // The only row's history is shown already.
+    const hasChoice = (found?.whole ?? 0) > 1;
+    const now = [model.rows_answer, story, picked, isFiltered, hasChoice];
     // Other pages of the table change nothing here.
     if (now.every((one, i) => one === drawnStories[i])) return;
     drawnStories = now;
@@ -137,7 +140,7 @@ export function rowsView(model) {
     }
     fill(
       stories,
-      of !== undefined && el("p", el("span.note", isFiltered ? ALL_ROWS : SELECT_ROW)),
+      hasChoice && el("p", el("span.note", isFiltered ? ALL_ROWS : SELECT_ROW)),
       blocks(model, texts),
       more && button(more, () => askRows(model, "first"), { class: "primary" }),
     );

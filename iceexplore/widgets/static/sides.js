@@ -26,7 +26,12 @@ import { treeView } from "./treeView.js";
 export function sidesView(model, { prefix, change, draft, select, caption, open, list }) {
   /** @param {"before" | "after"} side */
   function makeSide(side) {
-    const selected = () => /** @type {string} */ (model[draft][side] ?? "");
+    const nodes = () => model[`${prefix}_${side}_nodes`];
+    /** Return the selected node; at first the root, from which everything of the snapshot can be seen. */
+    function selected() {
+      const chosen = /** @type {string} */ (model[draft][side] ?? "");
+      return chosen in nodes() ? chosen : Object.keys(nodes()).find((id) => id.startsWith("root:")) ?? "";
+    }
     const tree = treeView(model, {
       prefix: `${prefix}_${side}_`,
       label: `Tree ${side} ${change}`,
@@ -42,7 +47,7 @@ export function sidesView(model, { prefix, change, draft, select, caption, open,
       element.hidden = !model[`${prefix}_${side}_roots`].length;
       title.textContent = caption(side) ?? "";
       const node = selected();
-      const item = model[`${prefix}_${side}_nodes`][node];
+      const item = nodes()[node];
       fill(
         description,
         open && item && el("div", linkButton("Show in Details", () => open(side, node))),

@@ -109,14 +109,15 @@ export function timeTicks(from, to, most) {
   const ticks = [];
   const step = STEPS.find((one) => one >= wanted);
   if (step) {
+    const end = step < 60 * SECOND ? -5 : -8;
     for (let ms = Math.ceil(from / step) * step; ms <= to; ms += step) {
       const time = isoTime(ms);
       const isMidnight = ms % DAY === 0;
-      const clock = time.slice(-13, step < 60 * SECOND ? -5 : -8);
+      const clock = time.slice(-13, end);
       ticks.push({ ms, text: isMidnight || step >= DAY ? time.slice(0, -14) : clock });
     }
     // The first has its date, so that the others are known, too.
-    if (ticks.length && step < DAY) ticks[0].text = isoTime(ticks[0].ms).slice(0, -8);
+    if (ticks.length && step < DAY) ticks[0].text = isoTime(ticks[0].ms).slice(0, end);
     return ticks;
   }
   const months = MONTHS.find((one) => one * MONTH >= wanted) ?? MONTHS[MONTHS.length - 1];

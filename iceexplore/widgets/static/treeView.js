@@ -151,7 +151,8 @@ export function treeView(model, options = {}) {
     legend: legendOfTree,
     done: () => setSaving(false),
   });
-  const formats = el("span.group", { hidden: true }, slides, formatButtons());
+  // Below the button, so that no button moves under the pointer.
+  const formats = el("span.group.menu-list", { hidden: true }, slides, formatButtons());
   const saveButton = smallButton("Save…", "Save the picture", () => setSaving(formats.hidden === true), {
     ariaExpanded: false,
   });
@@ -163,7 +164,7 @@ export function treeView(model, options = {}) {
     back: () => rows.focus(),
     found: (hits) => mark({ hits }),
   });
-  const tools = el("div.tools", search.element, el("span.group.end", zooms, listButton, saveButton, formats));
+  const tools = el("div.tools", search.element, el("span.group.end", zooms, listButton, saveButton), formats);
   const stage = el("div.stage", rows.element, picture.element);
   const box = el("div.map", tools, el("nav.crumbs", { ariaLabel: "Path" }, path), legend, stage);
 

@@ -675,6 +675,8 @@ export interface DoctorReport {
   level?: string;
   snapshots?: string;
   scope?: string;
+  /** The number of snapshots that were not checked. */
+  left_out?: number;
   counts?: Record<Effect, number>;
   sums?: Record<Effect, string>;
   findings?: Finding[];

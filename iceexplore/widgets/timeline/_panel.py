@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import traitlets
+from traitlets import Bunch
 
 from iceexplore.graph import (
     SnapshotChange,
@@ -123,7 +124,7 @@ class TimelinePanel(Panel):
     writers
         What summaries say about engines, applications and users, which a filter can search.
     broken
-        The snapshots in which problems have been met so far, by id: the number of errors and warnings as text.
+        The snapshots in which a check found faults, or reading has met problems so far, by id: their numbers as text.
     totals
         Whether the totals are drawn as curves.
     collapsed
@@ -153,6 +154,8 @@ class TimelinePanel(Panel):
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
+        self._checked: dict[str, str] = {}
+        self._met: dict[str, str] = {}
         self._marked = (-1, -1)  # the numbers of problems and of files read, when the broken snapshots were last marked
         try:
             self._changes = host.panel(DetailPanel).tables.changes  # counted once for both
@@ -170,6 +173,8 @@ class TimelinePanel(Panel):
     def begin(self) -> None:
         """Compare the two selected snapshots, and mark broken ones."""
         self._mark_broken()
+        if hasattr(self.host.widget, "doctor_report"):
+            self.host.observe(self._on_report, "doctor_report")
         if self.host.selection["against"]:
             self._compare_two(self.host.selection)
 
@@ -182,6 +187,11 @@ class TimelinePanel(Panel):
         """Mark snapshots in which more problems have been met."""
         if self._marked != self._now():
             self._mark_broken()
+
+    def _on_report(self, change: Bunch) -> None:
+        """Mark the snapshots in which the last check found faults; those in which reading met problems stay marked."""
+        self._checked = dict(change["new"].get("broken", {}))
+        self.broken = self._met | self._checked
 
     def _now(self) -> tuple[int, int]:
         problems = len(self.host.state.problems)
@@ -199,7 +209,8 @@ class TimelinePanel(Panel):
                 self._marked = self._now()
 
         def show(found: dict[str, str]) -> None:
-            self.broken = found
+            self._met = found
+            self.broken = self._met | self._checked
 
         self._marked = self._now()
         self.host.run_silently("broken", read, show)

@@ -981,3 +981,12 @@ def test_names_of_items_are_text(lab: Callable[..., CommitLab], name: str) -> No
     json.dumps(page, ensure_ascii=False).encode()
     shown = words(page["above"])
     assert all(c.isprintable() for c in shown), shown
+
+
+def test_a_flush_says_why(lab: Callable[..., CommitLab]) -> None:
+    start = ix.empty(SCHEMA, format_version=4, seed=7)
+    widget = lab(start.table)
+    apply(widget, "append", {"files": 2}, layout={"flush_data_files": 3})
+    assert "flushed" not in " ".join(widget.commit_report["text"])
+    apply(widget, "append", {"files": 2}, layout={"flush_data_files": 3})
+    assert "would have had more than 3 data files" in " ".join(widget.commit_report["text"])

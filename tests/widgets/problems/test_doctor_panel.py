@@ -16,6 +16,7 @@ from iceexplore.doctor import Report
 from iceexplore.errors import FormatError, OptionError, problem
 from iceexplore.widgets import Explorer, Problems
 from iceexplore.widgets.problems import _repair
+from iceexplore.widgets.problems._doctor_panel import DoctorPanel
 from iceexplore.widgets.problems._findings import findings_sent
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
 from tests.doctor.damages import DAMAGES, document_path, edit_json, file_paths, healthy
@@ -98,9 +99,22 @@ def test_a_fault_of_an_older_snapshot_is_shown_in_its_tree(opened: Opened) -> No
 def test_a_check_of_one_snapshot_names_those_left_out(opened: Opened) -> None:
     widget = opened(Problems)
     ask(widget, "check", level="metadata", snapshots="current")
-    assert widget.doctor_report["scope"].endswith(" · 3 not checked: choose All snapshots")
+    assert widget.doctor_report["scope"].endswith(" · 3 not checked")
+    assert widget.doctor_report["left_out"] == 3
     ask(widget, "check", level="metadata", snapshots="all")
     assert "not checked" not in widget.doctor_report["scope"]
+    assert widget.doctor_report["left_out"] == 0
+
+
+def test_a_check_marks_the_snapshots_with_faults_in_the_timeline(opened: Opened) -> None:
+    widget = opened(Explorer, "path_live_twice")
+    met = dict(widget.broken)
+    ask(widget, "check", level="metadata", snapshots="all")
+    found = widget.doctor_report["broken"]
+    assert widget.broken == {**met, **found}
+    assert set(found.values()) == {"1 × wrong rows or numbers"}
+    (finding,) = [one for one in widget._panel(DoctorPanel).report.findings if one.severity == "wrong"]
+    assert set(found) == set(map(str, finding.snapshots))
 
 
 def test_what_follows_is_folded_under_its_cause(opened: Opened) -> None:

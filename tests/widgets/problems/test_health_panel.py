@@ -200,7 +200,7 @@ def test_bars_of_partitions_lead_to_exactly_their_rows(tmp_path: Path, name: str
     else:
         t = ix.sample(name)
     widget = Explorer(t, tab="problems")
-    links = [part for part in parts(ask(widget, "look"), "set") if part[1] == " show"]
+    links = [part for part in parts(ask(widget, "look"), "set") if part[1] == "show"]
     bars = t.health()["partitions"].bars
     assert len(links) == len(bars) > 1
     for bar, link in zip(bars, links, strict=True):
