@@ -109,7 +109,7 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     for key, text in (
         ("files", "region="),
         ("manifests", "carried over"),
-        ("rules", "V4 proposal"),
+        ("rules", "added-is-change"),
         ("written", "root"),
     ):
         widget.locator(f".ice-tab[data-key='{key}']").click()
