@@ -1,9 +1,9 @@
-"""Arrow for the rest of the package: names for its generic classes, and its functions with exact types.
+"""Give the rest of the package a better typed pyarrow: names for its generic classes, and exact function types.
 
-`compute` has the functions of ``pyarrow.compute`` (``from iceexplore.arrow import compute as pc``). `build` has the
-functions of ``pyarrow`` that create arrays, types and tables and whose types in ``pyarrow-stubs`` are too narrow.
-Nothing is wrapped: at run time the names are pyarrow's own. The types are for the checker, which knows the rest of
-pyarrow from ``pyarrow-stubs``.
+`compute` has the functions of ``pyarrow.compute`` (``from iceexplore.arrow import compute as pc``). `build` has those
+functions that create arrays, types and tables and whose declarations in ``pyarrow-stubs`` are too narrow. At run time,
+both only pass on pyarrow's own functions. Their types serve the type checker, which takes the rest of pyarrow from
+``pyarrow-stubs``.
 """
 
 from iceexplore.arrow import build, compute

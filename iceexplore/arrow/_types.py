@@ -1,7 +1,7 @@
 """Names for Arrow's generic classes in annotations.
 
-``pyarrow-stubs`` declares pyarrow's classes as generic, but at run time they cannot be subscripted.
-An array's name says what its elements are (`Strings`), not what its class is (`pa.StringArray`), because it also
+``pyarrow-stubs`` declares pyarrow's classes as generic, but at run time they cannot be subscripted. The names for
+arrays say what the elements are (`Strings`), not what the class is (`pa.StringArray`), because such an annotation also
 accepts columns of tables, whose types the checker cannot know.
 """
 

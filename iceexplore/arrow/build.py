@@ -1,7 +1,8 @@
-"""The functions of ``pyarrow`` that create arrays, types, schemas and tables, with correct types.
+"""Functions that create Arrow arrays, types, schemas and tables, declared with correct types.
 
-The types in ``pyarrow-stubs`` are too narrow: they refuse a `pa.DataType` that comes from a schema, numpy arrays and
-chunked columns as columns of a table, offsets of an unknown type, and a list of fields of different types.
+The declarations in ``pyarrow-stubs`` are too narrow: with them, the type checker rejects a `pa.DataType` taken from a
+schema, a NumPy array or a chunked array as a table's column, offsets of an unknown type, and a list of fields that have
+different types.
 """
 
 from __future__ import annotations
@@ -93,6 +94,6 @@ else:
 
 
 def to_pylist(column: AnyColumn | pa.Table | pa.RecordBatch) -> list[Any]:
-    """Return a column's values as Python objects. ``pyarrow-stubs`` adds None to their type even without nulls."""
+    """Return a column's values as Python objects of type Any; by ``pyarrow-stubs``, each of them could be None."""
     values: list[Any] = column.to_pylist()
     return values

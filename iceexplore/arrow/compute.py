@@ -5,9 +5,10 @@ The types in ``pyarrow-stubs`` are too narrow: they refuse Python values that Ar
 arrays although chunked inputs give chunked results. Here, each function that the package uses has a correct type:
 
 - the result is chunked if any input is, else an array if any input is, else a scalar;
-- the element type is known if it is that of the first input, and for masks, strings, counts and indices.
+- the element type is declared for masks, counts and indices, and where it is that of the first input; else it is Any.
 
-Nothing is wrapped: at run time these names are pyarrow's functions. To add a function, add it to both lists below.
+Nothing is wrapped: at run time these names are pyarrow's functions. To add a function, add it to ``__all__``, to the
+declarations and to the imports at the end.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ if TYPE_CHECKING:
         def __call__(self, x: _Same, y: Any, /, *more: Any) -> _Same: ...
 
     class _Encoding(Protocol):
-        """A function from a column to its dictionary encoding."""
+        """A function that returns the dictionary encoding of a column."""
 
         @overload
         def __call__(self, x: AnyArray, /, **options: Any) -> pa.DictionaryArray[Any, Any]: ...
