@@ -1,8 +1,8 @@
 """Run a view on this machine: this library reads the tables, and DataFusion evaluates the query.
 
 The query is first planned over empty tables, to find the columns, rows and conditions that it needs from each table.
-The rows read are then registered under the same names and with all columns; columns that the query does not need are
-null.
+The rows read then replace the empty tables under the same names. They have all columns; those that the query does not
+need are null.
 """
 
 from __future__ import annotations
@@ -40,21 +40,22 @@ _SHOWN = 400
 
 
 def view_to_arrow(plan: ViewPlan, *, limit: int | None = None, max_bytes: int | None = None) -> pa.Table:
-    """Run a view with DataFusion and return its rows as Arrow, with the columns of its schema.
+    """Run a view with DataFusion and return its rows as an Arrow table with the columns of the view's schema.
 
     Parameters
     ----------
     limit
         The maximum number of rows.
     max_bytes
-        The limit for the rows read, for DataFusion's memory, and for the result; by default `memory_limit`.
+        The maximum size of the rows read, of DataFusion's memory, and of the result, each in bytes; by default the
+        limit that `memory_limit` returns.
 
     Raises
     ------
     UnsupportedError
         DataFusion cannot run the query: a function that it lacks, or syntax that has no equivalent.
     FormatError
-        The query returns other columns than the view's schema has, or a file cannot be read.
+        The query does not return as many columns as the view's schema has, or a file cannot be read.
     MemoryLimitError
         The rows read, an intermediate result or the result take more memory than allowed.
     """
@@ -78,7 +79,7 @@ def view_to_arrow(plan: ViewPlan, *, limit: int | None = None, max_bytes: int | 
 
 @dataclass(frozen=True)
 class _Step:
-    """A view to define in DataFusion; inner views come first."""
+    """The query of one view, with the name under which other queries read it; inner views come first."""
 
     name: str
     sql: str
@@ -92,7 +93,7 @@ class _Script:
         self.plan = plan
         self.tables: dict[str, TableState] = {}
         self.steps: list[_Step] = []
-        # A WITH query or alias of the same name would hide a table, so the prefix must not occur in any text.
+        # A WITH query or alias of the same name would hide a table, so the prefix must not occur in any query's text.
         texts = " ".join(_texts(plan)).lower()
         prefix = "source_"
         while prefix in texts:
@@ -120,7 +121,7 @@ class _Script:
         return name
 
     def run(self, context: Any, tables: Mapping[str, pa.Table]) -> Any:  # noqa: ANN401  (DataFusion's objects)
-        """Register tables, define the inner views, and return the data frame of the outermost."""
+        """Register tables, define the inner views, and return the data frame of the outermost view."""
         from datafusion import SQLOptions
 
         for name, table in tables.items():
@@ -157,7 +158,8 @@ def _context(most: int, threads: int) -> Any:  # noqa: ANN401  (DataFusion's Ses
         raise MissingDependencyError(
             "running a view without Spark needs datafusion: pip install 'datafusion>=51'"
         ) from error
-    # The query already spells names as the schemas do. DataFusion must not spill to disk: `most` limits all it uses.
+    # DataFusion need not normalize names: the query already spells them as the schemas do. It must not spill to disk,
+    # so that `most` limits everything it uses.
     config = SessionConfig().with_target_partitions(threads)
     config = config.set("datafusion.sql_parser.enable_ident_normalization", "false")
     config = config.set("datafusion.sql_parser.dialect", "PostgreSQL")
@@ -165,7 +167,7 @@ def _context(most: int, threads: int) -> Any:  # noqa: ANN401  (DataFusion's Ses
 
 
 def _held(schema: Schema) -> pa.Schema:
-    """Return the Arrow schema to register for a table: names in lower case, no metadata (DataFusion compares it)."""
+    """Return the Arrow schema to register for a table: lower-case names, and no metadata, which DataFusion compares."""
     names = _registered(_names(schema))
     return pa.schema([pa.field(name, f.type) for name, f in zip(names, arrow_fields(schema.fields), strict=True)])
 

@@ -1,7 +1,8 @@
-"""Derive from DataFusion's optimized plan what it needs from each table: columns, a filter, a number of rows.
+"""Derive from DataFusion's optimized plan what a query needs from each table: columns, a filter, a number of rows.
 
 The filter only reduces what is read: DataFusion evaluates the query's conditions again. So conditions without an
-equivalent here can be left out. If a query scans a table twice, the filter is used only if both scans have the same.
+equivalent here can be left out. If a query scans a table twice, the filter is used only if both scans have the same
+one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from iceexplore.expressions import name_sql
 
 __all__ = ["Needs", "is_simple", "needs_of"]
 
-#: Types whose values DataFusion and Iceberg order and compare alike. Not floating-point numbers, because of NaN.
+#: Tests for the types whose values DataFusion and Iceberg compare alike. Floating-point types are left out because of
+#: NaN.
 _COMPARED = (pa.types.is_integer, pa.types.is_date, pa.types.is_string, pa.types.is_decimal, pa.types.is_timestamp)
 _OPERATORS = ("=", "<", "<=", ">", ">=")
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -50,7 +52,7 @@ class Needs:
     limit: int | None = None
 
     def joined(self, other: Needs) -> Needs:
-        """Return needs that cover both."""
+        """Return needs that cover those of two scans."""
         same = self.where == other.where
         return Needs(self.columns | other.columns, self.where if same else None)
 
@@ -81,7 +83,7 @@ def _listed(
     schemas: Mapping[str, tuple[pa.Schema, Sequence[str]]],
     seen: Counter[str],
 ) -> Iterator[tuple[str, frozenset[int]]]:
-    """Yield tables that the plan's text scans more often than its nodes do (``seen``), with the columns of all scans.
+    """Yield tables with more scans in the plan's text than among its nodes (``seen``), with the columns of all scans.
 
     Subqueries inside expressions are not nodes and appear only in the plan's text. If a string literal in the query
     happens to look like a scan, this can only add columns.
@@ -92,7 +94,7 @@ def _listed(
         if match is not None and match["name"] in schemas:
             lines.setdefault(match["name"], []).append(match["columns"] or "?")
     for name, (schema, _) in schemas.items():
-        listed = lines.get(name, ["?"])  # the text may be incomplete: if it has no scan, assume one of all columns
+        listed = lines.get(name, ["?"])  # the text may be incomplete: without a scan in it, assume one of all columns
         if len(listed) <= seen[name]:
             continue
         columns: set[int] = set()
@@ -186,7 +188,7 @@ def _condition(
 
 
 def _literal(scalar: Any, kind: pa.DataType) -> str | None:  # noqa: ANN401  (a pyarrow scalar)
-    """Return a literal in a filter's notation; None if it is null or of another type than its column."""
+    """Return a literal in a filter's notation; None if it is null or its type differs from its column's."""
     if not isinstance(scalar, pa.Scalar) or not scalar.is_valid or not any(test(kind) for test in _COMPARED):
         return None
     value = scalar.as_py()

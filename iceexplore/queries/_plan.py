@@ -1,4 +1,4 @@
-"""Prepare a view to run: choose a dialect, open the tables and views in its query, and select each table's state."""
+"""Prepare to run a view: choose a dialect, open the tables and views in its query, and select each table's state."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def plan_view(
     Raises
     ------
     OptionError
-        The dialect is not stored, several dialects are different queries, or an argument is invalid.
+        The dialect is not stored, none is given although the dialects store different queries, or an argument is
+        invalid.
     UnsupportedError
         No stored query can be parsed, or views are nested too deeply.
     MetadataNotFoundError
@@ -99,7 +100,7 @@ def plan_view(
     FormatError
         A source cannot be read, or the views form a cycle.
     SnapshotNotFoundError
-        A table has no such state.
+        A table has no state at the given snapshot, ref or time.
     """
     planner = _Planner(open_source, tables_at, prefer)
     plan = planner.plan(state, dialect, ())
@@ -218,7 +219,7 @@ class _Planner:
 
 def _state_at(table: TableState, at: object, kind: str = "") -> TableState:
     """Return a table's state at a snapshot, snapshot id, ref or time."""
-    at = getattr(at, "state", at)  # a Table
+    at = getattr(at, "state", at)  # of an `iceexplore.Table`
     if kind == "TIMESTAMP" or isinstance(at, dt.date):
         return travel(table, timestamp=at)
     if not isinstance(at, str):
@@ -229,6 +230,7 @@ def _state_at(table: TableState, at: object, kind: str = "") -> TableState:
         to_ms(at)
     except OptionError:
         refs = ", ".join(map(repr, table.metadata.refs)) or "none"
-        raise SnapshotNotFoundError(f"{table.name} has no branch or tag {at!r} (it has {refs}), and it is not a time"
-                                    ) from None  # fmt: skip
+        raise SnapshotNotFoundError(
+            f"{table.name} has no branch or tag {at!r} (it has {refs}), and {at!r} is not a time either"
+        ) from None
     return travel(table, timestamp=at)
