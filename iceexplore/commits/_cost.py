@@ -1,4 +1,4 @@
-"""The cost of commits: files, bytes and requests of each, reads of planning afterwards, and retained metadata."""
+"""The cost of commits: the files, bytes and requests of each, what planning reads afterwards, and metadata retained."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "plan_files", "retained"]
 
-#: Short names of the kinds of written files, as parts of column names.
+#: The kinds of metadata files, with their short names for column names.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 
@@ -43,18 +43,21 @@ class PlanCost:
 
     Attributes
     ----------
-    Every file: the metadata file, the manifest list or root, the manifests that `plan_scan` reads (without those
-    that have no live entry, and delete manifests whose deletes cannot apply), and the blobs of their manifest DVs
-    in Puffin files. (DVs and delete files of data are read by the scan, not by the planner.)
+    cold
+        Every file that a planner without a cache reads: the metadata file, the manifest list or root, the manifests
+        that `plan_scan` reads (without those that have no live entry, and delete manifests whose delete files cannot
+        apply), and the blobs of their manifest DVs in Puffin files. (The scan, not the planner, reads the DVs and
+        delete files of data files.)
     warm
-        The files that the planner of the cached snapshot has not read. The metadata file is always among them.
+        Those of ``cold`` that a planner still reads if it has planned the cached snapshot before. The metadata file is
+        always among them.
     """
 
     cold: tuple[MetadataFile, ...]
     warm: tuple[MetadataFile, ...]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per kind and one in total: files and bytes read cold and warm. Each file is one request."""
+        """Return a row per kind and a row "all": files and bytes read cold and warm. Each file is one request."""
         import pandas as pd
 
         kinds = dict.fromkeys(f.kind for f in self.cold)
@@ -80,8 +83,8 @@ class PlanCost:
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
     """Return the files that planning a scan of the state's snapshot reads, without and with a cached snapshot.
 
-    Sizes of manifests are those in the manifest list or root. Apart from roots, only those data manifests are read that
-    decide which delete manifests planning reads.
+    Sizes of manifests are those in the manifest list or root. To find the files, this function reads the roots, and
+    only those data manifests that decide which delete manifests planning reads.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCos
 
 @dataclass(frozen=True)
 class Retained:
-    """The files that a window of snapshots keeps, and those that expiring all others would free.
+    """The files that a window of snapshots keeps, and those that expiring all other snapshots would free.
 
     Attributes
     ----------
@@ -139,7 +142,7 @@ class Retained:
         return text
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per kind of metadata file and one in total: files and bytes kept and freed."""
+        """Return a row per kind of metadata file and a row "all": files and bytes kept and freed."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -214,7 +217,7 @@ def _parent(state: TableState) -> TableState | None:
 
 
 def ancestors(state: TableState) -> Iterator[Snapshot]:
-    """Yield the shown snapshot, its parent and so on, as far as the table has them."""
+    """Yield the shown snapshot, its parent and so on, up to the first parent that the table does not have."""
     return ancestry(state.metadata, state.snapshot)
 
 
@@ -248,9 +251,9 @@ class Cost:
 
         ``files`` and ``bytes`` count all files written, one PUT each: ``metadata_*`` are metadata (JSON, manifest list
         or root, manifests, manifest DVs in Puffin files), ``data_*`` data files, delete files and DVs. ``orphans`` are
-        files that the newest state does not need. ``gets`` are reads not served by the cache, by kind;
-        ``metadata_gets`` and ``metadata_get_bytes`` are those of metadata. Reads by Spark's workers are not included:
-        they read data, while metadata is read in this process.
+        files that the newest state does not need. ``gets`` counts the reads that the cache did not serve, ``root_gets``
+        and so on those of one kind; ``metadata_gets`` and ``metadata_get_bytes`` are for metadata only. Reads by
+        Spark's workers are not included: they read data, while metadata is read in this process.
         """
         import pandas as pd
 
@@ -278,7 +281,7 @@ class Cost:
 
         ``column_file_bytes`` are those of the commit's column files, ``data_file_bytes`` those of their data files,
         which a rewrite would write again; synthetic files count with the sizes in their entries. ``share`` is the
-        quotient of the two.
+        former divided by the latter.
         """
         import pandas as pd
 
@@ -377,7 +380,7 @@ def column_files_of(state: TableState, snapshot: Snapshot) -> pa.Table:
     for leaf, mask in live_leaves(shown):
         mine = pc.and_(mask, pc.equal(leaf.entries["column_files_snapshot_id"], snapshot.snapshot_id))
         entries = leaf.entries.filter(pc.fill_null(mine, False))
-        # A snapshot adds one column file to a data file, the newest.
+        # A snapshot adds at most one column file to a data file, always as the last of its list.
         sizes = [files[-1]["file_size_in_bytes"] for files in build.to_pylist(entries["column_files"])]
         old = entries["file_size_in_bytes"].combine_chunks()
         parts.append(pa.table({"column_file_bytes": pa.array(sizes, pa.int64()), "data_file_bytes": old}))
@@ -386,7 +389,7 @@ def column_files_of(state: TableState, snapshot: Snapshot) -> pa.Table:
 
 
 def cost_of(sandbox: Committer) -> Cost:
-    """Return the cost so far of the commits of all writers of a sandbox."""
+    """Return what the commits of all of a sandbox's writers have cost so far."""
     state = sandbox.newest()
     writes = tuple(sandbox.storage.writes)
     own = {w.location for w in writes}

@@ -1,4 +1,4 @@
-"""Existing Parquet files as data file entries, derived from their footers."""
+"""Create entries for existing files: from the footers of Parquet files, or with the row counts of other formats."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class _Facts:
 def files_of_paths(
     state: TableState, paths: Sequence[str], *, check_duplicates: bool = True, spec_id: int | None = None
 ) -> EntryBatch:
-    """Return the entries of Parquet files under the roots of the table's storage; only footers are read.
+    """Return entries for Parquet files in folders that may be read (``allow=``); only their footers are read.
 
-    Columns are matched by field id; in a file without ids by the table's name mapping, or else by name. Partition
-    values are read from folders named ``field=value``, or else from bounds that allow only one value. NaN counts are
-    unknown, because footers do not have them.
+    Columns are matched by field id; in a file without ids, by the table's name mapping if it has one, otherwise by
+    name. Partition values are read from folders named ``field=value``; without such a folder, they follow from bounds
+    that allow only one value. NaN counts are unknown, because footers do not have them.
 
     Parameters
     ----------
@@ -125,14 +125,14 @@ def _file(state: TableState, path: str, spec: PartitionSpec, columns: list[StatC
 
 
 def entry_of_file(state: TableState, path: str, spec_id: int, **values: Any) -> EntryBatch:
-    """Return a data or delete file of any format as an entry, with the row count that its format states.
+    """Return an entry for a data or delete file of any format, with the row count read from the file.
 
     The partition values are read from folders named ``field=value``. There are no column metrics.
 
     Parameters
     ----------
     values
-        Further values of the entry; by default it is that of a data file.
+        Further values of the entry by column, such as ``content_type``; without them, it is the entry of a data file.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def _facts(footer: ParquetFooter, by_leaf: dict[str, StatColumn]) -> dict[int, _
 
 
 def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> AnyArray | None:
-    """Return bounds that a footer has as text; None if there are none or their type differs from the column's."""
+    """Return the bounds that a footer has as text; None if there are none or their type differs from the column's."""
     if low is None or high is None:
         return None
     base = type_base(kind)
@@ -304,8 +304,8 @@ def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], r
     ends = found.bounds[0].as_py() == found.bounds[1].as_py() if floating else found.bounds[0] == found.bounds[1]
     transform = column.transform
     values = transform.apply(source.type, found.bounds)
-    # Unless order is preserved, the ends of a range do not determine the results between them (buckets), and footers
-    # do not record NaN in floats.
+    # Equal results at both ends of a range show that all values have this result only if the transform preserves order
+    # (buckets do not). Bounds of floats prove nothing, because footers do not record NaN.
     if floating or (not transform.preserves_order and not ends) or not values[0].is_valid or values[0] != values[1]:
         raise OptionError(unknown)
     return pa.StructArray.from_arrays([values[:1]], fields=[pa.field(column.key, values.type)])

@@ -38,9 +38,10 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
     Parameters
     ----------
     records
-        ``location``, ``record_count``, ``file_size_in_bytes``; ``partition`` by partition field (see `tuples_of`) in a
-        partitioned table; optional ``file_format`` (else by the suffix), ``sort_order_id``, ``split_offsets`` and, by
-        name of a column or virtual column, ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``,
+        A dictionary for each file, with ``location``, ``record_count``, ``file_size_in_bytes`` and, in a partitioned
+        table, ``partition``: a dictionary by partition field (see `tuples_of`). Optional are ``file_format`` (by
+        default derived from the suffix), ``sort_order_id``, ``split_offsets`` and, as dictionaries by name of a column
+        or virtual column, ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``,
         ``nan_value_counts``, ``column_sizes``.
     check_duplicates
         Check whether a location is already live in the table; reads every data manifest.
@@ -89,7 +90,7 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
 
 
 def refuse_half_characters(text: str, what: str) -> None:
-    """Refuse a string that no metadata file can contain.
+    """Refuse a string that cannot be stored in a metadata file.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def _check(record: object, where: str) -> None:
         if record.get(key) is None:
             raise OptionError(f"{where} lacks {key!r}; {', '.join(_REQUIRED)} are required")
     if not isinstance(record["location"], str) or not record["location"]:
-        raise OptionError(f"{where}: location {record['location']!r} is not a string")
+        raise OptionError(f"{where}: location is {record['location']!r}: expected a non-empty string")
     refuse_half_characters(record["location"], f"{where}: location")
     for key in ("record_count", "file_size_in_bytes", "sort_order_id"):
         if (value := record.get(key)) is not None:

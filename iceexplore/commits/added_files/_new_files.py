@@ -19,7 +19,8 @@ from iceexplore.writing import foreign_frame
 
 __all__ = ["FilesLike", "new_files"]
 
-#: New data files as users give them: see `new_files`. Data frames of other libraries have no class in common.
+#: New data files as users give them: see `new_files`. The type is Any because the data frames of other libraries have
+#: no class in common.
 FilesLike: TypeAlias = Any
 
 
@@ -40,17 +41,17 @@ def new_files(
     ----------
     files
         A number: this many synthetic files, without data (`is_synthetic`), with ``rows`` rows each. Dictionaries: the
-        manifest entry of each file (`files_of_records`). Paths: existing Parquet files under the roots of the table's
-        storage; their footers are read. A pandas data frame, an Arrow table or another library's frame
+        manifest entry of each file (`files_of_records`). Paths: existing Parquet files in folders that may be read
+        (``allow=``); only their footers are read. A pandas data frame, an Arrow table or another library's frame
         (``__arrow_c_stream__``, also LazyFrames): its rows are written as Parquet, one file per partition. Or entries
         of files that are already written.
     rows
-        For a number of files: rows of each file, or a list of as many numbers.
+        For a number of files: the rows of each file, as one number for all of them or a list with one number per file.
     partitions
         For a number of files: the partitions that they are assigned to in turn, as dictionaries by partition field; by
         default the newest partitions of the table.
     bytes_per_row
-        For a number of files: their size.
+        For a number of files: their size in bytes, divided by their rows.
     materialize
         For a number of files: write random data instead of synthetic files.
     check_duplicates

@@ -59,7 +59,7 @@ def synthetic_folder(table_location: str) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """The rows and partition of each new file; ``of`` is the index of its partition tuple."""
+    """The rows and partition of each new file; ``of`` has, for each file, the index of its tuple in ``tuples``."""
 
     spec: PartitionSpec
     columns: list[PartitionColumn]
@@ -85,7 +85,7 @@ def counts_of(
     Raises
     ------
     OptionError
-        A count is below 1, a partition field is unknown or missing, or no row can have a partition tuple.
+        A count is below 1, a partition field is unknown or missing, or no row can have one of the partition tuples.
     """
     if isinstance(files, bool) or not 1 <= files <= _MOST_FILES:
         raise OptionError(f"files={files!r}: expected 1 to {_MOST_FILES:,}")
@@ -158,7 +158,7 @@ def _tuples(
 
 
 def _newest(state: TableState) -> Iterator[Manifest]:
-    """Yield the root's own files and the last few data manifests, newest first; each is read when it is asked for."""
+    """Yield a manifest of the files that the root lists directly, then the last few data manifests, newest first."""
     root = state.root()
     if root is None:
         return
@@ -311,7 +311,7 @@ def _stats(
 def _bounds(
     column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Return each file's bounds; null if it has no values (``left`` counts values other than null and NaN)."""
+    """Return each file's bounds, null for files without values (``left`` counts values other than null and NaN)."""
     n, of = len(counts.of), counts.of
     constraint = counts.constraints.get(column.field.field_id)
     prefix = None

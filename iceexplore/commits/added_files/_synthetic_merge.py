@@ -53,12 +53,12 @@ def merged_groups(
 
     Rows and bytes are added up, without the rows deleted by position and their share of the bytes, and distributed
     evenly over the new files; each of these gets the bounds of all merged files. Null and NaN counts shrink with the
-    rows, as if the deletes were random.
+    rows, as if the deleted rows were chosen at random.
 
     Parameters
     ----------
     given
-        Entries with statistics, by group; those of a group are of one spec and partition.
+        Entries with statistics, ordered by group; all entries of a group have the same spec and partition.
     group
         The number of each entry's group, ascending from 0.
     positions
@@ -75,7 +75,7 @@ def merged_groups(
     share = np.where(counts > 0, left / np.maximum(counts, 1), 1.0)
     total = np.zeros(len(files), np.int64)
     np.add.at(total, group, left)
-    files = np.minimum(files, total)  # none if no row is left
+    files = np.minimum(files, total)  # a group without remaining rows gets no file
     of = np.repeat(np.arange(len(files)), files)
     if not len(of):
         return EntryBatch.empty()

@@ -1,4 +1,4 @@
-"""Constraints from partition tuples: the values that columns of a file in that partition may have."""
+"""Derive from a file's partition tuple which values its columns may have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 
-#: The number of values kept per bucket, and the number of values tried to find one.
+#: The maximum number of values kept per combination of buckets, and of those tried until each combination has one.
 _KEPT = 8
 _TRIES = 1 << 19
 
@@ -145,7 +145,7 @@ def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unboun
 
 
 def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArray:
-    """Return the longer of two prefixes of the same values."""
+    """Return the longer of two prefixes, for each tuple."""
     pairs = list(zip(build.to_pylist(some), build.to_pylist(others), strict=True))
     for a, b in pairs:
         if not (a.startswith(b) or b.startswith(a)):
@@ -191,4 +191,4 @@ def _pools(
 
 def _impossible(source: NestedField, given: list[tuple[PartitionColumn, AnyArray]], at: int, why: str) -> OptionError:
     given_values = ", ".join(f"{c.field.name}={v[at].as_py()!r}" for c, v in given)
-    return OptionError(f"no row of {source.name} has {given_values}: {why}")
+    return OptionError(f"no value of column {source.name!r} gives {given_values}: {why}")

@@ -1,4 +1,4 @@
-"""A line of integers for every type: ordered values of the type are computed from int64 numbers."""
+"""Compute values of every type from int64 numbers, in the same order: the numbers are the type's "line"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EIGHT_BYTES = 1 << 62
 
 
 def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
-    """Return the first and last number for plausible values of a column; columns differ by their id."""
+    """Return the first and last number for plausible values of a column; the range depends on the column's id."""
     base = type_base(kind)
     span = 10 ** (3 + field_id % 5)
     today = now_ms // 86_400_000
@@ -57,7 +57,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> A
     from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # includes unknown types
+    if pa.types.is_binary(target) and base != "fixed":  # also the target of unknown types
         base = "binary"
     match base:
         case "boolean":

@@ -1,4 +1,4 @@
-"""Change detection: the files added and removed by a snapshot or between two states, and the metadata it read."""
+"""Detect the files added and removed by a snapshot or between two states, and list the metadata read for this."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ def changes_of(
 
     A root of the V4 proposal shows the changes by its statuses and manifest DVs; the leaf manifests are read only for
     the names of files. The parent's root is also read if a manifest DV leaves no trace of the DV that it replaced. A
-    manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries show the changes. For
-    the V4 draft, the roots of the snapshot and its parent are compared; what the draft's ``tracking`` records about
-    changed manifest DVs is not used.
+    manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries show the changes. A
+    root of the V4 draft shows the changes by its statuses and the removed positions that it records (``tracking``); if
+    it does not record them completely, it is compared with the parent's root.
 
     A root that breaks rules is interpreted as if it followed them; `Changes.doubts` then say why the result may be
     wrong. `changes_between` the parent and the snapshot is right regardless of the root's statuses.
@@ -163,13 +163,13 @@ def changes_of(
         How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`). With ``removed`` and ``delta``
         a single ADDED DV is known to be the manifest's first, without reading more. None if not known.
     deleted_manifests
-        What a DELETED manifest of a V4 root means: ``compacted``, by the rules, or ``removed``, as in option 1 of the
-        proposal's first scenario.
+        What a DELETED manifest of a V4 root means: by the rules, that its entries were ``compacted`` into other
+        manifests, or that they were ``removed``, as in option 1 of the proposal's first scenario.
 
     Raises
     ------
     OptionError
-        The encoding does not exist.
+        An option does not have one of its values.
     IceexploreError
         A manifest DV cannot be read.
     """
@@ -287,7 +287,7 @@ def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:
-    """Yield a doubt for each count in the snapshot's summary that differs from what was found (edited metadata)."""
+    """Yield a doubt for each count in the snapshot's summary that differs from the files found."""
     found = found.filter(pc.not_equal(found["content"], "column file"))
     change, is_data = found["change"], pc.equal(found["content"], "data file")
     for name, wanted, data in _SUMMARY:

@@ -1,10 +1,10 @@
 """Read what a root of the V4 draft records about its snapshot: statuses, and positions removed from leaves.
 
 When a commit changes a data file, it lists the file again as MODIFIED. It marks the previous entry as REPLACED, or adds
-its position in a leaf to that leaf's ``replaced_positions`` (7); ``deleted_positions`` (6) are those of removed files.
-The changes are the difference between the entries taken out and those put in: files, deletion vectors and column files.
-Older writers, such as Delta Lake 4.4, record no positions, and a root that drops manifests does not say where their
-entries went: such roots are compared with the parent's.
+its position in a leaf to that leaf's ``replaced_positions`` (field 7); ``deleted_positions`` (field 6) are those of
+removed files. The changes are the difference between the entries taken out and those put in: files, deletion vectors
+and column files. Older writers, such as Delta Lake 4.4, record no positions, and a root that drops manifests does not
+say where their entries went: such roots are compared with the parent's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Tracked:
     Attributes
     ----------
     before, after
-        Entries of data files with their deletion vectors, and of deletes.
+        Entries of data files with their deletion vectors, and of delete files.
     named
         Manifests that were read only for the names of files: the root has the positions, or all their entries are new.
     read
@@ -86,7 +86,7 @@ def read_tracking(state: TableState, root: Manifest, snapshot: Snapshot) -> Trac
     added = np.flatnonzero(manifests & new).tolist()
     vectors = numbers(entries["ordinal"])[kind == ContentType.MANIFEST_DV]
     if np.isin(numbers(entries["ordinal"])[added], vectors).any():
-        return None  # a new leaf with removed entries
+        return None  # a new leaf already has a manifest DV
     _read_leaves(state, root, changed, added, out)
     return out
 

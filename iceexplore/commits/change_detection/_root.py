@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeletedManifests", "RootReading", "read_root"]
 
-#: What a DELETED manifest means: its entries are listed elsewhere now, or those that its manifest DV left are removed.
+#: What a DELETED manifest means: its live entries were moved to other manifests ("compacted"), or they were removed.
 DeletedManifests = Literal["compacted", "removed"]
 
 _FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
@@ -45,7 +45,7 @@ class RootReading:
     Attributes
     ----------
     added_rows, removed_rows
-        Rows of files that the root lists directly.
+        Rows of the files added and removed, where the root lists them directly.
     added_leaves
         Rows of manifests whose live entries are all new.
     hidden, gone, back
@@ -166,7 +166,7 @@ class _Reader:
             self.out.doubts.append(f"{self.name(row)} is DELETED and has an ADDED manifest DV.")
 
     def removed_leaf(self, row: int, vectors: list[int]) -> None:
-        """Record that a manifest was removed with the entries that its manifest DVs left."""
+        """Record that a manifest was removed together with the entries that its manifest DVs had left live."""
         from pyroaring import BitMap
 
         counts = [self.count(row, name) for name in ("added", "existing", "deleted")]
@@ -185,7 +185,7 @@ class _Reader:
         if not (added or deleted or attached):
             return
         if added and not deleted and (existing or attached or self.encoding in ("removed", "delta")):
-            # The previous DV is listed beside it, or there was none: all positions of the ADDED DV are newly removed.
+            # The previous DV is also listed, or there was none: all positions of the ADDED DV are newly removed.
             self.changed(row, self.positions(added), None)
         elif deleted:
             now = self.positions([*added, *existing, *([row] if attached else [])])
@@ -221,7 +221,7 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Check that the live entries of dropped manifests are in compacted ones (``leaf-change-by-dv``)."""
+        """Check that the live entries of dropped manifests were moved by compaction (``leaf-change-by-dv``)."""
         for kind in _MANIFESTS:
             if self.deleted_are_removed:
                 new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))

@@ -1,4 +1,4 @@
-"""The proposal's three scenarios of change detection, each committed and detected, as in the proposal and by rule.
+"""Commit the proposal's three scenarios of change detection, as it describes them and by rule, and detect the changes.
 
 Proposal, "(tmp) change detection": a manifest m1 has 10 entries, 7 of them removed by a manifest DV m1_dv. (1) The
 remaining 3 are removed. (2) m1 is rewritten as m2. (3) One file of m1 is removed, 5 are added, and m1 is rewritten,
@@ -50,9 +50,9 @@ _ENTRIES, _GONE, _NEW = 10, 7, 5
 #: The maximum scale: above it, the nine simulations would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: Option 1 for a reader to whom a DELETED manifest is one that was compacted: the proposal wants such entries, too.
+#: Option 1 for a reader that takes a DELETED manifest for a compacted one, as the rules do.
 _BY_RULE = "proposal, option 1, read by rule"
-#: The rules that some of the compared manifest forms violate: the experiment commits them without these checks.
+#: The rules that some of the compared forms violate; such forms are committed with these rules relaxed.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = build.schema(
     [
@@ -88,9 +88,10 @@ class ChangeScenarios:
     arrow
         A row per scenario and form. ``read_to_know`` and ``read_for_names`` are the roles of the metadata files read.
         ``added`` and ``removed`` count the files that really changed, ``found_*`` those that detection found;
-        ``unambiguous`` is true if these are the same and there was no doubt. ``right_by_entries``: whether a reader is
-        right that opens every added and removed manifest and uses the statuses of its entries instead of the root's;
-        ``opened_by_entries``: how many manifests that are. ``violates`` lists the rules that the state breaks.
+        ``unambiguous`` is true if these are the same and there was no doubt. ``right_by_entries``: whether a reader
+        that opens every added and removed manifest, and uses the statuses of its entries instead of the root's, finds
+        the right files; ``opened_by_entries``: how many manifests this reader opens. ``violates`` lists the rules that
+        the state breaks.
     """
 
     arrow: pa.Table
@@ -110,8 +111,8 @@ class ChangeScenarios:
             tables.append(CardTable(f"Scenario {name}", columns, shown, right=frozenset((1, 2, 3))))
         notes = (
             "Found: by a reader that uses the statuses of the root and opens manifests only for the names of files.",
-            "By entries: whether a reader is right that opens each added or removed manifest (in parentheses: how many)"
-            " and uses the statuses of its entries.",
+            "By entries: whether a reader that opens each added or removed manifest (in parentheses: how many) and uses"
+            " the statuses of its entries is right.",
         )
         return Card("Change detection in the scenarios of the V4 proposal", tables=tuple(tables), notes=notes)
 
@@ -139,10 +140,11 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     """Commit the proposal's three scenarios in each form, and detect the changes of each commit.
 
-    The forms: as in the proposal (scenario 1 has two options, of which the first is read as the document says, and by a
-    reader to whom a DELETED manifest was compacted), which breaks rules; and by rule, with each ``dv_encoding`` and
-    the manifest DV in a separate row or attached. By rule, a leaf is not rewritten by the commit that changes it: in
-    scenario 3 a manifest DV removes the file, and the new files are in a new manifest.
+    Each scenario is committed as in the proposal, which breaks rules: scenario 1 has two options there, and the first
+    is read both as the document says and by a reader that takes a DELETED manifest for a compacted one. It is also
+    committed by rule, with each ``dv_encoding`` and with the manifest DV in a separate row or attached. By rule, a
+    commit does not rewrite a leaf whose files it changes: in scenario 3 a manifest DV removes the file, and the new
+    files are in a new manifest.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     Raises
     ------
     OptionError
-        The scale is below 1, or an option is invalid.
+        The scale is below 1 or above 10,000, or an option is invalid.
     """
     if type(scale) is not int or scale < 1:
         raise OptionError(f"scale={scale!r}: expected an integer of at least 1")
@@ -207,7 +209,7 @@ def _new(scale: int) -> list[str]:
 
 
 def _rest(scale: int, *, first: bool = False) -> list[int]:
-    """Return the positions in m1 that m1_dv keeps; with ``first`` only the first of each three."""
+    """Return the positions in m1 that m1_dv leaves live; with ``first`` only the first of each three."""
     return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
 
 
@@ -227,7 +229,7 @@ def _by_rule(box: Sandbox, number: int, scale: int) -> Snapshot:
 
 
 def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
-    """Commit the root as the proposal has it."""
+    """Commit the root as the proposal describes it."""
     state = box.state
     old = root_rows(state)
     dropped = old.with_columns(status=int(Status.DELETED), snapshot_id=None)
@@ -271,7 +273,7 @@ def _row(
     read_as: DvEncoding,
 ) -> dict[str, Any]:
     state = box.state
-    # The document: "The diff can be computed from applying m1_dv on m1".
+    # The proposal says: "The diff can be computed from applying m1_dv on m1".
     deleted: DeletedManifests = "removed" if form == "proposal, option 1" else "compacted"
     found = changes_of(state, snapshot, dv_encoding=read_as, deleted_manifests=deleted)
     before, now = _live(_parent(state, snapshot)), _live(state)

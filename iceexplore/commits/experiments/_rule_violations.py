@@ -1,7 +1,7 @@
 """Commits that break rules on purpose, to try approaches that the V4 proposal discarded.
 
-Their root rows and leaves are written exactly as given, by the same writers, and read like any others. Every rule that
-the result breaks must be listed; the snapshot's summary records them (``violated-rules``).
+Their root rows and leaves are written exactly as given, by the code that writes all others, and read like any others.
+The caller must list every rule that the result breaks; the snapshot's summary records them (``violated-rules``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ViolatingLeaf:
     location
         Location of the new file.
     rows
-        Its entries as written: with statuses, of one spec. Null values are inherited.
+        Its entries as they are written, with their statuses; all have the same spec. Null values are inherited.
     status
         Status of its row in the root.
     referenced_file
@@ -72,7 +72,7 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """The layout of such a commit."""
+    """The layout of a commit whose root rows are given."""
 
     items: Sequence[EntryBatch | ViolatingLeaf]
     files: Mapping[str, bytes]
@@ -153,8 +153,8 @@ def commit_violating_rules(
 ) -> Snapshot:
     """Commit a root with exactly these rows, whatever rules that breaks.
 
-    It is first built and checked (`check_rules`) in a separate sandbox: if it breaks a rule that is not listed, it is
-    refused and neither the table nor the overlay is changed.
+    The root is first built and checked (`check_rules`) in a separate sandbox: if it breaks a rule that is not listed,
+    the commit is refused, and neither the table nor the sandbox changes.
 
     Parameters
     ----------

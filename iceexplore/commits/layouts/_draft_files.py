@@ -40,7 +40,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 @dataclass(frozen=True)
 class Taken:
-    """What a commit takes out of the base.
+    """The entries that a commit takes out of the base, the state that it builds on.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def refuse_in_draft(change: Change) -> None:
         raise RuleError(
             "no-new-equality-deletes",
             "the V4 draft takes no new equality deletes: delete rows by position (row_delta(deletes=...), or a lab's "
-            "delete), or write 'v4-proposal'",
+            "delete), or choose dialect='v4-proposal'",
         )
 
 
@@ -174,7 +174,7 @@ def _data(
 
 
 def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBatch, _Positions]:
-    """Take deletes out of delete manifests from before V4: those to remove, and vectors that move to data files."""
+    """Take entries out of delete manifests from before V4: those to remove, and vectors that move to data files."""
     assert draft.root is not None
     leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))
     if not leaves:

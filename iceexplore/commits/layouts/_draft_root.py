@@ -2,7 +2,7 @@
 
 As in the V4 proposal's layout, leaves are changed by manifest DVs, and files above a threshold are flushed to leaves.
 What differs follows from the draft: vectors are parts of entries, manifest DVs are inline, and the only delete
-manifests are those from before V4, which are carried and never written.
+manifests are those from before V4, which are carried over and never written anew.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _DATA, _VECTOR = int(ContentType.DATA), int(ContentType.POSITION_DELETE)
 
 
 def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
-    """Build the new snapshot's root manifest from the base's, and write it.
+    """Build the new snapshot's root manifest from the base, the state that the commit builds on, and write it.
 
-    The base may have no snapshot, a root of the draft (also one that Delta Lake wrote), or a manifest list of v1-v3,
+    The base may have no snapshot, a root of the draft (even one that Delta Lake wrote), or a manifest list of v1-v3,
     whose manifests the root then lists unchanged. Locations below the table's are written relative to it.
 
     Parameters
@@ -115,7 +115,8 @@ def _finished(draft: Draft) -> EntryBatch:
     base = draft.rows.take(pa.array(kept))
     fate = draft.row_status[kept]
     ended = np.isin(fate, (int(Status.DELETED), int(Status.REPLACED)))
-    # A vector's id is that of the snapshot that added it (dv_snapshot_id), also on a row that ends.
+    # A vector's id is that of the snapshot that added it (dv_snapshot_id), even on a row that becomes DELETED or
+    # REPLACED.
     is_vector = np.isin(draft.kind[kept], (_VECTOR, int(ContentType.MANIFEST_DV)))
     snapshot_id = pc.if_else(pa.array(ended & ~is_vector), draft.writer.snapshot_id, base.entries["snapshot_id"])
     hidden = [draft.hidden.get(row, (None, None)) for row in kept.tolist()]
@@ -146,7 +147,8 @@ def _compact(draft: Draft, change: Change) -> None:
     """Merge and rewrite the data manifests that the options and the change ask for.
 
     Deletion vectors in delete manifests from before V4 move to the entries of data files that are rewritten. Other
-    deletes in those manifests stay, as the draft has no place for them; a manifest without any left is removed.
+    deletes stay in those manifests, because the draft has no other place for them; a manifest that has none left is
+    removed.
 
     Raises
     ------

@@ -34,8 +34,8 @@ def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
     all others are carried over unchanged. A rewritten manifest without live entries stays in this snapshot's list with
     its DELETED entries, and the next commit leaves it out. The DVs of removed data files are removed too (Java:
     ``removeDanglingDeletesFor``). A commit that removes files also removes delete files that are older than all data
-    files (Java: ``dropDeleteFilesOlderThan``); if it names delete files to remove, only in their manifests
-    (``canTrustManifestReferences``).
+    files (Java: ``dropDeleteFilesOlderThan``); if it names delete files to remove, it looks for old ones only in the
+    manifests of these (``canTrustManifestReferences``).
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: AnyChunkedArr
 
 
 def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
-    """Return a lower bound of the data sequence numbers in the new snapshot; older deletes apply to nothing.
+    """Return a lower bound of the data sequence numbers in the new snapshot; older delete files apply to nothing.
 
     Java uses the minimum of the remaining manifests. This function also includes the numbers that a compaction gives to
     new files, because a delete file that still applies to them must stay.

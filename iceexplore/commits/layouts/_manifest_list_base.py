@@ -110,7 +110,8 @@ def read_base(writer: CommitWriter) -> ListBase:
 def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
     """Return the list's rows with counts, read from the manifests if missing.
 
-    Inline manifests have no counts and v1 lists may omit them, but later versions require them.
+    Manifests that a v1 snapshot lists without a manifest list have no counts, and v1 lists may omit them, but later
+    versions require them.
     """
     rows = EntryBatch(root.entries)
     if root.dialect == "v1" == writer.options.dialect:

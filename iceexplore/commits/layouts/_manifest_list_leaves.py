@@ -47,7 +47,7 @@ class Merged:
 
 
 def merge_leaves(base: ListBase, wanted: tuple[str, ...] | bool) -> Merged:
-    """Merge the live entries of manifests of one content and spec into manifests of ``leaf_entries``, all EXISTING.
+    """Merge manifests of the same content and spec: new ones list ``leaf_entries`` of their live entries, all EXISTING.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) ->
     """Write a commit's new files to manifests, per partition spec, and return the list's rows for them.
 
     The files are ADDED with null sequence numbers, so that a retry can reuse the manifest (spec, "Sequence Number
-    Inheritance"); an older data sequence number that a file was given is written.
+    Inheritance"); only an older data sequence number, if a file was given one, is written.
     """
     rows = []
     for spec_id, chunk, part in chunks_by_spec(batch, writer.options.leaf_entries):
@@ -178,7 +178,7 @@ def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, Ent
 
 
 def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafContent, spec_id: int) -> EntryBatch:
-    """Write a manifest, only once under this key, and return the list's row for it."""
+    """Write a manifest unless an earlier attempt did so under this key, and return its row for the list."""
     options, metadata = writer.options, writer.base.metadata
 
     def make() -> tuple[str, int]:

@@ -59,7 +59,7 @@ def upgraded_rows(state: TableState, root: Manifest, *, derived: bool = True) ->
 
 
 def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch:
-    """Return the rows of a root with the counts of its manifests; those without all counts are read."""
+    """Return the rows of a root with the counts of its manifests; manifests that lack a count are read."""
     stated = build.to_pylist(batch.entries["manifest_stats"])
     is_leaf = bool_array(pc.is_in(batch.entries["content_type"], _MANIFESTS)).tolist()
     lacking = [
@@ -81,7 +81,7 @@ def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch
 
 def _counts(leaf: Manifest) -> dict[str, Any]:
     entries = leaf.entries
-    if leaf.dialect.deletion_vectors_on_entries:  # one row has a data file and its vector
+    if leaf.dialect.deletion_vectors_on_entries:  # in the file, one row holds a data file and its vector
         entries = entries.filter(pc.not_equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     status = np.asarray(whole(entries["status"]).fill_null(int(Status.EXISTING)))
     rows = np.asarray(whole(entries["record_count"]).fill_null(0))
@@ -93,10 +93,11 @@ def _counts(leaf: Manifest) -> dict[str, Any]:
     return out
 
 
-#: Status of a base's row that the new root does not list; other rows have `Status.EXISTING` or `Status.DELETED`.
+#: Status of a row of the base that the new root does not list; others have `Status.EXISTING`, `Status.DELETED` or, in
+#: the V4 draft, `Status.REPLACED`.
 DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
-#: The draft's format_version (157) of files that were written before V4.
+#: The draft's format_version (field 157) for files that were written before V4.
 _BEFORE_V4 = 0
 #: The columns that identify a leaf's content, so that a retry can reuse the leaf; statistics follow from the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
@@ -147,7 +148,7 @@ class Draft:
     rows
         The base's rows as V4 content entries in the same order (converted by `upgraded_rows` below V4).
     kind, row_status
-        Per row, its content type, and `Status.EXISTING`, `Status.DELETED` or `DROPPED`.
+        Per row, its content type, and its status in the new root, or `DROPPED`.
     dvs
         By row of a live manifest, the rows of its live manifest DVs (the manifest's own row if the DV is attached).
     attached
@@ -195,12 +196,12 @@ class Draft:
         return np.flatnonzero((self.row_status == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
 
     def row(self, index: int) -> dict[str, object]:
-        """Return a base's row as a dictionary; meant for manifests and their DVs, of which there are few."""
+        """Return a row of the base as a dictionary; meant for manifests and their DVs, of which there are few."""
         found: dict[str, object] = self.rows.entries.slice(index, 1).to_pylist()[0]
         return found
 
     def location(self, index: int) -> str:
-        """Return the location in a base's row."""
+        """Return the location in a row of the base."""
         return str(self.rows.entries["location"][index].as_py())
 
     def drop_leaf(self, row: int) -> None:
@@ -256,7 +257,7 @@ class Draft:
             null = np.asarray(whole(batch.entries["first_row_id"]).is_null())
             null &= numbers(batch.entries["content_type"]) == ContentType.DATA
             self.unnumbered[made.location] = int(numbers(batch.entries["record_count"])[null].sum())
-        if w.options.deletion_vectors_on_entries:  # a row has a data file and its vector
+        if w.options.deletion_vectors_on_entries:  # in the file, one row holds a data file and its vector
             batch = batch.filter(pa.array(numbers(batch.entries["content_type"]) != ContentType.POSITION_DELETE))
         self.made.append(
             manifest_entry(

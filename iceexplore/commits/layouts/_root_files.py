@@ -39,8 +39,8 @@ __all__ = [
 def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
     """Return, for each DV, the data manifest in the new root that lists its data file; null if there is none.
 
-    Null also for equality deletes: they apply to a partition or the whole table, not to the files of one manifest.
-    Reads the base's data manifests.
+    It is also null for equality deletes, which apply to a partition or the whole table, not to the files of one
+    manifest. This reads the base's data manifests.
     """
     files = whole(batch.entries["referenced_file"])
     names = np.full(len(batch), None, dtype=object)
@@ -61,11 +61,12 @@ def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
 
 
 def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> int:
-    """Write deletes to leaves, grouped by data manifest; deletes without one, or all, go to unaffiliated leaves.
+    """Write delete entries to leaves, grouped by data manifest; those without one go to unaffiliated leaves.
 
-    EXISTING deletes are written together with those of the data manifest's delete manifests, if these would become
-    more than the options allow: "Flushing the data files or DVs from the root to leaf manifests will require leaf
-    delete manifests to be rewritten" (proposal, "Optional Affinity").
+    Without ``affiliate``, all go to unaffiliated leaves. EXISTING delete entries are merged with those in the data
+    manifest's delete manifests, if there would otherwise be more of these than the options allow: "Flushing the data
+    files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten" (proposal,
+    "Optional Affinity").
 
     Returns
     -------
@@ -121,20 +122,20 @@ _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
 def counts_partitions(metadata: TableMetadata) -> bool:
-    """Return whether the table's properties request summaries of changed partitions."""
+    """Return whether a table property requests that a snapshot's summary describes each changed partition."""
     return metadata.properties.get(_PARTITION_LIMIT, "0") != "0"
 
 
 def refuse_change(draft: Draft, change: Change) -> None:
-    """Refuse a change that is invalid by itself or for this root, without reading leaves.
+    """Refuse a change that is invalid in itself or contradicts the rows of the base's root; no leaf is read.
 
     Raises
     ------
     RuleError
-        ``duplicate-file``: a data file is added twice, or removed in the same commit, or listed directly in the base's
-        root (a file that is live in a leaf is not found, because that would need all leaves); ``deletes-need-v2``: a
-        position delete file; ``one-dv``: a second DV for a data file, in the change or in the base's root;
-        ``orphan-dv``: a DV for a data file that this commit removes.
+        ``duplicate-file``: a file is added twice, added and removed in the same commit, or already listed directly in
+        the base's root (a file that is live in a leaf is not found, because that would need all leaves);
+        ``deletes-need-v2``: a position delete file is added; ``one-dv``: a DV is added for a data file that has another
+        one in the change or in the base's root; ``orphan-dv``: a DV is added for a data file that this commit removes.
     """
     entries = change.added.entries
     if not len(entries):
@@ -259,7 +260,8 @@ def _refuse_missing(change: Change, names: Sequence[str], what: str = "") -> Non
 def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
     """Add files as rows of the root or, above the flush thresholds, in new leaves of this commit.
 
-    Rows of such leaves have null sequence numbers (inherited from the leaf's row), so that a retry can reuse them.
+    Rows of such leaves have null sequence numbers (inherited from the leaf's row), so that a retry can reuse the
+    leaves.
     """
     o, w = draft.writer.options, draft.writer
     kind = numbers(added.entries["content_type"])

@@ -105,7 +105,7 @@ def _unaffiliated(draft: Draft) -> list[int]:
 def _merge_affiliated(draft: Draft) -> None:
     """Merge the delete manifests of each data manifest that has more of them than the options allow.
 
-    Those that this commit wrote or changes are left to a later one.
+    Delete manifests that this commit writes or changes are left to a later commit.
     """
     limit = draft.writer.options.affiliated_manifests
     for owner, rows in affiliated_leaves(draft).items() if limit else ():
@@ -120,7 +120,7 @@ def _merge_affiliated(draft: Draft) -> None:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A live manifest of the base, as compaction considers it."""
+    """A live manifest in the root that the commit builds on, with the facts that compaction needs."""
 
     row: int
     location: str
@@ -149,7 +149,7 @@ def compact_leaves(draft: Draft, change: Change) -> None:
 
 
 def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
-    """Return the groups of leaves of a content type that become one leaf each, by the options and the change.
+    """Return groups of leaves of one content type; the options and the change ask to rewrite each group as one leaf.
 
     Parameters
     ----------

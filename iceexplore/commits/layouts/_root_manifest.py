@@ -28,7 +28,7 @@ def rules_violated_by(options: LayoutOptions) -> tuple[str, ...]:
 
 
 def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
-    """Build the new snapshot's root manifest from the base's, and write it.
+    """Build the new snapshot's root manifest from the base, the state that the commit builds on, and write it.
 
     The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests the root then lists
     unchanged (proposal, "Upgrade"). Paths in them that are relative to a working directory have no meaning in V4, which
@@ -38,12 +38,12 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     Parameters
     ----------
     change
-        Removed files must be spelled as the table spells them. An added file that a *leaf* of the base already lists
-        is not noticed, because that would need all leaves (`check_rules` finds it). Position delete files of v2 stay
-        in their old leaves, and a rewrite keeps these leaves unchanged. The summary has no ``changed-partition-count``
-        if files are removed from leaves, because their partitions would have to be read; with the table property
-        ``write.summary.partition-limit`` above 0 they are. Totals that the base's summary lacks are left out, as in
-        Java (``SnapshotProducer.updateTotal``).
+        Removed files must be spelled as the table spells them. An added file that a *leaf* of the base already lists is
+        not noticed, because that would need all leaves (`check_rules` finds it). Position delete files of v2 stay in
+        their old leaves, and a rewrite keeps these leaves unchanged. The summary has no ``changed-partition-count`` if
+        files are removed from leaves, because their partitions would have to be read; with the table property
+        ``write.summary.partition-limit`` above 0 they are read and counted. Totals that the base's summary lacks are
+        left out, as in Java (``SnapshotProducer.updateTotal``).
     writer
         Files are written only after all checks: a refused change leaves no files behind.
 

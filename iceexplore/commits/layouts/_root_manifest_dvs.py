@@ -47,7 +47,7 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
 def place_dvs(draft: Draft) -> None:
     """Add rows for the new manifest DVs once the remaining leaves are known: inline, in a Puffin file, or attached.
 
-    DVs that an earlier commit with ``delta`` left side by side are merged, also for leaves that this commit does not
+    DVs that an earlier commit with ``delta`` left side by side are merged, even for leaves that this commit does not
     change.
     """
     for leaf, dvs in draft.dvs.items():

@@ -95,7 +95,7 @@ def live_leaves(
     parts: Iterable[str] = ("entries",),
     manifests: Collection[str] | None = None,
 ) -> Iterator[tuple[Manifest, pa.BooleanArray]]:
-    """Yield the manifests that may list files of these types, first the root's own, with a mask of the live files.
+    """Yield the files listed in the root, then each leaf that may list these types, with a mask of the live files.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map rows whose location is canonically equal to a wanted one to it; compares only equal file names."""
+    """Map each row whose location is canonically equal to a wanted one to the latter; other file names are skipped."""
     meaning = {}
     for text in wanted:
         meaning[canonical(text)] = text

@@ -32,7 +32,7 @@ class Selection:
     filter
         The filter.
     whole
-        Files whose rows all match, and that may have rows at all.
+        Files in which all rows match, unless metadata also shows that none can.
     part
         Files in which some rows may match, but not certainly all; only reading the data would decide.
     skipped
@@ -61,7 +61,7 @@ class Selection:
 def select(
     state: TableState, where: FilterLike | Filter | None = None, partition: Mapping[str, Any] | None = None
 ) -> Selection:
-    """Select the data files that match a filter, as far as metadata shows.
+    """Select the data files that match a filter, by metadata alone.
 
     Parameters
     ----------
@@ -109,5 +109,5 @@ def refuse_straddling(selection: Selection) -> None:
     raise RuleError(
         "whole-files",
         f"{count} file{'s' if count > 1 else ''} may have both rows that match {selection.text} and rows that do not: "
-        f"{', '.join(names)}. Metadata deletes remove only whole files; use row_delta or a filter of whole files",
+        f"{', '.join(names)}. Metadata deletes remove only whole files; use row_delta or a filter for whole files",
     )

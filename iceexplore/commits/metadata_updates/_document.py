@@ -68,7 +68,7 @@ def set_properties(
 
 
 Json = dict[str, Any]
-#: Metadata files that the log keeps by default, without ``write.metadata.previous-versions-max`` (Java's default).
+#: The number of metadata files that the log keeps without ``write.metadata.previous-versions-max`` (as in Java).
 _PREVIOUS_VERSIONS_MAX = 100
 
 
@@ -162,7 +162,7 @@ def the_snapshot(snapshots: Mapping[int, Json], snapshot_id: int) -> Json:
 
 
 def ancestors(snapshots: Mapping[int, Json], snapshot_id: int | None) -> Iterator[Json]:
-    """Yield a snapshot, its parent and so on, as far as the table has them; stops at a cycle of parents."""
+    """Yield a snapshot, its parent and so on, up to a parent that the table lacks or that was already yielded."""
     seen: set[int] = set()
     while snapshot_id is not None and snapshot_id in snapshots and snapshot_id not in seen:
         seen.add(snapshot_id)

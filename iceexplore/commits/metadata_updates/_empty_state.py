@@ -78,7 +78,7 @@ def empty_state(
         temporary.remove()
         raise
     temporary.remove_with(state.storage)
-    # The temporary folder's location is of no interest to users.
+    # Drop the name and the notes, which would show the temporary folder.
     return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
 
 
@@ -95,7 +95,7 @@ def new_table(
     virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     expressions: bool = True,
 ) -> dict[str, Any]:
-    """Return the document of a new, empty table, with its schema, spec and sort order in the notation for users.
+    """Return the document of a new, empty table, given its schema, spec and sort order as users write them.
 
     Parameters
     ----------

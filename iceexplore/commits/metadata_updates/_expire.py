@@ -54,9 +54,10 @@ def expire_snapshots(
     Parameters
     ----------
     ids
-        Snapshots to expire in any case. As in Java, old snapshots expire too; ``older_than_ms=0`` expires only these.
+        Snapshots to expire in any case. As in Java, old snapshots expire too; ``older_than_ms=0`` expires only the
+        given ones.
     older_than_ms
-        Milliseconds since the epoch.
+        The time before which snapshots are old, in milliseconds since the epoch.
     retain_last
         The minimum number of snapshots to keep per branch.
     now_ms

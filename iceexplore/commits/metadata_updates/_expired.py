@@ -70,7 +70,7 @@ class Expired(tuple[int, ...]):
         lines = [f"{went}, {len(self.kept):,} kept" + (":" if self.kept else "")]
         lines += [f"  {kept.snapshot_id} kept: {kept.reason}" for kept in self.kept[:_MOST_SHOWN]]
         if len(self.kept) > _MOST_SHOWN:
-            lines.append(f"  … and {len(self.kept) - _MOST_SHOWN:,} more: .to_pandas()")
+            lines.append(f"  … and {len(self.kept) - _MOST_SHOWN:,} more; use .to_pandas() to list all of them")
         if self.refs:
             names = ", ".join(escape.text(repr(ref)) for ref in self.refs)
             lines.append(f"removed because of their age (max-ref-age-ms): {names}")

@@ -90,7 +90,7 @@ def set_ref(
     max_ref_age_ms: int | None = None,
     timestamp_ms: int | None = None,
 ) -> Json:
-    """Return a document with a branch or tag created or moved, or with other retention settings for it.
+    """Return a document with a branch or tag created or moved, or with changed retention settings.
 
     Retention settings that are not given are kept. Moving ``main`` makes the snapshot current, with an entry in
     ``snapshot-log`` at ``timestamp_ms`` (the system clock by default; never before the newest entry).
@@ -176,8 +176,8 @@ def rollback(
 ) -> Json:
     """Return a document whose ``main`` points to an ancestor of the current snapshot (Java: ``rollbackTo``).
 
-    Takes exactly one of ``snapshot_id`` and ``older_than_ms``, which selects the newest ancestor older than that by the
-    snapshots' timestamps. ``timestamp_ms`` is the time of the rollback (the system clock by default).
+    Takes exactly one of ``snapshot_id`` and ``older_than_ms``; the latter selects the newest ancestor whose timestamp
+    is earlier. ``timestamp_ms`` is the time of the rollback (the system clock by default).
 
     Raises
     ------
@@ -197,7 +197,8 @@ def rollback(
         older = [s for s in line if whole_number(s, "timestamp-ms", 0) < older_than_ms]
         if not older:
             raise RuleError(
-                "rollback-ancestor", f"no ancestor of the current snapshot is older than {older_than_ms} ms"
+                "rollback-ancestor",
+                f"no ancestor of the current snapshot is older than {older_than_ms} (milliseconds since the epoch)",
             )
         snapshot_id = max(older, key=lambda s: whole_number(s, "timestamp-ms", 0))["snapshot-id"]
     assert snapshot_id is not None
@@ -277,7 +278,7 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
     if operation != "append" and not replaces:
         raise RuleError(
             "cherry-pick",
-            f"snapshot {snapshot_id} is {operation!r}: only append, an overwrite of whole "
+            f"snapshot {snapshot_id} has the operation {operation!r}: only an append, an overwrite of whole "
             "partitions, or a child of the current snapshot can be picked",
         )
     if replaces and parent is not None and all(s["snapshot-id"] != parent for s in line):

@@ -67,16 +67,17 @@ def evolve_schema(
 ) -> Json:
     """Return a document with an evolved schema, which becomes the current one.
 
-    Columns are identified by their dotted paths before the evolution (``a.b``, ``points.element.x`` or ``points.x``),
-    added columns by the path they are given. Drops are applied first, so that a dropped name can be used again; moves
-    are applied last, in their order. If the table has an equal schema, it is reused with its id. The property
-    ``schema.name-mapping.default`` and the properties of single columns are updated.
+    Existing columns are identified by their dotted paths before the evolution (``a.b``, ``points.element.x`` or
+    ``points.x``), added columns by the paths in ``add``. Drops are applied first, so that a dropped name can be used
+    again; moves are applied last, in their order. If the table has an equal schema, it is reused with its id. The
+    property ``schema.name-mapping.default`` and the properties of single columns are updated.
 
     Parameters
     ----------
     add
-        Types by path: ``{"note": "string", "point.z": "double", "tags": "list<string>"}``; a type's JSON can express
-        more. New ids follow ``last-column-id``. Paths into a list or map lead to its element or value.
+        Types by path: ``{"note": "string", "point.z": "double", "tags": "list<string>"}``. A type can also be given as
+        in a schema's JSON, for example to make a nested field required. New ids follow ``last-column-id``. A path to a
+        list or map leads on to the struct that is its element or value.
     rename
         New names (not paths) by path.
     update
@@ -86,8 +87,8 @@ def evolve_schema(
     require
         Added columns to make required; they need an ``initial_default`` (v3). Other columns cannot become required.
     initial_default, write_default
-        JSON single values (spec, Appendix D) by path, from v3 on. Initial defaults only for added columns, whose write
-        default is the same unless given.
+        JSON single values (spec, Appendix D) by path, from v3 on. Only added columns can have an initial default;
+        unless a write default is given, it is their write default too.
     identifier
         The identifier fields, by their paths after the evolution; None keeps them.
 

@@ -70,7 +70,7 @@ def _place(item: dict[str, Any], above: Place) -> Place:
 
 
 class SchemaDraft:
-    """The changes of one schema evolution. Names refer to the schema before it, or to columns that it adds.
+    """The changes of one schema evolution. Names refer to the schema before the evolution, or to columns that it adds.
 
     ``points.x`` also finds ``points.element.x``: the ``element`` of a list and the ``value`` of a map may be omitted
     above a struct's field, as in Java.
@@ -281,7 +281,7 @@ class SchemaDraft:
 
     def _check_key(self, field_id: int, name: str) -> None:
         if any(self._steps[i] == "key" for i in self.lineage(field_id)):
-            raise RuleError("schema-map-key", f"{name!r} is (in) the key of a map, which cannot change")
+            raise RuleError("schema-map-key", f"{name!r} belongs to the key of a map, which cannot change")
 
 
 Path = tuple[tuple[str, str], ...]

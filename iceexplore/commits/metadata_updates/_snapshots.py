@@ -39,7 +39,8 @@ def snapshot_json(
     root_location
         Location of the manifest list or, with ``root_manifest`` (V4 proposal), of the root manifest.
     summary
-        Further entries; ``operation`` always comes first and is not taken from them.
+        Further entries of the snapshot's summary. Its first entry is always the parameter ``operation``; one among
+        these is ignored.
     sequence_number
         Omitted in v1.
     first_row_id, added_rows

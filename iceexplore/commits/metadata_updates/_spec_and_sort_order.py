@@ -52,11 +52,12 @@ def evolve_spec(
     add
         ``"day(ts)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``, ``"bucket[16](id)"``, a column name for identity; or
         a pair of such a term and the field's name. Default names are ``ts_day``, ``id_bucket_16``, ``s_trunc_4``. From
-        v3 on, also a bucket of several columns, ``"bucket(16, a, b)"``, whose hash is our choice.
+        v3 on, also a bucket of several columns, ``"bucket(16, a, b)"``; the spec does not define its hash, so this
+        library chose one.
     remove
         Fields, by name or by such a term.
     rename
-        New names by name.
+        New names by old name.
 
     Raises
     ------
@@ -237,7 +238,8 @@ def _check(spec: PartitionSpec, schema: Schema, version: int) -> None:
     if version < 2 and [f.field_id for f in spec.fields] != list(range(1000, 1000 + len(spec.fields))):
         raise RuleError(
             "partition-ids-v1",
-            f"the ids would be {', '.join(str(f.field_id) for f in spec.fields)}: upgrade the table to version 2 first",
+            f"the partition field ids would be {', '.join(str(f.field_id) for f in spec.fields)}, but version 1 needs "
+            "consecutive ids from 1000: upgrade the table to version 2 first",
         )
 
 
@@ -275,7 +277,7 @@ def _equivalent(one: PartitionSpec, other: PartitionSpec) -> bool:
 
 
 def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Json:
-    """Return a document with another default sort order; no fields make it unsorted (order 0).
+    """Return a document with a different default sort order; without fields, the table becomes unsorted (order 0).
 
     Parameters
     ----------

@@ -30,11 +30,11 @@ _TERMS = "['lower(name)', 'bucket(16, id)']"
 def evolve_virtual_columns(
     document: Mapping[str, Any], *, add: Iterable[str | tuple[str, str]] = (), remove: Iterable[str] = ()
 ) -> Json:
-    """Return a document with other virtual columns: functions of a column for which files store statistics.
+    """Return a document with changed virtual columns: functions of a column for which metadata has statistics.
 
-    New data files have bounds and counts of them, manifests aggregated ones, and a filter on exactly this function
-    prunes by them. Nothing is stored in data files. Existing files get these statistics when they are rewritten. Ids
-    are from the columns' id space and never reused.
+    The entries of new data files have bounds and counts of each function's values, manifests have aggregated ones, and
+    a filter on exactly this function prunes by them. The values themselves are not stored. Existing files get these
+    statistics when they are rewritten. Ids are from the columns' id space and never reused.
 
     Parameters
     ----------

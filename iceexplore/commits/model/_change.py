@@ -16,7 +16,7 @@ __all__ = ["ADDED_COLUMN_FILES", "Applied", "Change", "Isolation", "NothingToDo"
 Operation = Literal["append", "replace", "overwrite", "delete"]
 Isolation = Literal["serializable", "snapshot"]
 
-#: The key of a summary that counts new column files; the draft names none.
+#: The summary key under which new column files are counted; the draft defines no key for this.
 ADDED_COLUMN_FILES = "added-column-files"
 
 

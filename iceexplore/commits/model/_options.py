@@ -169,7 +169,8 @@ class LayoutOptions:
         Rewrite a leaf (EXISTING entries only) in the commit after its manifest DV reached this share of its entries;
         None for never.
     relaxed
-        Names of rules that this layout breaks on purpose (the discarded approaches); checks skip them and report so.
+        Names of rules that this layout breaks on purpose (the discarded approaches); checks skip these rules and report
+        that they do.
     """
 
     format_version: int = 2

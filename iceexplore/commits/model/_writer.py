@@ -20,8 +20,8 @@ T = TypeVar("T")
 def metadata_folder(state: TableState) -> str:
     """Return the folder for new manifests and manifest lists, as the table spells it.
 
-    This is ``write.metadata.path`` if the table's metadata file is in it, as catalogs of Iceberg place it. Otherwise it
-    is ``metadata`` below the table's location: file-system tables ignore the property.
+    This is ``write.metadata.path`` if the table's metadata file is in that folder, where Iceberg's catalogs place it.
+    Otherwise it is ``metadata`` below the table's location: file-system tables ignore the property.
     """
     given = state.metadata.properties.get("write.metadata.path")
     if given and canonical(given) == canonical(state.metadata_location.rpartition("/")[0]):

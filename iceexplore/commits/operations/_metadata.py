@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Expiration:
-    """A change of the document that expires the given snapshots, or else those older than a time.
+    """A change of the document that expires given snapshots, snapshots older than a time, or both.
 
     Attributes
     ----------
@@ -110,5 +110,5 @@ def evolve_virtual_columns(**changes: Any) -> DocumentChange:
 
 
 def set_sort_order(*fields: str) -> DocumentChange:
-    """Set the default sort order; no fields make it unsorted."""
+    """Set the default sort order; without fields, the table becomes unsorted."""
     return lambda d, _: _spec_and_sort_order.set_sort_order(d, fields=fields)

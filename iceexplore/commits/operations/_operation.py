@@ -36,11 +36,12 @@ class Parameter:
     Attributes
     ----------
     help
-        One sentence.
+        A description in one sentence.
     default
-        `NO_DEFAULT` if it is required.
+        The default value; `NO_DEFAULT` if the parameter is required.
     choices
-        The values of a ``choice``. None is valid, too, if it is the default or if the parameter is ``optional``.
+        The values that a ``choice`` accepts. None is accepted, too, if it is the default or the parameter is
+        ``optional``.
     least
         The minimum of a number.
     since

@@ -31,12 +31,12 @@ _NO_ROW = "no row matches"
 
 
 def _named(*parameters: Parameter) -> tuple[Parameter, ...]:
-    """Return parameters that are given by name."""
+    """Return the parameters, marked as keyword-only: a method accepts them by name, not by position."""
     return tuple(replace(p, passed="name") for p in parameters)
 
 
 def _options(*parameters: Parameter) -> tuple[Parameter, ...]:
-    """Return parameters that a method passes on as options."""
+    """Return the parameters, marked as options: a method accepts them as ``**how`` and passes them on."""
     return tuple(replace(p, passed="option") for p in parameters)
 
 
@@ -57,9 +57,9 @@ _ISOLATION = Parameter(
 )  # fmt: skip
 #: Parameters that describe files to add; see `new_files`.
 _NEW_FILES = _options(
-    Parameter("rows", "int", "For a number of files: the rows of each, or a list of as many numbers.", None, least=0),
+    Parameter("rows", "int", "For a number of files: the rows per file, as one number or a list.", None, least=0),
     Parameter("partitions", "mapping", "For a number of files: a list of partitions to cycle through.", None),
-    Parameter("bytes_per_row", "number", "For a number of files: their size.", None, least=0),
+    Parameter("bytes_per_row", "number", "For a number of files: their bytes per row.", None, least=0),
     Parameter("materialize", "flag", "For a number of files: write random data instead of synthetic files.", False),
     Parameter("check_duplicates", "flag", "Check whether the table already has the files.", True),
 )
@@ -72,7 +72,7 @@ _COLUMN_UPDATES = (
     *_named(replace(_WHERE, help="The rows to update; by default all.")),
     *_REF,
 )
-_RETENTION = (Parameter("max_ref_age_ms", "int", "Remove the ref when its snapshot is older.", None, least=1),)
+_RETENTION = (Parameter("max_ref_age_ms", "int", "Remove the ref if its snapshot is older than this.", None, least=1),)
 _EXPIRE = (
     Parameter("ids", "snapshots", "Snapshots to expire whatever their age.", None),
     *_named(
@@ -106,7 +106,7 @@ _FILE_OPERATIONS = (
         "row_delta", "Delete rows", "Deletes rows by position or by value, and adds data files.", "files",
         simulation=(
             _FILES_OR_NONE,
-            *_named(Parameter("deletes", "mapping", "Positions of rows, by data file.", None, since=2)),
+            *_named(Parameter("deletes", "mapping", "Positions of the rows to delete, by data file.", None, since=2)),
             *_REF,
             *_options(
                 Parameter("equality", "mapping", "Values by column: deletes rows with these values.", None, since=2),
@@ -181,7 +181,7 @@ _FILE_OPERATIONS = (
     ),
     CommitOperation(
         "rewrite_manifests", "Rewrite manifests", "Rewrites manifests without changing the data.", "files",
-        **_both(Parameter("manifests", "locations", "By default the layout chooses.", None), *_REF),
+        **_both(Parameter("manifests", "locations", "Leaf manifests; by default the layout chooses.", None), *_REF),
         nothing="the table has no manifests",
         change=rewrite_manifests,
     ),
@@ -227,7 +227,7 @@ _ROW_OPERATIONS = (
                           choices=("update", "delete"), optional=True),
                 Parameter("not_matched", "choice", "What to do with rows without a match.", "insert",
                           choices=("insert",), optional=True),
-                replace(_WHERE, help="Only rows of the table that match."),
+                replace(_WHERE, help="Only rows of the table that match this filter."),
             ),
             *_REF,
         ),
@@ -267,7 +267,7 @@ _METADATA_OPERATIONS = (
         **_both(*_options(
             Parameter("add", "texts", "Columns or transforms of them: day(ts), bucket(16, id).", ()),
             Parameter("remove", "texts", "Fields to remove.", ()),
-            Parameter("rename", "mapping", "New names by name.", None),
+            Parameter("rename", "mapping", "New names by old name.", None),
         )),
         update=metadata.evolve_spec,
         pins=_SPEC_PINS,
@@ -285,7 +285,7 @@ _METADATA_OPERATIONS = (
     ),
     CommitOperation(
         "set_sort_order", "Change the sort order", "Sets the order in which future files are sorted.", "metadata",
-        **_both(Parameter("fields", "texts", "Columns or transforms of them: ts desc; none for unsorted.", many=True)),
+        **_both(Parameter("fields", "texts", "Columns or transforms of them: ts desc; unsorted if none.", many=True)),
         update=metadata.set_sort_order,
         pins=_SCHEMA_PINS,
     ),
@@ -301,9 +301,9 @@ _METADATA_OPERATIONS = (
         "branch", "Create or move a branch", "Creates a branch, or moves it to another snapshot.", "refs",
         **_both(
             Parameter("name", "text", "The branch's name."),
-            Parameter("at", "snapshot", "By default the current snapshot.", None),
+            Parameter("at", "snapshot", "The snapshot to point to; by default the current one.", None),
             *_options(
-                Parameter("min_snapshots_to_keep", "int", "Snapshots that expiry keeps.", None, least=1),
+                Parameter("min_snapshots_to_keep", "int", "How many snapshots expiry keeps at least.", None, least=1),
                 Parameter("max_snapshot_age_ms", "int", "The age from which snapshots expire.", None, least=1),
                 *_RETENTION,
             ),
@@ -314,7 +314,7 @@ _METADATA_OPERATIONS = (
         "tag", "Create or move a tag", "Creates a tag of a snapshot, or moves it.", "refs",
         **_both(
             Parameter("name", "text", "The tag's name."),
-            Parameter("at", "snapshot", "By default the current snapshot.", None),
+            Parameter("at", "snapshot", "The snapshot to point to; by default the current one.", None),
             *_named(*_RETENTION),
         ),
         update=metadata.set_ref("tag"),

@@ -103,7 +103,7 @@ def compact(
     Raises
     ------
     NothingToDo
-        No partition has more than ``files`` files, or files with column files.
+        Each partition has at most ``files`` files, and none of them has column files.
     OptionError
         More than 2 GiB would be read, or a column has a name that Iceberg reserves.
     RuleError
@@ -182,7 +182,7 @@ def _chosen(
     partition: Mapping[str, Any] | None,
     small_than: int | None,
 ) -> tuple[EntryBatch, frozenset[str] | None]:
-    """Return the files to rewrite, and the manifests that list them, if a filter has chosen these."""
+    """Return the files to rewrite, and the manifests that list them (None unless a filter chose the files)."""
     manifests = None
     if paths is not None and (where is not None or partition is not None):
         raise OptionError("give either paths or where= and partition=, not both")
@@ -287,7 +287,7 @@ def _rows(
 def _read(
     state: TableState, one: EntryBatch, deletes: EqualityDeletes, numbers: tuple[int, ...], *, lineage: bool
 ) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
-    """Read all rows of a data file as stored, and return which of them equality deletes remove."""
+    """Return all rows of a data file as stored, and a mask of the rows that equality deletes remove."""
     _refuse_columns(state)
     fields, to = list(state.schema.fields), list(file_schema(state.schema))
     if lineage:

@@ -64,11 +64,12 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
 
 
 def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: LocationsLike | None = None) -> Change:
-    """Merge position delete files in version 2; from version 3 on, convert them to deletion vectors. Reads them.
+    """Merge position delete files in version 2; from version 3 on, convert them to deletion vectors.
 
-    Like those of commits, merged files are written per data file or per partition (``write.delete.granularity``).
-    Positions that delete nothing are dropped: those in data files that no longer exist or that are newer than the
-    delete file (Java: ``RewritePositionDeleteFiles``, "dangling"), and those past a file's end.
+    The files are read. Merged files are written per data file or per partition (``write.delete.granularity``), like the
+    position delete files of other commits. Positions that delete nothing are dropped: those in data files that no
+    longer exist or that are newer than the delete file (Java: ``RewritePositionDeleteFiles``, "dangling"), and those
+    past a file's end.
 
     Parameters
     ----------

@@ -298,7 +298,7 @@ def _bitmap(path: str, positions: object) -> BitMap64:
 
 
 def _only_new(by_file: dict[str, Any], old: dict[str, Any], *, alone: bool) -> None:
-    """Remove files whose given positions are all already deleted."""
+    """Drop files from ``by_file`` if all positions given for them are already deleted."""
     for name in [n for n, bitmap in by_file.items() if n in old and not len(bitmap - old[n])]:
         del by_file[name]
     if alone and not by_file:

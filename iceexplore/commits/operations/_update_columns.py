@@ -57,9 +57,9 @@ def update_columns(
     entry lists the new column file, and older column files lose the columns that the new one has (apache/iceberg
     #16285, #16425).
 
-    The draft has no column file for some rows of a data file. With ``where`` the new column files therefore also have
-    the old values of the rows that do not match, with the ``_last_updated_sequence_number`` that these rows had: only
-    the matching rows count as updated. Data files without a matching row get no column file.
+    In the draft, a column file always covers all rows of its data file. With ``where`` the new column files therefore
+    also have the old values of the rows that do not match, with the ``_last_updated_sequence_number`` that these rows
+    had: only the matching rows count as updated. Data files without a matching row get no column file.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def update_columns(
         files.
     RuleError
         ``column-updates``: the commit does not write the V4 draft, a partition field is derived from a column, or
-        deletes apply to a data file that match it by sequence number. ``files-exist``: a data file is not live.
+        equality deletes or position delete files, which match by sequence number, apply to a data file.
+        ``files-exist``: a data file is not live.
     """
     if not writer.options.deletion_vectors_on_entries:
         raise RuleError(
@@ -283,7 +284,7 @@ def _new_columns(
     values: Mapping[str, Any],
     hit: npt.NDArray[np.int64] | None,
 ) -> pa.Table:
-    """Return the new columns of a data file, and the sequence numbers of its rows: null is that of the commit."""
+    """Return the new columns of a data file, and the sequence numbers of its rows; null stands for the commit's."""
     old = _rows(state, file, [*needed, LAST_UPDATED])
     rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # a table without columns has no rows
     new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")

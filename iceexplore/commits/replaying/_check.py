@@ -77,7 +77,8 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
     first, second = was.take(pc.index_in(names, value_set=left)), now.take(pc.index_in(names, value_set=right))
     for column in _SAME:
         stated, replayed = whole(first.entries[column]), whole(second.entries[column])
-        # The replay has looked up sizes that the table does not record, such as those of vectors in the draft.
+        # Sizes that the table does not record, such as those of vectors in the draft, are not compared: the replay has
+        # looked them up.
         if column == "file_size_in_bytes":
             replayed = pc.if_else(stated.is_null(), stated, replayed)
         wrong = _unequal(stated, replayed)

@@ -1,4 +1,4 @@
-"""Position delete files of a replayed table by data file: read, or estimated if they cannot be read."""
+"""Find the rows that a replayed table's position delete files delete; estimate them if a file cannot be read."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Positions:
         Parameters
         ----------
         at
-            The snapshot that lists them: an estimate distributes a file's rows over the data files that it may apply
-            to.
+            The table at the snapshot that lists them: an estimate distributes a delete file's rows over the data files
+            to which it may apply.
         """
         concerned: set[str] = set()
         bounds = _bounds(batch)

@@ -46,7 +46,7 @@ def replay(
     overlay: str | PathLike[str] | None = None,
     **layout: Any,
 ) -> Replay[T]:
-    """Commit the history of the state shown again, oldest snapshot first, in a chosen layout.
+    """Commit a table's history once more, up to the snapshot shown and oldest first, in a chosen layout.
 
     The changes of each snapshot are found by comparing its root with its parent's, so it does not matter who wrote
     them. The same files are added and removed, with their statistics and partitions, and timestamps are kept. Snapshot
@@ -78,7 +78,7 @@ def replay(
     Returns
     -------
     Replay
-        Already verified for the newest snapshot (`Replay.differences`); `Replay.check` verifies all.
+        The newest snapshot is already verified (`Replay.differences`); `Replay.check` verifies all of them.
 
     Raises
     ------

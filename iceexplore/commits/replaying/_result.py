@@ -101,7 +101,7 @@ NO_EFFECT = "left out: its deletes change no deletion vector"
 
 @dataclass(frozen=True)
 class Side:
-    """Metadata that one snapshot wrote and that planning a scan of it reads, in the table or in its replay.
+    """The metadata that one snapshot wrote, and what planning a scan of it reads, in the table or in its replay.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Side:
     retained_bytes
         All metadata of the snapshots so far, if none expires.
     json_bytes
-        Size of the metadata file that made it current; None if the table no longer has it.
+        Size of the metadata file that made the snapshot current; None if the table no longer has this file.
     """
 
     files: int
@@ -225,7 +225,7 @@ class Replay(Generic[T]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per snapshot: the changes, and each column of `Side` as ``before_`` and ``after_``."""
+        """One row per snapshot: the changes, and each field of `Side` with the prefixes ``before_`` and ``after_``."""
         import pandas as pd
 
         names = [f.name for f in fields(Side)]

@@ -63,7 +63,8 @@ class Plan:
     change
         The change, without the vectors that are yet to be written.
     targets, vectors
-        Data files, and their deleted rows: position delete files that become deletion vectors.
+        Entries of data files, and by data file the deleted rows for which a deletion vector is to be written, because
+        position delete files become deletion vectors.
     unapplied
         Number of added position deletes and vectors whose data files, as spelled, are not live.
     """

@@ -1,4 +1,4 @@
-"""The rule checker: reads a state again and returns the rules that it breaks, independent of the code that writes."""
+"""The rule checker: it reads a state again, independently of the code that writes, and returns the rules broken."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["check_rules", "checked_rules"]
 def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[Rule, ...]:
     """Return the rules that `check_rules` checks in a snapshot, sorted by id; reads only its root.
 
-    For a tree of the V4 draft they quote the draft where its sentence is known.
+    For a tree of the V4 draft, each rule quotes the draft if the sentence that it comes from is known.
     """
     root = state.root(snapshot)
     if root is None:

@@ -40,7 +40,7 @@ def column_file_breaks(manifest: Manifest, metadata: TableMetadata) -> list[Rule
 
 
 def _columns(entries: pa.Table, metadata: TableMetadata) -> tuple[Mask, Mask, Mask]:
-    """Return masks of entries whose column files have unknown columns, columns twice, or none."""
+    """Return masks of entries whose column files have unknown columns, a column twice, or no columns."""
     files = column_file_rows(entries)
     lists = _lists(files)
     entry = np.asarray(files["entry"], np.int64)

@@ -45,7 +45,7 @@ class RuleBreak:
     count
         The number of rows concerned.
     rows
-        These rows of the file; None if there is only one, or if they are in several files.
+        The indices of these rows in the file; None if there is only one row, or if they are in several files.
     """
 
     rule: str
@@ -85,7 +85,8 @@ def row_breaks(
     sequence_number
         The snapshot's sequence number.
     dialect
-        The manifest's dialect. In a leaf written before V4, position deletes may have no DV and be sorted.
+        The manifest's dialect. In a leaf written before V4, position deletes may be files instead of DVs, and delete
+        files may be sorted.
     """
     r = Rows(entries, dialect)
     checks = [(check.rule, check.violated(r), check.text) for check in ENTRY_CHECKS]
@@ -107,7 +108,7 @@ def row_breaks(
 def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
     """Return violations of the rules between the rows of a V4 root; reads no leaves and no parent.
 
-    ``own``: only violations by rows of this snapshot, not by rows that existed before.
+    With ``own``, only violations by rows of this snapshot are returned, not those by rows that existed before.
     """
     r = Rows(entries)
     files, manifests = r.is_kind(*FILES), r.is_kind(*MANIFESTS)
@@ -209,7 +210,8 @@ def refuse_broken(
     """
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
-    # The rows are not yet in the draft's form, where a vector is part of its file's row.
+    # The checks take the proposal's dialect: the rows get the draft's form, in which a vector is part of its file's
+    # row, only when they are written.
     found = [
         *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
         *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),

@@ -1,4 +1,4 @@
-"""The rule on the bounds of geometries and geographies: the corners of a box (spec, "Bounds for Geometry")."""
+"""The rule on the bounds of geometries and geographies: they are corners of a box (spec, "Bounds for Geometry")."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def geo_breaks(manifest: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
         both, name = there[0] & there[1], names[stats.field_id][0]
         wraps = kinds[stats.field_id] == "geography"
         for mask, text in (
-            (there[0] != there[1], "has only one corner of a box"),
-            ((there[0] & ~sound[0]) | (there[1] & ~sound[1]), "has a corner that is no point with x and y"),
+            (there[0] != there[1], "has only one corner"),
+            ((there[0] & ~sound[0]) | (there[1] & ~sound[1]), "has a corner that is not a point with x and y"),
             (both & sound[0] & sound[1] & _falls(low, high, wraps), "has a lower corner above the upper one"),
             (both & sound[0] & sound[1] & _outside(low, high) & wraps, "has a corner off the globe"),
         ):
-            what = f"its box of column {name!r} {text}"
+            what = f"its bounding box for column {name!r} {text}"
             out += flagged("geo-bounds", manifest.location, mask & alive, what, manifest.entries)
     return out
 
 
 def _points(values: list[bytes | None]) -> _Points:
-    """Return x, y, z and m of points in single-value form; NaN for those that a point lacks, or that are no points."""
+    """Return x, y, z and m of points in single-value form; NaN where a point lacks one, or a value is not a point."""
     out = np.full((len(values), 4), np.nan)
     for row, data in enumerate(values):
         if data is not None and len(data) in _WIDTHS:
@@ -54,7 +54,7 @@ def _points(values: list[bytes | None]) -> _Points:
 
 
 def _falls(low: _Points, high: _Points, wraps: bool) -> Mask:
-    """Return where a coordinate of the lower corner is above that of the upper one; z and m only if both have them."""
+    """Return a mask of boxes whose lower corner is above the upper one in a coordinate (x only without ``wraps``)."""
     falls: npt.NDArray[np.bool_] = low > high  # false where one is NaN
     return np.asarray((falls[:, 1:] if wraps else falls).any(axis=1))
 

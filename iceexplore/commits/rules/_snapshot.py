@@ -60,7 +60,7 @@ def leaf_breaks(view: LeafView, leaf: Manifest) -> list[RuleBreak]:
     removed = view.positions()
     beyond = []
     if beyond_stored(removed, leaf.stored_rows):
-        text = f"a manifest DV removes position {removed.max()}, but it has {leaf.stored_rows} entries"
+        text = f"a manifest DV removes position {removed.max()}, but the leaf has {leaf.stored_rows} entries"
         beyond.append(RuleBreak("dv-in-range", where, text))
     return [
         *beyond,
@@ -136,7 +136,7 @@ def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
         if view.owner is None:
             continue
         if lost[view.row]:
-            text = f"it is affiliated with {view.owner}, which is no live data manifest"
+            text = f"it is affiliated with {view.owner}, which is not a live data manifest"
             yield RuleBreak("affinity", f"{root}#entry {view.row}", text)
             continue
         mine = tree.files.filter(pc.equal(tree.files["leaf"], view.row))

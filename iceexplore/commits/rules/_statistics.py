@@ -1,4 +1,4 @@
-"""Rules for the data of a leaf in its root: counts, statistics that cover the leaf's, derivable partition tuples."""
+"""Rules for what a root records about a leaf: counts, statistics that cover the leaf's, derivable partition tuples."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
 def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: TableMetadata) -> Iterator[RuleBreak]:
     """Yield violations of ``stats-cover``: statistics in the root that do not cover the leaf's live entries.
 
-    A bound may be missing (unknown). A bound that is present must cover every entry with non-null values; entries with
-    unknown bounds break the rule, because nothing covers them. Types without an order are skipped.
+    A bound may be missing (unknown). A bound that is present must cover every entry with non-null values; an entry with
+    unknown bounds breaks the rule, because the root's bound may not cover it. Types without an order are skipped.
     """
     where = f"{root.location}#entry {view.row}"
     rows = Rows(leaf.entries, leaf.dialect)
@@ -62,7 +62,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
             total = pc.sum(getattr(below, name).filter(counted)).as_py()
             if value is not None and total is not None and value < total:
                 yield RuleBreak(
-                    "stats-cover", where, f"{name} of field {field_id} is {value}, but its entries sum to {total}"
+                    "stats-cover", where, f"{name} of field {field_id} is {value}, but the leaf's sum is {total}"
                 )
         lows, highs = below.lower, below.upper
         if field_id in exact:
@@ -92,7 +92,7 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
 def _exact_bounds(
     lows: AnyArray, highs: AnyArray, tuples: pa.StructArray | None, fields: list[str]
 ) -> tuple[AnyArray, AnyArray]:
-    """Return exact bounds of a partition value: the value (a file's bounds may be truncated), else the lower bound."""
+    """Return exact bounds of a partition column: the tuple's value if known, because stored bounds may be truncated."""
     highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
     if tuples is None:
         return lows, highs
@@ -121,11 +121,11 @@ def _uncovered(
     if bound is None or not len(held):
         return None
     if pc.any(pc.and_(held.is_null(), pc.invert(empty))).as_py():
-        return "one of its entries has no bound"
+        return "one of the leaf's entries has no bound"
     try:
         beyond = wrong(held, pa.scalar(bound, kind).cast(held.type))
         if pc.any(beyond).as_py():
-            return f"one of its entries has {held.filter(pc.fill_null(beyond, False))[0].as_py()!r}"
+            return f"one of the leaf's entries has {held.filter(pc.fill_null(beyond, False))[0].as_py()!r}"
     except _UNORDERED:
         return None
     return None

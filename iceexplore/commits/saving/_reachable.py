@@ -132,8 +132,8 @@ def referenced_files(
 ) -> pa.Table:
     """Return every file that snapshots need, each once: manifest lists or roots, manifests, data and delete files.
 
-    Statistics files are not included. A file that has several kinds, or is in one Puffin file with others, occurs once
-    per kind.
+    Statistics files are not included. A location that several entries share, such as that of a Puffin file, occurs once
+    for each kind of these entries.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _tree_table(state: TableState, snapshot: Snapshot) -> pa.Table:
     kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED], pa.int32()))
     entries = root.entries.filter(pc.fill_null(pc.and_(live(root.entries), kinds), False))
     found = _with_kinds(entries["content_type"], entries["location"], entries["file_size_in_bytes"])
-    # A v1 snapshot that lists its manifests inline has no manifest list, an inline manifest DV no file.
+    # A v1 snapshot that lists its manifests inline has no manifest list, and an inline manifest DV has no file.
     found = found.filter(pc.fill_null(pc.greater(pc.utf8_length(found["location"]), 0), False))
     if not root.location or root.dialect == "inline":
         return found
@@ -246,7 +246,7 @@ def snapshot_files(state: TableState) -> pa.Table:
 
 
 def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = None) -> pa.Table:
-    """Return the statistics and partition statistics files of snapshots, by default of all: `REFERENCED_SCHEMA`."""
+    """Return the (partition) statistics files of snapshots, by default of all, as a table of `REFERENCED_SCHEMA`."""
     wanted = None if snapshots is None else set(snapshots)
     files: list[StatisticsFile | PartitionStatisticsFile] = [*metadata.statistics]
     files += metadata.partition_statistics
@@ -260,9 +260,9 @@ def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = 
 
 
 def metadata_files(state: TableState) -> pa.Table:
-    """Return the metadata file, those in its log, and the version hint: `REFERENCED_SCHEMA`, without sizes."""
+    """Return the metadata file, those in its log, and the version hint, as `REFERENCED_SCHEMA` without sizes."""
     log = [e.metadata_file for e in state.metadata.metadata_log]
-    hint = f"{state.metadata.location.rstrip('/')}/metadata/{HINT}"  # only file-system tables have one, and there
+    hint = f"{state.metadata.location.rstrip('/')}/metadata/{HINT}"  # only file-system tables have this file
     places = list(dict.fromkeys([state.metadata_location, *log]))
     kinds = [*("metadata file" for _ in places), "version hint"]
     columns: dict[str, list[str] | list[None]] = {

@@ -74,7 +74,7 @@ class Moves(dict[str, str]):
     table: str | None = None
 
     def with_relative(self, old: str, new: str) -> Moves:
-        """Return these moves also by relative location (V4), for a table that moves from ``old`` to ``new``."""
+        """Return these moves with relative locations (V4) added, for a table that moves from ``old`` to ``new``."""
         other = Moves(self)
         other.table = old
         for location, moved in self.items():
@@ -167,7 +167,7 @@ _REFERENCE = 143
 _COLUMN_FILES = 158
 #: lower_bounds and upper_bounds; for a position delete file they contain paths.
 _BOUNDS = (125, 128)
-#: Table properties that would send later writers to another place.
+#: Table properties that would make later writers write to a different place.
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
 
 
@@ -232,8 +232,9 @@ def relocated_manifest(
     lengths
         Bytes of files at new locations, if they changed.
     paths
-        The smallest and largest path in position delete files at new locations, if they changed. Moving the old ones is
-        not enough: new names may sort differently, and readers skip deletes for files out of bounds.
+        The smallest and largest path in position delete files at new locations, if they changed. Replacing the paths in
+        the old bounds is not enough: new names may sort differently, and readers do not apply a delete file to data
+        files outside its bounds.
 
     Raises
     ------

@@ -41,7 +41,7 @@ from iceexplore.storage import (
 
 __all__ = ["DataFiles", "Saved", "new_folder", "save"]
 
-#: How to handle data and delete files outside the overlay: ``refer`` leaves them in place.
+#: How to handle the table's own data and delete files, which no simulation wrote; see `save`.
 DataFiles = Literal["refer", "copy", "none"]
 
 #: Linux's ioctl to share the blocks of a file (``linux/fs.h``).
@@ -78,7 +78,7 @@ class Saved:
 
     def __repr__(self) -> str:
         text = f"{self.files:,} files, {self.bytes:,} bytes in {self.path}"
-        return text + (f"; {len(self.missing)} could not be read: .missing" if self.missing else "")
+        return text + (f"; {len(self.missing)} could not be read; see .missing" if self.missing else "")
 
 
 def save(
@@ -90,7 +90,8 @@ def save(
     older than a day.
 
     Writes the current metadata file and the older ones in the metadata log that still exist; the manifest list or root,
-    manifests and manifest DVs of every snapshot; statistics; and the data and delete files of the overlay.
+    manifests and manifest DVs of every snapshot; statistics; and the data and delete files of the overlay, which a
+    simulation wrote.
 
     Parameters
     ----------
@@ -303,7 +304,7 @@ class _Saver:
 
     def _leaves(self, snapshot: Snapshot, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
-        # The draft's locations are relative to the table's, which is a different one here.
+        # The draft's locations are relative to the table's location, which saving changes.
         relative = self.state.reader.root(snapshot).dialect.deletion_vectors_on_entries
         for f in files:
             if f.kind != "manifest":
@@ -398,7 +399,7 @@ class _Saver:
             with self.storage.local_path(location, kind=kind) as source:
                 try:
                     original = open(source, "rb")  # noqa: SIM115 - closed below
-                except OSError as e:  # the original cannot be opened, not the copy
+                except OSError as e:  # the fault is the original's, not the copy's
                     self.missing[location] = f"{location}: cannot be opened: {e.strerror or e}"
                     return False
                 with original, path.open("xb") as copy:

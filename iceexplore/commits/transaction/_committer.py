@@ -54,7 +54,7 @@ MakeChange = Callable[[CommitWriter], Change]
 #: document.
 DocumentChange = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
 Layout = Callable[[Change, CommitWriter], Applied]
-#: Java's ``commit.retry.num-retries``: attempts after the first.
+#: Java's default for ``commit.retry.num-retries``: the number of attempts after the first.
 _RETRIES = 4
 #: The largest value of Iceberg's ``long``.
 _LONG_MAX = 2**63 - 1
@@ -177,7 +177,7 @@ class CommitAttempts:
             self._check_pins(known)
         timestamp_ms = committer.shared.time_after(known.metadata.last_updated_ms or 0)
         if committer.options.deletion_vectors_on_entries and (head := _head(known, self.ref)) is not None:
-            timestamp_ms = max(timestamp_ms, head.timestamp_ms + 1)  # rule timestamp-order
+            timestamp_ms = max(timestamp_ms, head.timestamp_ms + 1)  # as the rule timestamp-order requires
         document = self._changed_document(known, timestamp_ms)
         if self.make_change is None:
             if document == old:
@@ -344,7 +344,7 @@ def _check_room(base: TableState) -> None:
 
 @dataclass
 class Shared:
-    """State shared by the writers of one process."""
+    """State shared by a table's writers in this process."""
 
     pointer: Pointer
     start: str
@@ -377,7 +377,7 @@ class Shared:
 
 
 class Committer:
-    """A writer of commits to a table: of a simulation's overlay, or of a real folder.
+    """A writer of commits to a table: to a simulation's overlay, or to a real folder.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ class Committer:
 
     @property
     def records(self) -> tuple[CommitRecord, ...]:
-        """The commits of this writer and its forks in the order of their end; failed ones if they wrote files."""
+        """The commits of this writer and its forks as they ended, in order; failed ones only if they wrote files."""
         with self.shared.lock:
             return tuple(self.shared.records)
 
@@ -479,7 +479,7 @@ class Committer:
             return self.state
 
     def close(self) -> None:
-        """Release the resources of this writer, for all that share its storage."""
+        """Release this writer's storage, for all writers that share it."""
         self.storage.close()
 
     # Hooks for subclasses
@@ -494,7 +494,7 @@ class Committer:
         return False
 
     def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-        """Return the compression codec of a new metadata file, which determines its name; it may replace ``old``."""
+        """Return the compression codec, and thus the suffix, of the metadata file for ``new`` that follows ``old``."""
         return str((new.get("properties") or {}).get("write.metadata.compression-codec", "none"))
 
     def check_retry(self, start: TableState, newest: TableState) -> None:
@@ -546,9 +546,9 @@ class Committer:
         RuleError
             The commit would break a rule; nothing was written.
         CommitConflictError
-            A concurrent commit conflicts with this one (the rule names why), attempts ran out (``table-unchanged``), or
-            the snapshot that it reads has expired (``files-exist``). The files that it wrote remain as orphan files
-            unless the subclass removes them (`on_commit_failed`).
+            A concurrent commit conflicts with this one (the error's rule says why), attempts ran out
+            (``table-unchanged``), or the snapshot that it reads has expired (``files-exist``). The files that it wrote
+            remain as orphan files unless the subclass removes them (`on_commit_failed`).
         SnapshotNotFoundError
             The branch does not exist.
         FormatError
@@ -561,7 +561,7 @@ class Committer:
             except OverflowError as error:
                 # The numbers that a commit increments come from the table's files, where they may have any value.
                 raise FormatError(
-                    f"a number of the table's metadata is too large to commit on: {error}",
+                    f"a number in the table's metadata is too large for any further commit: {error}",
                     code="metadata-invalid",
                 ) from error
             finally:
@@ -594,7 +594,7 @@ class Committer:
 
 
 def check_options(state: TableState, options: LayoutOptions, max_attempts: int | None) -> None:
-    """Refuse states and options that cannot be committed to. Raises the same errors as `Committer`."""
+    """Refuse a state to which nothing can be committed with these options. Raises the same errors as `Committer`."""
     if options.format_version < state.metadata.format_version:
         raise OptionError(
             f"format_version={options.format_version}: the table has {state.metadata.format_version}, "

@@ -22,12 +22,12 @@ _NOTE = "A simulation: "
 
 
 class Sandbox(Committer):
-    """A writer of commits to an overlay in front of a table, which is never written.
+    """A writer of commits to an overlay in front of a table; it never writes to the table itself.
 
     Parameters
     ----------
     state
-        The state from which the simulation starts; any table's.
+        The state, of any table, from which the simulation starts.
     overlay
         An empty local folder for the files; a temporary one by default.
     options, seed, clock, max_attempts
@@ -58,7 +58,7 @@ class Sandbox(Committer):
         clock: Callable[[], int] | None = None,
         max_attempts: int | None = None,
     ) -> None:
-        check_options(state, options, max_attempts)  # before a folder is made
+        check_options(state, options, max_attempts)  # before a folder is created
         storage, pointer = OverlayStorage(state.storage, overlay), Pointer(state.metadata_location)
         super().__init__(state, options, storage, pointer, seed=seed, clock=clock, max_attempts=max_attempts)
 
@@ -91,7 +91,7 @@ class Sandbox(Committer):
         return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
 
     def is_taken(self, location: str) -> bool:
-        """Return whether the table has used this name since the simulation's metadata file."""
+        """Return whether the table itself has a metadata file of this name, written after the simulation began."""
         return self.storage.base.exists(location)
 
 

@@ -49,7 +49,7 @@ class Step:
     updated
         V4 draft: by location of a data file that got new column files, the field ids in these.
     updated_files
-        These data files.
+        The entries of these data files.
     """
 
     snapshot: Snapshot | None
@@ -383,7 +383,7 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
             locations = locations.filter(change.conflict_filter.evaluate(data, metadata)[0])
         names: list[str] = build.to_pylist(locations)
         return names
-    # Nothing is known about files of a spec other than those that were read: they may contain rows of these partitions.
+    # Files of a spec that was not read may contain rows of these partitions: nothing is known about them.
     specs = {spec_id for spec_id, _ in read}
     places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
     hit = {p for p in places if p in read or p[0] not in specs}

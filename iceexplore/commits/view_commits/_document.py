@@ -1,4 +1,4 @@
-"""A view's metadata document from state to state: pure functions with the rules of Java's ``ViewMetadata.Builder``."""
+"""Pure functions that derive a view's next metadata document, by the rules of Java's ``ViewMetadata.Builder``."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def committable_view(document: Mapping[str, Any], location: str) -> ViewMetadata
 
 
 def last_time_of(metadata: ViewMetadata) -> int:
-    """Return the time of the view's last change in milliseconds, as far as it is stored."""
+    """Return the latest time that the view's metadata stores, in milliseconds; 0 if it stores none."""
     times = [v.timestamp_ms for v in metadata.versions] + [e.timestamp_ms for e in metadata.version_log]
     return max(times, default=0)
 
@@ -141,7 +141,7 @@ def replace_view_version(
     timestamp_ms: int,
     properties: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the document with the query as its current version: a new one, or an identical one that it already has.
+    """Return the document with the query as its current version: a new version, or an identical one in the view.
 
     Versions are identical if they have the same SQL in the same order, defaults, schema and summary; times, and the
     ``operation`` of an early draft, are not compared. An equal schema is reused, too.
@@ -153,7 +153,7 @@ def replace_view_version(
     OptionError
         A property is invalid.
     UnsupportedError
-        It is a materialized view.
+        The view is a materialized view.
     """
     query.check()
     before = _read(document)
@@ -273,7 +273,7 @@ def set_view_properties(
 
 
 def set_view_location(document: Mapping[str, Any], location: str) -> Json:
-    """Return the document with another base location."""
+    """Return the document with a different base location."""
     return _built(_read(document), {**document, "location": location.rstrip("/") or location}, frozenset())
 
 

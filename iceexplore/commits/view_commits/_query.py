@@ -69,7 +69,7 @@ class ViewQuery:
         return [{"type": "sql", "sql": text, "dialect": dialect} for dialect, text in self.sql.items()]
 
     def check(self) -> None:
-        """Refuse a query that cannot be stored, or that returns other columns than the schema has."""
+        """Refuse a query that cannot be stored, or whose number of columns is known to differ from the schema's."""
         _refuse_twice(self.sql)
         _check_columns(self, self.columns)
 
@@ -94,8 +94,8 @@ def view_query(
     sql
         The SQL with ``dialect``, or the SQL of each dialect.
     schema
-        The columns (`view_columns`); by default those of a version with the same SQL, or else those of the current one
-        if the query is known to return the same names.
+        The columns (`view_columns`); by default those of a version with the same SQL; otherwise those of the current
+        version, if the query is known to return the same names.
     default_catalog, default_namespace
         For names in the SQL. ``...`` keeps those of the view; a new view has none.
 
@@ -143,9 +143,9 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
     Parameters
     ----------
     dialect
-        The dialect of a single text; by default that of the version that it replaces, if there is one only.
+        The dialect of a single text; by default the one in ``known``, if there is only one.
     known
-        The dialects of the version that it replaces.
+        The dialects of the version that the query will replace.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _refuse_twice(sql: Mapping[str, str]) -> None:
 
 
 def given_namespace(given: NamespaceLike, what: str = "default_namespace") -> tuple[str, ...]:
-    """Return the parts of a namespace; an empty text or sequence is no namespace."""
+    """Return the parts of a namespace; an empty text or sequence means no namespace."""
     parts: Any = tuple(given.split(".")) if isinstance(given, str) else texts_of(what, given, "('a', 'b')")
     parts = () if parts == ("",) else parts
     for part in parts:
@@ -212,7 +212,7 @@ def query_columns(sql: str, dialect: str) -> tuple[str, ...] | None:
 
 
 def _check_columns(query: ViewQuery, schema: Schema) -> None:
-    """Refuse a schema with more or fewer columns than a query returns, as far as this is known from its text.
+    """Refuse a schema with more or fewer columns than a query returns, if its text shows how many that are.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The writer of a simulated view: optimistic commits to an overlay in front of the view, which is never written."""
+"""The writer of a simulated view: optimistic commits to an overlay, and none to the view itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = ["ViewChange", "ViewCommit", "ViewSandbox", "encode_metadata", "new_vi
 
 #: A function from a document and the commit's time in milliseconds to the new document.
 ViewChange = Callable[[Mapping[str, Any], int], Json]
-#: Java's ``commit.retry.num-retries``: attempts after the first.
+#: Java's default for ``commit.retry.num-retries``: the number of attempts after the first.
 _RETRIES = 4
 #: 2026-01-01, UTC; fixed, so that a new simulated view with a seed is identical each time.
 _CREATED_MS = 1_767_225_600_000
@@ -80,12 +80,12 @@ class ViewCommit:
 
 
 class ViewSandbox:
-    """A writer of commits to an overlay in front of a view, which is never written.
+    """A writer of commits to an overlay in front of a view; it never writes to the view itself.
 
     Parameters
     ----------
     state
-        The state from which the simulation starts; any view's.
+        The state, of any view, from which the simulation starts.
     overlay
         An empty local folder for the files; a temporary one by default.
     seed
@@ -171,7 +171,7 @@ class ViewSandbox:
         """Return the locations of the view's metadata files since the simulation began, in their order."""
         with self.shared.lock:
             locations = [record.metadata_location for record in self.records]
-        # Writers in several threads record their commits in another order than they publish them.
+        # Writers in several threads may record their commits in a different order from that of publishing.
         return (self.shared.start, *sorted(locations, key=lambda one: parse_version(one) or 0))
 
     def close(self) -> None:
@@ -216,7 +216,7 @@ class ViewSandbox:
                     raise _conflict(error, known) from error
                 if new == known.opened.document:
                     if self.shared.pointer.location != known.metadata_location:
-                        continue  # nothing to do on this state, but another commit has replaced it
+                        continue  # this state needs no change, but it is no longer the newest one: try that
                     self.state = known
                     return known
                 published = self._publish(known, new, names, number, attempt)
@@ -384,7 +384,7 @@ def new_view_state(
         temporary.remove()
         raise
     temporary.remove_with(state.storage)
-    # The temporary folder's location is of no interest to users.
+    # Drop the name and the notes, which would show the temporary folder.
     return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
 
 

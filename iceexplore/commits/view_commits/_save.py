@@ -33,7 +33,7 @@ def save_view(
     location
         The view's location in the saved metadata: by default ``path``.
     earlier
-        Locations of earlier metadata files to write, too, as far as they can be read.
+        Locations of earlier metadata files; those that can be read are written, too.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict
 
 
 def _name(location: str, number: int) -> str:
-    """Return the name of a metadata file, or a new one if the location has none (a catalog may not name it)."""
+    """Return a metadata file's name, or a new one if the name is not that of a metadata file, as in some catalogs."""
     name = location.rpartition("/")[2]
     return name if _NAME.fullmatch(name) else f"v{number}.metadata.json"
 
