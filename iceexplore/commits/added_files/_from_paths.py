@@ -89,7 +89,9 @@ def _file(state: TableState, path: str, spec: PartitionSpec, columns: list[StatC
     footer = read_parquet_footer(state.storage, location)
     by_leaf = _columns_of(state, footer, columns)
     if not by_leaf:
-        raise OptionError(f"{path} has no column of the table: {', '.join(c.path for c in footer.columns[:20])}")
+        raise OptionError(
+            f"{path} has no column of the table; its columns are {', '.join(c.path for c in footer.columns[:20])}"
+        )
     there = {c.path[0] for c in by_leaf.values()}
     for f in state.schema.fields:
         if f.required and f.name not in there and f.initial_default is None:

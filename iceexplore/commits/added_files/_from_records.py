@@ -198,7 +198,7 @@ def _consistent(found: dict[str, Any], column: StatColumn, record_count: int, wh
 
     if not column.repeated:
         if found.setdefault("value_count", record_count) != record_count:
-            raise OptionError(f"{where}: {found['value_count']} values in {record_count} rows")
+            raise OptionError(f"{where}: {found['value_count']} values in {record_count} rows; they must be equal")
         missing = (found.get("null_count") or 0) + (found.get("nan_count") or 0)
         if missing > record_count:
             raise OptionError(f"{where}: {missing} nulls and NaN in {record_count} rows")

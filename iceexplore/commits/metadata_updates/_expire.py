@@ -74,7 +74,7 @@ def expire_snapshots(
     """
     properties = read_properties(document)
     if str(properties.get("gc.enabled", "true")).lower() == "false":
-        raise RuleError("expire-gc", "gc.enabled is false: other tables may use this table's files")
+        raise RuleError("expire-gc", "gc.enabled is false: nothing expires, as other tables may use the files")
     ids = None if ids is None else whole_numbers_of("ids", ids)
     if retain_last is not None:
         retain_last = whole_number_of("retain_last", retain_last, 1)
@@ -135,7 +135,7 @@ def remove_schemas_and_specs(
         ("partition-specs", "spec-id", "default-spec-id", set(specs)),
     ):
         if document.get(current) in given:
-            raise OptionError(f"{key}: {document[current]} is {current}, which cannot be removed")
+            raise OptionError(f"{key}: {document[current]} is the {current}, which cannot be removed")
         if given:
             out[key] = [item for item in entries(document, key) if whole_number(item, of, -1) not in given]
     return out

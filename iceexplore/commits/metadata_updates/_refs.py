@@ -190,7 +190,7 @@ def rollback(
         The table has no such snapshot.
     """
     if (snapshot_id is None) == (older_than_ms is None):
-        raise OptionError("rollback takes one of snapshot_id and older_than_ms")
+        raise OptionError("rollback takes exactly one of snapshot_id and older_than_ms")
     snapshots = snapshots_by_id(document)
     line = list(ancestors(snapshots, current_snapshot_id(document)))
     if older_than_ms is not None:

@@ -55,7 +55,7 @@ def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Figure:
         from matplotlib.figure import Figure
         from matplotlib.ticker import EngFormatter, MaxNLocator
     except ImportError as e:
-        raise MissingDependencyError("plots need matplotlib; pip install 'iceexplore[jupyter]'") from e
+        raise MissingDependencyError("plots need matplotlib: pip install 'iceexplore[jupyter]'") from e
 
     class Shown(Figure):
         """A figure that notebooks display without pyplot."""

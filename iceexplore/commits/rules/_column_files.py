@@ -25,7 +25,7 @@ def column_file_breaks(manifest: Manifest, metadata: TableMetadata) -> list[Rule
     since = ~r.null("column_files_snapshot_id")
     data = r.is_kind(ContentType.DATA)
     out = [
-        ("column-files-of-data", held & ~data, "it has column files"),
+        ("column-files-of-data", held & ~data, "it has column files, but is not a data file"),
         ("column-files-of-data", held & ~since, "it has column files, but no latest_column_file_snapshot_id"),
         ("column-files-of-data", since & ~held, "it has a latest_column_file_snapshot_id, but no column files"),
     ]

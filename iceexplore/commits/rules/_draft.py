@@ -50,7 +50,7 @@ def draft_breaks(reader: ManifestReader, tree: TreeView, parent: Snapshot | None
         "positions-of-manifests",
         root.location,
         marked & ~r.is_kind(*MANIFESTS),
-        "it has deleted_positions or replaced_positions",
+        "it has deleted_positions or replaced_positions, but is not a manifest",
         entries,
     )
     yield from _replaced_rows(tree, r)

@@ -139,8 +139,8 @@ def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]
     out: list[RuleBreak] = []
     for field, differing, missing in _doubtful_values(leaf, metadata):
         name = f"{field.name} ({field.transform})"
-        out += flagged("partition-rebuilds", leaf.location, differing, f"the bounds for {name} differ", leaf.entries)
-        out += flagged("partition-rebuilds", leaf.location, missing, f"no value for {name}", leaf.entries)
+        out += flagged("partition-rebuilds", leaf.location, differing, f"its bounds for {name} differ", leaf.entries)
+        out += flagged("partition-rebuilds", leaf.location, missing, f"it has no value for {name}", leaf.entries)
     return out
 
 
