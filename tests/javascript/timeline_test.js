@@ -2,6 +2,8 @@
 
 import { strict as assert } from "node:assert";
 
+import { totalWords } from "../../iceexplore/widgets/static/timeline.js";
+
 import {
   binsOf,
   binWords,
@@ -130,4 +132,20 @@ Deno.test("the visible range is found by bisection", () => {
   assert.deepEqual(visibleRange(positions, 0.1, 0.5), [1, 4]);
   assert.deepEqual(visibleRange(positions, -1, 2), [0, 5]);
   assert.deepEqual(visibleRange(positions, 0.6, 0.9), [4, 4]);
+});
+
+Deno.test("the totals of a snapshot are those that its summary states", () => {
+  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "rows"), "total: 718 rows");
+  assert.equal(totalWords({ totals: [718, 1, 10, 35_328] }, "files"), "total: 1 data file, 10 delete files");
+  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "bytes"), "total: 34.5 KiB");
+  assert.equal(totalWords({ totals: [-1, -1, -1, -1] }, "files"), "");
+});
+
+Deno.test("the first round time has its date, and seconds where the others have them", () => {
+  const from = Date.UTC(2026, 10, 21, 6, 7, 39);
+  assert.deepEqual(timeTicks(from, from + 12_000, 4).map(({ text }) => text), [
+    "2026-11-21 06:07:40",
+    "06:07:45",
+    "06:07:50",
+  ]);
 });

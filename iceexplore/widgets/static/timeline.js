@@ -15,6 +15,7 @@ import {
   consumeEvent,
   el,
   fill,
+  formatBytes,
   formatCount,
   keepFocus,
   linkButton,
@@ -74,6 +75,22 @@ const CURVE_WORDS = {
   files: "line: data files; dashed: delete files",
   bytes: "line: total size",
 };
+
+/**
+ * Return the totals that a snapshot's summary states, which the curves of a measure show; empty if it states none.
+ *
+ * @param {{ totals: number[] }} snapshot
+ * @param {"rows" | "files" | "bytes"} measure
+ */
+export function totalWords({ totals: [rows, files, deletes, bytes] }, measure) {
+  const words = {
+    rows: [rows >= 0 && plural(rows, "row")],
+    files: [files >= 0 && plural(files, "data file"), deletes >= 0 && plural(deletes, "delete file")],
+    bytes: [bytes >= 0 && formatBytes(bytes)],
+  };
+  const stated = words[measure].filter(Boolean).join(", ");
+  return stated && `total: ${stated}`;
+}
 
 /**
  * Return the timeline.
@@ -381,6 +398,7 @@ export function timelineView(model) {
       refs.length > 3 && badge(`+${refs.length - 3}`),
       broken && el("span.line-broken", `▲ ${broken}`),
       el("span.words-line", words),
+      model.totals && el("span.line-total", totalWords(all[i], model.measure)),
     );
   }
   function draw() {
@@ -764,6 +782,7 @@ export function timelineView(model) {
 
   model.follow(["scale", "measure"], rescale);
   model.onChange(["totals", "commit_line"], drawLegend);
+  model.onChange("totals", describe);
   model.onChange("broken", draw);
   model.onChange("selection", selectionChanged);
   model.onChange("comparison", draw);
