@@ -306,7 +306,7 @@ def _result(steps: Generator[Any, None, Deletes]) -> Deletes:
             return found
 
 
-_OTHERWISE = "Select a delete, or a data file, to see its deleted rows."
+_OTHERWISE = "Select a delete, or a data file, to see which positions are deleted."
 _NO_SNAPSHOT = "The table has no snapshot, so nothing is deleted."
 _NONE = {
     "equality-delete": "An equality delete deletes rows by value: they can only be found by reading the data.",

@@ -54,7 +54,7 @@ def test_from_a_data_file_to_its_deleted_rows(browser: Any) -> None:
     table = ix.sample("trips")
     with bare_page(browser, Explorer(table)) as bare:
         page, widget = bare.page, bare.widget
-        to_deletes = page.locator(".ice-detail").get_by_role("button", name="Show the deleted rows")
+        to_deletes = page.locator(".ice-detail").get_by_role("button", name="Show the deleted positions")
         assert to_deletes.count() == 0, "a snapshot has no positions"
         number = table.snapshots[-1].snapshot_id
         file = next(n for n in table.tree(depth="files").nodes if n.kind == "data-file" and "deleted" in str(n.lines))
