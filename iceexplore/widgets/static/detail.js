@@ -163,7 +163,8 @@ export function detailView(model) {
       path && el("div.path", el("span", path), copyIconButton(copy ?? path, "Copy location")),
       problems.map((problem) => problemItem(model, problem)),
       list(facts),
-      hasDeletes && POSITIONS.test(kind) && linkButton("Show the deleted positions", () => model.save("tab", "deletes")),
+      hasDeletes && POSITIONS.test(kind) &&
+        linkButton("Show the deleted positions", () => model.save("tab", "deletes")),
       counted && el("div.evidence", counted),
       more.length > 0 && el("details.rest", el("summary", plural(more.length, "more field")), list(more)),
     );
