@@ -116,7 +116,8 @@ class HealthGain:
             return f"{text}; a full plan takes {before:,} requests now."
         if after == before:
             return f"{text}; a full plan takes {before:,} requests before and after it."
-        return f"{text}; a full plan would take {after:,} requests instead of {before:,}."
+        why = ", as the commit adds manifests" if after > before else ""
+        return f"{text}; a full plan would take {after:,} requests instead of {before:,}{why}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
