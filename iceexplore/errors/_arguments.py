@@ -30,7 +30,7 @@ Unchecked: TypeAlias = Any
 
 
 def text_of(name: str, given: object, what: str) -> str:
-    """Return a string that must not be empty; ``what`` describes it in the error."""
+    """Return the argument if it is a string that is not empty; otherwise raise an error that asks for ``what``."""
     if not isinstance(given, str) or not given:
         raise OptionError(f"{name}={given!r}: expected {what}, as a string")
     return given
@@ -46,7 +46,7 @@ def items_of(name: str, given: object, example: str) -> tuple[Any, ...]:
 
 
 def texts_of(name: str, given: object, example: str) -> tuple[str, ...]:
-    """Return strings as a tuple; a single string counts as one item, never as its letters."""
+    """Return strings as a tuple; a single string counts as one item and is not split into letters."""
     found = items_of(name, given, example)
     for item in found:
         if not isinstance(item, str):
@@ -87,7 +87,7 @@ def seconds_of(name: str, given: object) -> float:
 
 
 def whole_numbers_of(name: str, given: object) -> tuple[int, ...]:
-    """Return integers as a tuple; a single string counts as one item."""
+    """Return integers as a tuple; refuse a string."""
     return tuple(whole_number_of(name, item) for item in items_of(name, given, "[1, 2]"))
 
 
@@ -124,7 +124,7 @@ def known_arguments(
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """Return a hint for an unknown name: the nearest valid names, or else the first 20 valid ones."""
+    """Return a hint for an unknown name: the nearest valid names or, if none is near, the first 20 valid ones."""
     close = get_close_matches(name, names, 3, 0.5)
     return f"nearest: {', '.join(close)}" if close else f"valid: {', '.join(names[:20]) or 'none'}"
 

@@ -71,7 +71,7 @@ class MetadataNotFoundError(IceexploreError, FileNotFoundError):
     Attributes
     ----------
     tables
-        The folders of tables that were found below it instead.
+        The folders of tables that were found below that location instead.
     """
 
     tables: tuple[str, ...] = ()
@@ -94,12 +94,12 @@ class TemporaryFolderError(StorageError):
 
 
 class OutsideRootsError(IceexploreError, PermissionError):
-    """A location outside the table's roots was refused; `allow=` admits it.
+    """A location was refused because it is outside the table's roots, the folders from which its files may be read.
 
     Attributes
     ----------
     allow
-        The locations to pass as ``allow=`` to admit it.
+        The locations to pass as ``allow=`` so that it can be read.
     """
 
     allow: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class SnapshotNotFoundError(IceexploreError, LookupError):
 
 
 class TableChangedError(IceexploreError, RuntimeError):
-    """A refresh found another table (with another table-uuid) at the same location."""
+    """A refresh found a different table (one with a different table-uuid) at the same location."""
 
 
 class OptionError(IceexploreError, ValueError):
@@ -162,7 +162,7 @@ class UnsupportedError(IceexploreError, NotImplementedError):
 
 
 class MemoryLimitError(UnsupportedError, MemoryError):
-    """Decoding a file would exceed the memory limit; `iceexplore.memory_limit` raises it."""
+    """Decoding a file would exceed the memory limit, which `iceexplore.memory_limit` can increase."""
 
 
 class MissingDependencyError(IceexploreError, ImportError):

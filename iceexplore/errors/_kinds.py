@@ -20,16 +20,17 @@ class ProblemKind:
     Attributes
     ----------
     effect
-        The effect on readers of the table, which is the severity of the doctor's findings.
+        The effect on readers of the table; the doctor uses it as the severity of its findings.
     modes
-        The ways in which tables break that the code covers, by their numbers in ``docs/doctor.md``
+        The ways of breaking that the code covers, by their numbers in ``docs/doctor.md``
         (`iceexplore.doctor.MODES`).
     means
         The consequence for readers, as a sentence.
     remedy
         What to do, as a sentence in the imperative.
     strict
-        True where strict reading raises even a warning, because what is shown may be wrong.
+        True if strict reading raises the problem as an error even if it is only a warning, because what is shown may
+        be wrong.
     health
         True if nothing is damaged, but the table is slower or larger than necessary.
     """
@@ -93,17 +94,17 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("hint-missing", "warning", "untidy", (12,), "The version hint is missing", "Some engines cannot open the table by its folder.", "Write the newest version's number to version-hint.text."),
     ProblemKind("hint-stale", "warning", "wrong", (12, 67), "The version hint names an old metadata file", "Engines that trust it return old rows, and a commit by one of them loses newer ones.", "Write the newest version's number to version-hint.text."),
     ProblemKind("key-metadata-plain", "warning", "untidy", (80,), "Keys are in a file that is not encrypted", "Readers of the metadata can decrypt the files.", "Encrypt the table again, or rewrite the manifests without key_metadata."),
-    ProblemKind("last-updated-beyond", "error", "wrong", (65,), "Rows claim an update later than their file was added", "Incremental readers that use _last_updated_sequence_number miss these rows.", "Rewrite the file."),
+    ProblemKind("last-updated-beyond", "error", "wrong", (65,), "Rows claim an update after their file was added", "Incremental readers that use _last_updated_sequence_number miss these rows.", "Rewrite the file."),
     ProblemKind("location-guessed", "warning", "untidy", (11,), "A file was found only by the end of its path", "It may be a different file.", "Compare its path with its neighbours' and pass moved= to map old locations to new ones.", strict=True),
     ProblemKind("location-invalid", "warning", "fail", (85,), "A location is invalid", "Readers may refuse the file or look for it elsewhere.", "Rewrite the metadata with absolute locations."),
     ProblemKind("manifest-dv-invalid", "error", "wrong", (51,), "A manifest deletion vector is wrong", "Readers may return removed entries, or refuse the table.", "Write the root again with one valid manifest deletion vector for each leaf: t.check().repair() plans it."),
-    ProblemKind("manifest-dv-older", "info", "untidy", (85,), "Manifest deletion vectors have an older form of the draft", "iceexplore reads both forms; readers of the draft of September 2026 may refuse the older one.", "Nothing, or write the root again: any commit of a simulation with dialect='v4-draft' does."),
+    ProblemKind("manifest-dv-older", "info", "untidy", (85,), "Manifest deletion vectors have an older form of the draft", "iceexplore reads both forms; readers of the draft of September 2026 may refuse the older one.", "None is needed; any commit of a simulation with dialect='v4-draft' writes the root again, in the newer form."),
     ProblemKind("manifest-salvaged", "warning", "wrong", (78,), "Only part of a manifest could be read", "Entries after the damaged part are not shown, and other readers fail.", "Restore the manifest from a backup, or go back to a snapshot without it."),
     ProblemKind("manifests-fragmented", "info", "slow", (30,), "The table has many small manifests", "Every scan opens them.", "Merge them: t.maintenance().rewrite_manifests() plans it.", health=True),
     ProblemKind("memory-limit", "error", "fail", (), "Decoding a file would exceed the memory limit", "It is not shown; other readers may run out of memory.", "If you trust the file, raise the limit: iceexplore.memory_limit('8 GiB')."),
     ProblemKind("metadata-ambiguous", "warning", "wrong", (67,), "Several metadata files could be the newest", "Readers that choose another file see another table.", "Pick one with ix.open(..., version=...)."),
     ProblemKind("metadata-compression", "warning", "fail", (13,), "The name and the content of a metadata file differ in compression", "Java chooses the codec by the name and fails.", "Rename the file or rewrite it."),
-    ProblemKind("metadata-files-many", "info", "untidy", (), "Old metadata files are never deleted", "The folder of metadata grows with each commit.", "Set write.metadata.delete-after-commit.enabled, and delete the old ones: t.maintenance().metadata_files() plans it.", health=True),
+    ProblemKind("metadata-files-many", "info", "untidy", (), "Old metadata files are never deleted", "The metadata folder grows with each commit.", "Set write.metadata.delete-after-commit.enabled, and delete the old ones: t.maintenance().metadata_files() plans it.", health=True),
     ProblemKind("metadata-incomplete", "info", "untidy", (71,), "The metadata file lacks optional parts that writers should fill", "Most readers work without them.", "The next commit of a correct writer fills them."),
     ProblemKind("metadata-invalid", "error", "fail", (), "Table metadata breaks the spec", "Readers may refuse the table, or choose another snapshot, schema or partition spec.", "Compare with an older metadata file: ix.open(..., version=...)."),
     ProblemKind("metadata-large", "info", "slow", (14,), "The metadata file is large", "Every reader loads it first.", "Expire snapshots, and remove unused schemas: t.maintenance().expire_snapshots(clean_expired_metadata=True) plans it.", health=True),
@@ -157,7 +158,7 @@ PROBLEM_KINDS: dict[str, ProblemKind] = _kinds(
     ProblemKind("view-representation-unknown", "info", "untidy", (), "A view has representations of unknown types", "Engines that do not know the type ignore it.", "Check that the dialects that you use are stored: v.dialects."),
     ProblemKind("view-source-changed", "warning", "wrong", (), "A column that a view reads has changed since the view's version was created", "The view may return other values than intended.", "Check the query, and replace the view."),
     ProblemKind("view-source-missing", "warning", "fail", (), "A table or view that a view reads does not exist", "Engines refuse the view.", "Replace the view, or create the table again."),
-    ProblemKind("view-types-differ", "warning", "fail", (), "A query of a view returns a column of another type than its schema has", "Engines that compare the two refuse the view, or cast the column.", "Replace the view."),
+    ProblemKind("view-types-differ", "warning", "fail", (), "A query of a view returns a column with a different type than the view's schema has", "Engines that compare the two refuse the view, or cast the column.", "Replace the view."),
     ProblemKind("view-version-changed", "warning", "wrong", (), "A version of a view was changed after it was created", "Engines that compare version ids do not notice the change, and time travel shows the new query for old times.", "Replace the view to create a new version."),
     ProblemKind("view-version-expired", "info", "untidy", (), "A view's version log names versions that have expired", "Time travel to their times fails.", "Travel to a version that still exists."),
     ProblemKind("view-version-ids", "warning", "untidy", (), "Version ids of a view do not increase", "Engines that take the largest id for the newest version choose the wrong one.", "Replace the view."),

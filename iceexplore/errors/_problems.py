@@ -42,16 +42,17 @@ class Problem:
     code
         A key of `PROBLEM_KINDS`.
     severity
-        ``error`` (something cannot be shown), ``warning`` (it is shown, but may be wrong), ``info``.
+        ``error`` (something cannot be shown), ``warning`` (it is shown, but may be wrong) or ``info`` (a note).
     where
-        The node: a file's location, possibly with ``#entry 3`` or ``#snapshot 17`` after it.
+        Where the fault is: a file's location, for part of the file followed by, for example, ``#entry 3`` or
+        ``#snapshot 17``.
     text
         A sentence for the user.
     field, found, expected
         Evidence, with fields named as in the spec; None where there is none.
     entries
-        The ordinals of all entries with the fault, if it is that of several entries of one manifest; `where` is the
-        first of them. Not part of the problem's identity.
+        If several entries of one manifest have the fault, the ordinals of all of them; `where` names the first. Ignored
+        when problems are compared.
     """
 
     code: str
@@ -65,12 +66,12 @@ class Problem:
 
     @property
     def title(self) -> str:
-        """The kind's title."""
+        """The title registered for the problem's code."""
         return PROBLEM_KINDS[self.code].title
 
     @property
     def advice(self) -> str:
-        """The consequence and the remedy, from the kind."""
+        """The consequence and the remedy, as registered for the problem's code."""
         return PROBLEM_KINDS[self.code].advice
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 Rules are checked on reading and on committing. Reading reports a violation as a `Problem` with one of the rule's
 problem codes. A commit that would violate a rule is refused with a `RuleError`, and `iceexplore.commits.check_rules`
-lists the rules that an existing snapshot violates. Both compute the same masks (`iceexplore.manifests.rules`).
+lists the rules that an existing snapshot violates. Reading and `check_rules` find violations with the same functions
+(`iceexplore.manifests.rules`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from iceexplore.errors._exceptions import OptionError
 
 __all__ = ["RULES", "Rule", "RuleScope", "rule"]
 
-#: What must be read to check a rule: an entry, a manifest and its row in the root, all manifests of a snapshot, or a
-#: snapshot and its parent. Rules on commits and on table metadata are not checked afterwards: operations that break them
-#: are refused. Rules of the doctor concern data files, or older forms that are valid: only ``t.check()`` reports them.
+#: What must be read to check a rule: an ``entry``; a ``manifest`` and its row in the root; all manifests of a
+#: ``snapshot``; or a snapshot and its parent (``change``). Rules on a ``commit`` or on table ``metadata`` are enforced
+#: by refusing operations that break them; existing snapshots are not checked. ``doctor`` rules concern data files, or
+#: older forms that are still valid; only ``t.check()`` reports where they are broken.
 RuleScope = Literal["entry", "manifest", "snapshot", "change", "commit", "metadata", "doctor"]
 
 
@@ -39,9 +41,9 @@ class Rule:
         The codes (keys of `PROBLEM_KINDS`) of the problems that report violations when manifests are read; empty if
         only `check_rules` finds them.
     only
-        The kind of root for which the rule is checked; None for both.
+        The kind of root for which the rule is checked; None if for both.
     quote
-        The sentence of the document in its own words; empty if the rule follows from several.
+        The sentence quoted from the document; empty if the rule follows from several sentences.
     draft
         Whether the V4 draft also has the rule.
     draft_only
@@ -79,7 +81,7 @@ class Rule:
         return replace(self, quote=self.draft_quote, source=self.draft_source) if self.draft_quote else self
 
     def is_followed(self, *, by_draft: bool) -> bool:
-        """Return whether the rule holds for trees of the V4 draft (``by_draft``), or else for all other trees."""
+        """Return whether the rule applies to trees of the V4 draft or, if ``by_draft`` is false, to all other trees."""
         return self.draft or self.draft_only if by_draft else not self.draft_only
 
 
@@ -90,7 +92,7 @@ def _rules(*rules: Rule) -> dict[str, Rule]:
 _PROPOSAL = "V4 proposal"
 _DRAFT = "V4 draft"
 _SPEC = "Iceberg spec"
-#: The source of rules that are not in the draft's text, but in Iceberg's implementation of it.
+#: The source of rules that Iceberg's implementation of the draft follows, but that the draft's text does not have.
 _CODE = "Iceberg, for V4"
 _TRACKED = f"{_DRAFT}, Tracked Files (apache/iceberg#16025)"
 _DELETES = f"{_SPEC}, Delete Formats"
