@@ -1,4 +1,4 @@
-"""Delta tables whose files are in a V4 tree (``adaptiveMetadata``): their log, as metadata of an Iceberg table."""
+"""Read the log of a Delta table that has a V4 tree (``adaptiveMetadata``) as the metadata of an Iceberg table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actions of a commit, checked: files that it adds and removes, with their deletion vectors and back references.
+"""Parse and check a commit's actions on files: ``add`` and ``remove``, with deletion vectors and back references.
 
 Delta's PROTOCOL.md, "Add File and Remove File" and "Deletion Vectors"; for back references the RFC
 ``iceberg-v4-metadata.md``, "Backreferences".
@@ -50,7 +50,7 @@ class DeltaVector:
 
 @dataclass(frozen=True)
 class BackReference:
-    """The place of a file's entry in a leaf manifest: the leaf's location as written, and the row."""
+    """Points to a file's entry in a leaf manifest: the manifest's location as written, and the entry's row."""
 
     manifest: str
     position: int
@@ -65,7 +65,7 @@ class FileAction:
     location
         Decoded: the log encodes it as a URL. Relative to the table, or absolute.
     partition
-        Values as text by the physical name of the column.
+        Partition values as text, keyed by the column's physical name.
     stats
         The parsed statistics; numbers with a fraction are decimals.
     data_change
@@ -86,7 +86,7 @@ class FileAction:
 
 
 def file_action(kind: str, body: JsonValue, where: str) -> FileAction:
-    """Return an ``add`` or ``remove`` of a commit.
+    """Parse an ``add`` or ``remove`` action of a commit.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def file_action(kind: str, body: JsonValue, where: str) -> FileAction:
     """
     path = body.get("path") if isinstance(body, dict) else None
     if not isinstance(path, str) or not path:
-        raise FormatError(f"an action {kind!r} has no path", location=where, field=kind)
+        raise FormatError(f"the action {kind!r} has no path", location=where, field=kind)
     stats = _stats(body.get("stats"))
     values = body.get("partitionValues")
     return FileAction(
@@ -119,7 +119,7 @@ def has_scheme(location: str) -> bool:
 
 
 def whole_number(value: JsonValue) -> int | None:
-    """Return the value if it is an integer from 0 that fits in a 64-bit column, else None."""
+    """Return the value if it is a non-negative integer that fits in a 64-bit column, else None."""
     return value if type(value) is int and 0 <= value < 1 << 63 else None
 
 
@@ -170,7 +170,7 @@ def _vector(body: JsonValue, where: str) -> DeltaVector | None:
 
 
 def _by_uuid(text: str, where: str) -> str:
-    """Return the location of ``deletion_vector_<uuid>.bin``: the last 20 letters are the UUID, the rest a folder."""
+    """Return a vector file's location; ``text`` is its folder, followed by 20 letters that encode its name's UUID."""
     folder, letters = text[:-_UUID_LETTERS], text[-_UUID_LETTERS:]
     try:
         digits = [_Z85.index(letter) for letter in letters]

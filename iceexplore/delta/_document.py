@@ -60,7 +60,7 @@ def table_document(storage: Storage, location: str, problems: Problems) -> dict[
 
 
 def _check_feature(storage: Storage, location: str, files: LogFiles) -> None:
-    """Raise an error unless the newest protocol action has the feature. The log is read backwards only up to it."""
+    """Raise an error unless the newest protocol action lists the feature; read the log back only to that action."""
     places = sorted([*files.commits.items(), *files.checkpoints.items()], reverse=True)
     for _, place in places:
         try:
@@ -179,7 +179,7 @@ class _Builder:
     def _fold(self, commit: Commit) -> None:
         about = commit.get("metaData")
         if not about and self.schema is None and commit.tree is not None:
-            # The log was cleaned up: the first checkpoint describes the table.
+            # The commit with the first metaData action was cleaned up: the checkpoint has a copy of the action.
             about = next((body for kind, body in commit.tree.about if kind == "metaData"), {})
             self._row_ids(commit.tree.about)
         if not about:

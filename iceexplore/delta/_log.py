@@ -1,8 +1,8 @@
 """The Delta log: its commits as actions, and the trees that they name.
 
 Delta's PROTOCOL.md, "Delta Log Entries"; for the action ``checkpoint`` and standalone checkpoints the RFC
-``iceberg-v4-metadata.md``. Delta Lake 4.4 writes the action as an object, the RFC as an array of actions: both are
-read. A commit never changes, so it is read once and cached by location.
+``iceberg-v4-metadata.md``. Delta Lake 4.4 writes the action as an object, the RFC defines it as an array of
+actions: both are read. A commit never changes, so it is read once and cached by location.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Commit:
     Attributes
     ----------
     about
-        Actions other than those of files, in the order of the file: name and content.
+        The actions that do not concern files, as pairs of kind and content, in the file's order.
     files
         Files added and removed.
     tree
@@ -167,9 +167,9 @@ def read_commit(storage: Storage, location: str) -> Commit:
     Raises
     ------
     FormatError
-        It is damaged; the message names the line.
+        The file is damaged; the message names the line.
     IceexploreError
-        It is missing, or cannot be read.
+        The file is missing, or cannot be read.
     """
 
     def load() -> Commit:
@@ -284,7 +284,8 @@ def _tree(checkpoint: list[tuple[str, JsonValue]], version: int, location: str, 
         covers = whole_number(stated.get("version")) if isinstance(stated, dict) else None
     if covers is None or covers > version:
         raise FormatError(
-            f"the checkpoint in the commit of version {version} describes version {covers}",
+            f"the checkpoint in the commit of version {version} "
+            f"{'states no version' if covers is None else f'describes the later version {covers}'}",
             location=location,
             field="checkpoint.version",
         )

@@ -61,12 +61,12 @@ def delta_schema(text: JsonValue, last_id: int, where: str) -> DeltaSchema:
     Parameters
     ----------
     last_id
-        The highest id that the table has given to a column, after which missing ids are allotted.
+        The highest id that the table has given to a column; elements without an id get the ids after it.
 
     Raises
     ------
     FormatError
-        It is not the JSON of a struct, or columns have no ids.
+        ``text`` is not the JSON of a struct, or columns have no ids.
     UnsupportedError
         A type has no counterpart in Iceberg.
     """

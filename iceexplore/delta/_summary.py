@@ -72,7 +72,7 @@ def _sum(actions: list[FileAction]) -> int | None:
 def _operation(commit: Commit, new: list[FileAction], gone: list[FileAction], added: dict[str, FileAction]) -> str:
     """Return Iceberg's name for the operation of a commit."""
     changes = [a for a in commit.files if a.data_change]
-    if not changes:  # only rearranges rows, or changes only metadata
+    if not changes:  # the commit only rearranges rows, or changes only metadata
         return "replace"
     if new:
         return "append" if len(new) == len(added) and not gone else "overwrite"

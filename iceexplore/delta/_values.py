@@ -1,4 +1,4 @@
-"""Partition values, which Delta stores as text, in their columns' types.
+"""Convert partition values, which Delta stores as text, to the types of their columns.
 
 Delta's PROTOCOL.md, "Partition Value Serialization": an empty string is null; timestamps have a space or, adjusted to
 UTC, a ``T`` and a ``Z``.

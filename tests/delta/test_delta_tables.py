@@ -320,7 +320,7 @@ def test_a_log_without_commits_is_named(tmp_path: Path) -> None:
     [
         ('{"add": ', "line 2 is not valid JSON"),
         ("[]", "line 2 is not an action"),
-        ('{"add": {"size": 1}}', "an action 'add' has no path"),
+        ('{"add": {"size": 1}}', "the action 'add' has no path"),
         ('{"remove": {"path": "x", "backReference": {"manifest": "m", "pos": -1}}}', "backReference has no manifest"),
         ('{"add": {"path": "x", "deletionVector": {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 1, '
          '"cardinality": 1}}}', "inside the action, which adaptiveMetadata forbids"),
@@ -328,7 +328,7 @@ def test_a_log_without_commits_is_named(tmp_path: Path) -> None:
          '"cardinality": 1}}}', "is not an encoded UUID"),
         ('{"checkpoint": 3}', "neither an array nor an object"),
         ('{"checkpoint": []}', ""),
-        ('{"checkpoint": {"version": 99, "contentRoot": {"path": "x"}}}', "describes version 99"),
+        ('{"checkpoint": {"version": 99, "contentRoot": {"path": "x"}}}', "describes the later version 99"),
     ],
 )  # fmt: skip
 def test_a_damaged_commit_is_a_problem_of_its_version(made: Any, line: str, text: str) -> None:
