@@ -114,10 +114,10 @@ def lab(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Create a real table to try things out on, in FOLDER, or commit to one that was created so.
+    """Create a real table in FOLDER to try things out on, or commit to a table that lab has created.
 
-    Without --sample, --schema and --from it commits to the table in FOLDER, or creates the sample trips if there is
-    none.
+    Without --sample, --schema or --from, lab commits to the table in FOLDER; if FOLDER is empty or missing, it
+    creates a table like the sample trips.
     Tables that iceexplore has not created are never written.
     """
     given = [value for value in (sample, schema, rows_of) if value is not None]
@@ -144,7 +144,7 @@ def _created(
         columns = _columns(schema)
         made = ix.empty(columns, partition_by=partition_by, format_version=version, seed=how["seed"])
         try:
-            # A file per commit, so that each append touches few partitions, as real ones do.
+            # A file per commit, so that each append touches few partitions, as real appends do.
             if commits:
                 made.append(commits, rows=how["rows"], materialize=True)
             rows = made.to_arrow()
@@ -204,7 +204,7 @@ def _columns(text: str) -> dict[str, str]:
         if not name or not kind.strip():
             raise ix.OptionError(f"--schema {part.strip()!r}: give a name and a type, such as 'id long, day date'")
         if name in found:
-            raise ix.OptionError(f"--schema: column {name!r} twice")
+            raise ix.OptionError(f"--schema: column {name!r} is given twice")
         found[name] = kind.strip()
     return found
 
@@ -221,7 +221,7 @@ def _report(
     html: str | None,
     as_json: bool,
 ) -> None:
-    """Print what commits did; ``before`` is None for a table that was created."""
+    """Print what commits did; ``before`` is None if the table is new."""
     totals = [None if one is None else _totals(one) for one in (before, after)]
     changes = None if before is None else after.diff(before, after.table)
     saved = None if save is None else after.save(save)

@@ -234,7 +234,7 @@ def show(source: str, at: str | None, as_json: bool, **how: Any) -> None:
 @click.option("--timestamp", metavar="TIME", help="The state at a time (ISO text, UTC) instead of STATE.")
 @json_option
 def at(source: str, state: str | None, timestamp: str | None, as_json: bool, **how: Any) -> None:
-    """Show the card of a table as of STATE, a snapshot id, branch or tag, or as of a time."""
+    """Show a table's card as of STATE (a snapshot id, branch or tag) or as of a time."""
     table = open_table(source, how)
     chosen = table.at(timestamp=timestamp) if state is None else table.at(reference(state), timestamp=timestamp)
     _show("at", chosen, as_json)
@@ -278,7 +278,7 @@ def tree(source: str, at: str | None, form: str, **how: Any) -> None:
     """Draw the tree of metadata files, snapshots, manifest lists, manifests and files."""
     table = open_table(source, how, at)
     drawn: Any = table.tree(**how)
-    # Not `echo`: the renderers have escaped the names in the picture.
+    # click.echo prints the picture as it is: the renderers have already escaped control characters in names.
     click.echo({"text": drawn.to_text, "mermaid": drawn.to_mermaid, "svg": drawn.to_svg}[form]())
 
 
@@ -322,7 +322,7 @@ def _print_arrow(
 @click.argument("b", required=False)
 @json_option
 def diff(source: str, a: str, b: str | None, as_json: bool, **how: Any) -> None:
-    """Compare state A with state B of a table, by default with the current one: files, rows, schema, properties."""
+    """Compare state A of a table with state B (by default the current state): files, rows, schema, properties."""
     table = open_table(source, how)
     found = table.diff(reference(a), None if b is None else reference(b))
     if not as_json:
@@ -404,7 +404,7 @@ def plan(
 def rows(
     source: str, where: str, at: str | None, columns: str | None, history: bool, limit: int, as_json: bool, **how: Any
 ) -> None:
-    """Find where rows that match WHERE are or were: file, position, adding snapshot, and what became of them since."""
+    """Find the rows that match WHERE: where each is or was, which snapshot added it, and what became of it since."""
     table = open_table(source, how, at)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     found = table.rows(where, columns=names, history=history, limit=limit)

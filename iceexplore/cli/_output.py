@@ -98,7 +98,7 @@ def echo_rows(names: Sequence[str], rows: Sequence[Mapping[str, Any]], more: int
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in shown]
     lines.insert(1, "  ".join("─" * width for width in widths))
     if more > 0:
-        lines.append(f"… {more:,} more rows: --limit")
+        lines.append(f"… {more:,} more rows; use --limit to show them")
     click.echo("\n".join(lines))
 
 
@@ -111,7 +111,7 @@ def _cell(value: object) -> str:
 
 
 def write_file(path: str, text: str) -> None:
-    """Write a file completely or not at all; one that exists is replaced. Raises as `whole_file`."""
+    """Write a file completely or not at all; one that exists is replaced. Raises the same errors as `whole_file`."""
     from iceexplore.storage import whole_file
 
     with whole_file(path, overwrite=True) as file:

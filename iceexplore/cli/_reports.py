@@ -1,4 +1,4 @@
-"""What commands that check have in common: a baseline, files with the report, the exit status."""
+"""Functions shared by the commands that check: read a baseline, write the report to files, set the exit status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_baseline(path: str) -> Report:
     Raises
     ------
     OptionError
-        The file is no such report.
+        The file is not such a report.
     """
     import json
 
@@ -32,11 +32,11 @@ def read_baseline(path: str) -> Report:
             values = json.load(file)
         return Report.from_dict(values.get("report", values))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ix.OptionError(f"--baseline {path} is not a report of check --json: {error}") from error
+        raise ix.OptionError(f"--baseline {path} is not a report written by check --json: {error}") from error
 
 
 def write_report(report: Report | CatalogReport, html: str | None, junit: str | None) -> None:
-    """Write a report as an HTML page and as JUnit XML, where asked for."""
+    """Write a report as an HTML page, as JUnit XML, or both; None leaves a file out."""
     if html is not None:
         write_file(html, report.to_html())
     if junit is not None:

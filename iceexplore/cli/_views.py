@@ -146,7 +146,7 @@ def versions(source: str, as_json: bool, **how: Any) -> None:
 @_html_option
 @json_option
 def diff(source: str, a: str, b: str | None, html: str | None, as_json: bool, **how: Any) -> None:
-    """Compare version A of a view with version B, by default with the current one: SQL, columns, properties."""
+    """Compare version A of a view with version B (by default the current version): SQL, columns, properties."""
     v = _opened(source, how)
     found = v.diff(a, b)
     if html is not None:
@@ -193,7 +193,10 @@ def sql(source: str, dialect: str | None, stored: bool, as_json: bool, **how: An
 @click.argument("b", required=False)
 @json_option
 def dialects(source: str, a: str | None, b: str | None, as_json: bool, **how: Any) -> None:
-    """Compare two stored dialects of a version: the same query or not. The exit status is 1 if not."""
+    """Check whether two stored dialects of a version have the same query.
+
+    The exit status is 1 if they differ, 2 if that is unknown.
+    """
     found = _opened(source, how).compare_dialects(a, b)
     if as_json:
         changes = [{"kind": c.kind, "clause": c.clause, "text": c.text} for c in found.changes]
@@ -244,7 +247,7 @@ def tree(source: str, which: str, max_nodes: int, form: str, **how: Any) -> None
     """Draw the view as a tree: its versions, their SQL, and the tables and views that the SQL reads."""
     given = _sources(how)
     drawn = _opened(source, how).tree(versions=None if which == "shown" else "all", max_nodes=max_nodes, **given)
-    # Not `echo`: the renderers have escaped the names in the picture.
+    # click.echo prints the picture as it is: the renderers have already escaped control characters in names.
     click.echo({"text": drawn.to_text, "mermaid": drawn.to_mermaid, "svg": drawn.to_svg}[form]())
 
 
@@ -270,7 +273,7 @@ def check(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Find what is broken in a view, also in relation to the tables that it reads."""
+    """Find what is broken in a view, and where it does not fit the tables that it reads."""
     known = None if baseline is None else read_baseline(baseline)
     given = _sources(how)
     report = _opened(source, how).check(only=only or None, skip=skip, baseline=known, **given)
@@ -291,7 +294,7 @@ def check(
 def freshness(source: str, html: str | None, as_json: bool, **how: Any) -> None:
     """Judge whether a materialized view (a proposal) is fresh.
 
-    The exit status is 1 if it is stale, 2 if that is unknowable.
+    The exit status is 0 if the view is fresh, 1 if it is stale, and 2 if that cannot be determined.
     """
     given = _sources(how)
     found = _opened(source, how).freshness(**given)
@@ -313,7 +316,7 @@ def freshness(source: str, html: str | None, as_json: bool, **how: Any) -> None:
 
 
 def _tables_at(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> object:
-    """Return a time, or states by table name."""
+    """Parse --tables-at: return one time for all tables, or a state for each table name."""
     if not values:
         return None
     if len(values) == 1 and "=" not in values[0]:
@@ -348,6 +351,6 @@ def rows(source: str, dialect: str | None, tables_at: object, limit: int | None,
         return
     echo_rows(shown.column_names, shown.to_pylist())
     if not complete:
-        echo(f"… more rows than {len(shown):,}: --limit")
+        echo(f"… more than {len(shown):,} rows; use --limit to show more")
     for note in notes:
         echo(f"ℹ {note}")
