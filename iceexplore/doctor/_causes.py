@@ -12,7 +12,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["folded"]
 
-#: Codes of problems that follow from an unreadable manifest or manifest list: it hides files that other entries
+#: Codes of problems that an unreadable manifest or manifest list causes, because it hides files that other entries
 #: reference.
 _EXPLAINED_BY_LOSS = frozenset(
     {
@@ -70,7 +70,7 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     of: dict[int, int] = {}
     for number, one in enumerate(merged):
         found = [c for c in causes if _explains(c, one, manifests) and not _explains(one, c, manifests)]
-        # Of several damaged files, the one where the consequence is.
+        # If several damaged files explain a finding, its cause is the one in the finding's own file.
         cause = next((c for c in found if c.location == one.location), found[0] if found else None)
         if cause is not None:
             of[number] = next(i for i, other in enumerate(merged) if other is cause)
@@ -107,7 +107,7 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """Merge findings with the same code, field and mode into the first, with the total count and first places."""
+    """Merge findings with the same code, field and modes into one, with the total count and the first places."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
         # duplicate reports of a place become one finding, and so do many files with the same fault
@@ -137,7 +137,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return a key: findings are merged only if their places share it; parts of the document are never merged."""
+    """Return the key that merged findings must share: parts of a metadata file have their own, snapshots share one."""
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):
         return one.where if not part.startswith("snapshot") else file

@@ -45,8 +45,8 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("referenced files exist", check_existence),
     ("health", check_health),
 )
-#: The limit of the cache for tables whose decoded manifests do not fit into it: checks pass over all manifests in turn,
-#: so each would be dropped before it is used again.
+#: The cache's limit while a table whose decoded manifests do not fit into it is checked. Checks pass over all
+#: manifests in turn, so the cache would drop each manifest before it is used again.
 _PASSING = 32 << 20
 #: Names of groups of codes, which ``only`` and ``skip`` also accept.
 GROUPS: dict[str, frozenset[str]] = {

@@ -31,7 +31,7 @@ __all__ = ["measured"]
 _Longs = npt.NDArray[np.int64]
 _Mask = npt.NDArray[np.bool_]
 _NONE: _Longs = np.zeros(0, np.int64)
-#: Larger record counts are impossible.
+#: Record counts above this are considered impossible.
 _MOST_ROWS = 2**50
 _MOST_TEXT = 200
 _UNPARTITIONED = "unpartitioned"
@@ -39,12 +39,12 @@ _UNPARTITIONED = "unpartitioned"
 _COUNTED = (int(ContentType.DATA), int(ContentType.POSITION_DELETE))
 #: Codes about entries that a commit removed; for all other codes, only live entries matter.
 _OF_CHANGES = frozenset({"changes-untrue", "deletes-dropped"})
-#: Deletes that apply to no data file.
+#: Codes about deletes that apply to no data file.
 _OF_NOTHING = frozenset({"delete-dangling"})
 
 
 def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings and their consequences with their rows and partitions."""
+    """Return findings with the number of rows and the partitions of each, and of the findings that each causes."""
     flat = list(_flat(findings))
     try:
         resolver = _Resolver(examination)
@@ -75,7 +75,7 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
 
 
 def _located(examination: Examination, hits: Hits) -> Hits:
-    """Return hits with rows of the examination replaced by manifests and ordinals, which remain valid after it."""
+    """Return hits with manifests and ordinals in place of rows, which are valid only during the examination."""
     if not (hits.rows or hits.files):
         return hits
     files = examination.files
@@ -91,7 +91,7 @@ def _located(examination: Examination, hits: Hits) -> Hits:
 
 
 def _union(several: Iterable[_Longs]) -> _Longs:
-    """Return all these rows, sorted, each once; `numpy.unique` hashes them, which takes five times as long."""
+    """Return all these rows, sorted, each once, five times as fast as `numpy.unique`, which hashes them."""
     rows = np.sort(np.concatenate([_NONE, *several]))
     first = np.ones(len(rows), bool)
     first[1:] = rows[1:] != rows[:-1]
@@ -186,14 +186,14 @@ class _Resolver:
     def _reach_in(
         self, snapshot_id: int, one: Finding, places: list[tuple[str, _Longs | None]], rows: _Longs
     ) -> _Reach | None:
-        """Return what a finding concerns in one snapshot; None if it has none of the finding's places.
+        """Return what a finding concerns in one snapshot; None if none of the finding's places is in the snapshot.
 
         Parameters
         ----------
         places
             Canonical locations of manifests and roots, and the ordinals of entries, None for a manifest as a whole.
         rows
-            Rows of `Examination.files`, also of other snapshots.
+            Rows of `Examination.files`, possibly of other snapshots, too.
         """
         examination = self._examination
         files = examination.files
@@ -234,7 +234,7 @@ class _Resolver:
         return found
 
     def _without_vectors(self, rows: _Longs) -> _Longs:
-        """Leave out vectors whose data file is among these: in the V4 draft, one row of the manifest holds both."""
+        """Leave out vectors whose data file is among the rows: in the V4 draft, one manifest entry holds both."""
         files = self._examination.files
         data = files.kinds[rows] == int(ContentType.DATA)
         if data.all() or not data.any():
@@ -260,7 +260,7 @@ class _Resolver:
         return out
 
     def _stated(self, snapshot_id: int, location: str) -> tuple[int | None, bool]:
-        """Return a manifest's live rows as its root states them, or None, and whether its spec may be partitioned."""
+        """Return a manifest's number of live rows, as its root states it, and whether the spec may be partitioned."""
         root = self._examination.roots[snapshot_id]
         key = canonical(location)
         at = self._rows_in(snapshot_id).get(key)
@@ -303,7 +303,7 @@ def _texts(names: Iterable[str]) -> list[AnyArray]:
 
 
 def _rows(examination: Examination, one: Finding, reach: _Reach) -> int | None:
-    """Return the rows of a finding; None if unknown."""
+    """Return the number of rows that a finding concerns; None if it is unknown."""
     if one.code in _OF_NOTHING:
         return 0
     if not reach.complete or reach.stated is None:

@@ -25,7 +25,7 @@ _Key = tuple[str, str | None, str]
 #: Codes of faults that a commit does not introduce: files are deleted, moved or truncated at a time that nothing
 #: records.
 _UNDATED = frozenset({"file-missing", "outside-roots", "table-moved", "location-guessed", "hint-invalid", "hint-stale"})
-#: Columns of a list's row that readers rely on; their values stay the same when later lists carry the row over.
+#: Columns of a manifest list's row that readers rely on. When later lists carry the row over, the values stay the same.
 _CARRIED = ("file_size_in_bytes", "sequence_number", "manifest_stats", "partition_summaries", "partition_spec_id")
 
 

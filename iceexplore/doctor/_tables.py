@@ -179,7 +179,7 @@ def _write(path: str | os.PathLike[str], result: CatalogReport) -> None:
 
 
 def _resumed(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, TableCheck]:
-    """Return the successful checks in a resume file by table; none if there is no file yet."""
+    """Return the successful checks in a resume file by table; empty if the file does not exist yet."""
     target: Path = place_to_write(path, overwrite=True)
     if not target.exists():
         return {}

@@ -1,4 +1,4 @@
-"""Modes that neither metadata nor files reveal, because the fault is in the reader, not in the table."""
+"""Ways of breaking that no check can find, because the fault is in the reader, not in the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["UNTELLABLE"]
 
 #: The reasons why no check can find these ways of breaking, by their numbers in ``docs/doctor.md``.
 UNTELLABLE: dict[int, str] = {
-    77: "A reader does not translate names back that Avro cannot store ('_x20' for a space). The files are correct.",
+    77: "A reader does not undo the escapes in names that Avro cannot store ('_x20' for a space). The files are fine.",
     79: "A reader decodes bounds or Bloom filters with a column's new type, though they were written before the column "
     "was widened. The spec allows them to stay as they were written.",
 }

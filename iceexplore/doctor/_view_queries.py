@@ -24,7 +24,7 @@ from iceexplore.views import (
 
 __all__ = ["query_problems"]
 
-#: Types to which engines cast a column without an error, by the type that it has.
+#: For a column's type, the types to which engines cast it without an error.
 _WIDER = {"int": ("long",), "float": ("double",)}
 
 
@@ -34,9 +34,9 @@ def query_problems(state: ViewState, open_source: OpenSource | None, unknown: di
     Parameters
     ----------
     open_source
-        Opens the tables and views that the queries read; None: they are left out.
+        Opens the tables and views that the queries read; if None, the queries are not compared with them.
     unknown
-        Takes what could not be checked, with the reason.
+        Receives the name of what could not be checked, with the reason.
     """
     version = state.version
     if version is None:
@@ -62,7 +62,7 @@ class _Queries:
         return self.state.metadata.stored_schema(self.version)
 
     def counts(self, opened: bool) -> Iterator[Problem]:
-        """Compare the number of columns with the schema, and the tables of the dialects with each other."""
+        """Compare the number of columns with the schema's, and the tables that each dialect reads with the others'."""
         tables: dict[str, frozenset[str]] = {}
         for r in self.version.sql:
             dialect = r.dialect or "unknown dialect"
@@ -180,7 +180,7 @@ class _Queries:
                 continue
             since = f"since version {self.version.version_id} was created ({format_ms(self.version.timestamp_ms)})"
             if old.field_id != new.field_id:
-                text = f"The column {column} of {name} is another one {since}: its field id was {old.field_id}."
+                text = f"The column {column} of {name} has been replaced {since}: its field id was {old.field_id}."
                 yield problem(
                     "view-source-changed", self.where, text, field="sql", found=new.field_id, expected=old.field_id
                 )

@@ -43,7 +43,7 @@ def examine_view(
     Parameters
     ----------
     open_source
-        Opens the tables and views that the queries read; None: they are not compared with them.
+        Opens the tables and views that the queries read; if None, the queries are not compared with them.
     only, skip
         The only codes to report, and the codes to leave out.
     baseline
@@ -112,10 +112,11 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
     for file, metadata in _other_files(state, unknown):
         uuids = [m.view_uuid and m.view_uuid.lower() for m in (state.metadata, metadata)]
         if uuids[0] != uuids[1]:
-            continue  # another view of this name: dropped and created again
+            continue  # a different view, whose name was used again after it was dropped
         for version in metadata.versions:
             mine = own.get(version.version_id)
-            # With another time of creation, it may belong to a view that was dropped and created again.
+            # If their creation times differ, the versions may belong to different views: one was dropped, and another
+            # one created with its name.
             if mine is None or mine.timestamp_ms != version.timestamp_ms or _content(mine) == _content(version):
                 continue
             what = ", ".join(name for name in _content(mine) if _content(mine)[name] != _content(version)[name])
@@ -128,7 +129,7 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
 
 
 def _content(version: ViewVersion) -> dict[str, object]:
-    """Return the content of a version, which never changes, by field names of the spec. Summaries only describe it."""
+    """Return what must never change in a version, by the spec's field names; its summary may differ."""
     return {
         "representations": [(r.type, (r.dialect or "").lower(), r.sql) for r in version.representations],
         "schema-id": version.schema_ids(),

@@ -242,7 +242,7 @@ def test_deletes_select_files(tmp_path: Path) -> None:
             {"files": 2, "rows": 20, "deletes": 1, "deleted_rows": 2, "why": why}
         ]  # the other file is small, too, and in the same group
         assert plan.removed_delete_files == 1
-        assert plan.text.endswith("in 1 group become 1 file; 1 delete removed")
+        assert plan.text.endswith("in 1 group become 1 file; 1 delete file removed")
         assert plan.table.count() == lab.count() == 18
         assert len(plan.table.inspect.files()) == 1
     assert m.rewrite_data_files("id < 5", rewrite_all=True).candidates == 1

@@ -1,4 +1,4 @@
-"""Check the Avro schema that a manifest or manifest list was written with: readers of other engines are stricter."""
+"""Check the Avro schema in a manifest or manifest list for faults that iceexplore tolerates and engines do not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STORED: dict[str, frozenset[str]] = {
 
 
 def schema_problems(manifest: Manifest, metadata: TableMetadata) -> Iterator[Problem]:
-    """Check for required fields that may be null, and for partition fields stored with a type of another kind."""
+    """Check for required fields that may be null, and for partition fields stored with an unsuitable type."""
     if manifest.dialect.has_root_manifest:
         return
     nullable, partition = _read(manifest.header.schema)
@@ -68,7 +68,7 @@ def _partition_problems(
             continue
         kind, logical = found
         if kind == "null" and field.field_id in dropped:
-            continue  # Java has no type for a dropped column either, and writes nulls
+            continue  # Java writes nulls, too, because it has no type for a dropped column
         time = base if base in ("date", "time") else "timestamp" if base.startswith("timestamp") else ""
         # the spec has int for day, Java writes date
         other_time = bool(logical) and logical != time and not (logical == "date" and base == "int")
@@ -126,7 +126,7 @@ def _number(field: dict[str, Any]) -> int | None:
 
 
 def _branch(kind: JsonValue) -> tuple[Any, bool]:
-    """Return the other type in a union with null, and whether the type is such a union."""
+    """Return the type besides null, None if a union has several, and whether the type is a union with null."""
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]
         return (others[0] if len(others) == 1 else None), "null" in kind

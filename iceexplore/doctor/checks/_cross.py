@@ -109,7 +109,7 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
     lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
     if len(lost):
-        lost = lost[~np.asarray(respelled(named, data))[lost]]  # their data files are live under another path
+        lost = lost[~np.asarray(respelled(named, data))[lost]]  # the others' files are live elsewhere
     if len(lost):
         hit = deletes[lost]
         text = (

@@ -14,10 +14,10 @@ from iceexplore.storage import same_location, survey_folder
 
 __all__ = ["check_document"]
 
-#: Field ids from here up are reserved (spec, "Reserved Field IDs").
+#: Field ids from this one on are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
-#: The size of a metadata file, in bytes, above which reading it takes most of the time of planning a scan. This is a
-#: default of the doctor: no table property sets it.
+#: The size of a metadata file, in bytes, above which reading it takes most of the time of planning a scan. The limit
+#: is the doctor's own: no table property sets it.
 LARGE_METADATA = 16 << 20
 #: The clocks of two writers may differ by this much.
 _CLOCKS_MS = 60_000
@@ -74,7 +74,7 @@ def _more(examination: Examination) -> Iterator[Problem]:
     if size >= LARGE_METADATA:
         text = f"The metadata file is {size / 2**20:,.0f} MiB large: every reader loads it before it can plan a scan."
         yield problem(
-            "metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}, default of the doctor"
+            "metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}, the doctor's default"
         )
 
 

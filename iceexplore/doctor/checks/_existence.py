@@ -86,14 +86,14 @@ def _check_column_files(examination: Examination) -> None:
 
 
 def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
-    """Return the rows of the examined live entries whose files do not exist; none if that cannot be determined."""
+    """Return the rows of the examined live entries whose files do not exist; empty if that cannot be determined."""
     files = examination.files
     rows = np.flatnonzero(files.alive & (files.same >= 0))
     if not len(rows):
         return rows
     same = files.same[rows]
     firsts = np.full(int(same.max()) + 1, -1)
-    firsts[same[::-1]] = rows[::-1]  # of several rows, the last one assigned remains
+    firsts[same[::-1]] = rows[::-1]  # assigned in reverse order, so that the first row with each location is kept
     known = firsts >= 0
     of = (np.cumsum(known) - 1)[same]
     missing = _missing(examination, files.locations.take(build.array(firsts[known])), of)
@@ -122,7 +122,7 @@ def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int6
             examination.cannot_know(_CHECK, str(error))
             return None
         there = build.array((as_bytes(e.real) for e in entries if not e.is_folder), pa.binary())
-        del entries  # a million objects
+        del entries  # frees memory: there may be a million objects
         absent = _absent(reals, there)
         folders = _Folders.holding(reals.take(build.array(absent)))
         elsewhere = _elsewhere(examination, folders)
@@ -191,7 +191,7 @@ def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
 
 
 def _without_folder(examination: Examination, folders: _Folders) -> npt.NDArray[np.bool_]:
-    """Return for each file whether its folder in the table is known to be missing; False for all if they are few."""
+    """Return for each file whether its folder in the table is known to be missing; False for all if there are few."""
     if len(folders.of) < _MANY_ABSENT:
         return np.zeros(len(folders.of), np.bool_)
     storage = examination.state.storage

@@ -40,7 +40,7 @@ def verify_here() -> Verify:
 
 
 def check_files(examination: Examination, verify: Verify) -> Generator[str, None, None]:
-    """Report what opening the files of each examined snapshot finds; files of several snapshots are reported once.
+    """Open the files of each examined snapshot and report their faults; files of several snapshots are reported once.
 
     Yields the progress as text.
     """
@@ -62,7 +62,7 @@ def check_files(examination: Examination, verify: Verify) -> Generator[str, None
 
 
 def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
-    """Return findings with dangling deletes as outdated paths where the data file is live under another path."""
+    """Change findings of dangling deletes to outdated paths where the data file is live under a different path."""
     dangling = pc.fill_null(pc.equal(found["code"], "delete-dangling"), False)
     if not pc.any(dangling).as_py():
         return found
@@ -99,7 +99,7 @@ def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
 
 
 class _Collected:
-    """Collects the findings of several snapshots as columns, each place once, so that many faulty files fit."""
+    """Collects the findings of several snapshots as columns, each place once, to fit many in memory."""
 
     _GROUP = ("code", "severity", "field", "content", "of_vector")
 

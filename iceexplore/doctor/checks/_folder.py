@@ -55,8 +55,8 @@ def check_folder(examination: Examination) -> None:
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    # The problem may have been recorded before the table was recognized as moved, after which locations are spelled as
-    # its metadata spells them.
+    # If the table was moved, later locations are spelled as in its metadata; the problem may have been recorded before
+    # the move was recognized. So both are converted to where the files are.
     folder = state.storage.place(state.metadata_location).rpartition("/")[0]
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 
@@ -229,7 +229,7 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
 
 
 def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
-    """Report files outside the metadata log with a lost snapshot: two commits started from the same base."""
+    """Report unlogged metadata files whose current snapshot is lost: two commits were built on the same file."""
     known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
     oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
     number = state.opened.version
@@ -274,7 +274,7 @@ def _list_exists(state: TableState, document: dict[str, Any], snapshot_id: int) 
     try:
         return not lists or not isinstance(lists[0], str) or state.storage.exists(lists[0])
     except OutsideRootsError:
-        return False  # a copy of the table without the list
+        return False  # the table is a copy, which does not have the list
     except IceexploreError:
         return True
 

@@ -12,7 +12,7 @@ from iceexplore.storage import Storage
 
 __all__ = ["as_bytes", "real_locations"]
 
-#: The number of locations that are computed with at a time.
+#: The number of locations that are processed at a time.
 _AT_ONCE = 1 << 16
 
 
@@ -76,7 +76,7 @@ def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int
             folders[number] = as_bytes(known[0])
             links.update(name.encode("utf-8", "surrogateescape") for name in known[1])
 
-    # Names that occur as links in any folder are resolved alone everywhere, which gives the same result.
+    # A name that is a link in one of the folders is resolved by itself in all of them, which gives the same result.
     folder = pa.array(folders, pa.binary()).take(build.array(of))
     bare = names.cast(pa.binary())
     alone |= np.asarray(folder.is_null()) | np.asarray(pc.is_in(bare, pa.array(sorted(links), pa.binary())))

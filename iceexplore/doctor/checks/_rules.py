@@ -118,7 +118,7 @@ _MISPLACED = "entry-invalid 134 content_type"
 
 
 def check_v4_rules(examination: Examination) -> None:
-    """Report violated rules of the examined snapshots that have a root manifest, and name the modes of V4 trees."""
+    """Report violated rules of the examined snapshots with a root manifest; set the modes of findings in V4 trees."""
     snapshots = [s for s in examination.snapshots if examination.roots[s.snapshot_id].dialect.has_root_manifest]
     if not snapshots:
         return

@@ -34,7 +34,7 @@ __all__ = [
 
 Level = Literal["metadata", "files", "rows"]
 
-#: The number of entries from which the decoded manifests do not fit into the cache.
+#: With more entries than this, the decoded manifests do not fit into the cache.
 _MANY_ENTRIES = 500_000
 
 #: Columns of entries that checks across files compare, kept in one Arrow table for all examined manifests.
@@ -143,7 +143,7 @@ class LiveFiles:
 
 @dataclass
 class ColumnBounds:
-    """Counts of the columns that have bounds in the live data files of the shown snapshot.
+    """The number of live data files of the shown snapshot that have bounds, for each column.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class Examination:
         """Return a copy of this examination with its own reader, which reports problems to another list.
 
         The copy shares the manifest lists, of which there may be many. Root manifests are read again, so that problems
-        in their own files, which are decoded later, are reported as well.
+        of the data and delete files that they list themselves, which are decoded later, are reported as well.
         """
         state = self.state
         reader = ManifestReader(state.storage, state.metadata, problems)
@@ -262,9 +262,9 @@ class Examination:
         return self.entry_count > _MANY_ENTRIES
 
     def release_memory(self) -> None:
-        """Return memory that Arrow has freed and keeps for later to the system: of a large table, that is most of it.
+        """Return to the system the memory that Arrow has freed but keeps: for a large table, most of its memory.
 
-        A small table's is left to the next check: what is returned has to be obtained, and cleared, again.
+        For a small table, Arrow keeps it for the next check, which is faster than requesting and clearing it again.
         """
         if self.is_large:
             pa.default_memory_pool().release_unused()
@@ -318,7 +318,7 @@ class Examination:
         if not tables:
             return LiveFiles(_no_entries(), ())
         columns = {}
-        for name in tables[0].column_names:  # one by one, so that never all columns are in memory twice
+        for name in tables[0].column_names:  # one by one, so that only one column at a time is in memory twice
             column = pa.concat_tables([table.select([name]) for table in tables], promote_options="permissive")
             columns[name] = column.column(0).combine_chunks()
             tables = [table.drop_columns([name]) for table in tables]

@@ -73,7 +73,7 @@ class DeleteGroups:
 def files_of_group(state: TableState, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return, for each data file of a group, the row of its manifest in the root, and its ordinal in the manifest.
 
-    Plans a full scan. The row is -1 for files in the root itself.
+    This plans a full scan. The row is -1 for files in the root itself.
 
     Parameters
     ----------

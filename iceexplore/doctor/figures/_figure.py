@@ -29,15 +29,15 @@ class Shown:
         ``files``, ``manifests`` or ``partitions`` of the snapshot; ``map``, the data files of the group ``of`` as
         cells, shaded by deletes; or ``ranges``, the files by their ranges of the column ``of``.
     where
-        Conditions, all of which hold: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not null``) and
-        a value.
+        Conditions, all of which the rows meet: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not
+        null``) and a value.
     largest
         The column by which the rows are sorted, the largest value first.
     of
         A column of the table, a group of data files by their deletes, or the row of a manifest in the snapshot's
         manifest list or root.
     instead
-        A substitute for a saved page, which only has metadata tables, whose values may be redacted.
+        What a saved page shows instead: it has only metadata tables, and their values may be redacted.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]
@@ -82,8 +82,8 @@ class HealthGain:
     files, size
         Their number and bytes, before and after.
     requests
-        The requests of a full plan, before and after: one for the manifest list or root, and one for each manifest. The
-        second is None if it is unknown.
+        The requests that planning a full scan takes, before and after: one for the manifest list or root, and one for
+        each manifest. The second number is None if it is unknown.
     accuracy
         The accuracy of the number of files afterwards.
     notes
@@ -103,7 +103,7 @@ class HealthGain:
 
     @property
     def sentence(self) -> str:
-        """What it would gain, in a sentence."""
+        """The gain as a sentence."""
         if self.nothing:
             return f"{self.procedure} has nothing to do: {self.text}."
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
@@ -120,7 +120,7 @@ class HealthGain:
         return f"{text}; a full plan would take {after:,} requests instead of {before:,}{why}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the gain as plain values."""
         return {**asdict(self), "sentence": self.sentence}
 
 

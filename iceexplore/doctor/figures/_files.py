@@ -31,7 +31,7 @@ __all__ = ["deletes_figure", "partitions_figure", "sizes_figure"]
 
 #: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: fewer small files of a partition are left alone.
 _MIN_INPUT_FILES = 5
-#: The most bins of the histogram; beyond, each covers two powers of two.
+#: The maximum number of bins in the histogram; if more would be needed, each bin covers two powers of two.
 _MOST_BINS = 16
 _SHOWN_PARTITIONS = 10
 _DATA = ("content", "=", "0")
@@ -48,7 +48,7 @@ _TO_LOOK_AT = (DELETE_GROUPS[5], DELETE_GROUPS[8])
 
 
 def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
-    """Return the histogram of the sizes of data files, with the bin of the target size marked."""
+    """Return the figure with a histogram of the data files' sizes, in which the target size is marked."""
     sizes = counted(tasks.files, "file_size_in_bytes")
     properties = state.metadata.properties
     target, limit = target_size(properties), small_limit(properties)
@@ -116,7 +116,7 @@ def _bound(size: int) -> str:
 
 
 def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
-    """Return how many data files have deletes of each kind, and what share of their rows is deleted."""
+    """Return the figure with the number of data files that have deletes, by kind, and the share of deleted rows."""
     title = "Deletes of data files"
     found = DeleteGroups.of(tasks)
     rows, gone, touched = found.rows, found.gone, found.touched
@@ -186,7 +186,7 @@ def _rounded(value: np.float64 | float) -> int:
 
 
 def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
-    """Return the partitions with the most bytes, compared with the median one."""
+    """Return the figure of the partitions with the most bytes, compared with the median partition."""
     title = "Partitions"
     if all(spec.is_unpartitioned for spec in state.metadata.partition_specs):
         return HealthFigure(key="partitions", title=title, verdict="The table is not partitioned.")
@@ -250,7 +250,7 @@ def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _conditions(state: TableState, files: EntryBatch, table: pa.Table) -> Iterator[tuple[tuple[str, str, str], ...]]:
-    """Yield the conditions that only the row of one of the largest partitions meets, in the table of partitions.
+    """Yield, for each of the largest partitions, conditions that only its row in the table ``partitions`` meets.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def _conditions(state: TableState, files: EntryBatch, table: pa.Table) -> Iterat
         A file of each partition, and the rows of the figure, in the same order.
     """
     texts = tuple_texts(files.partition, whole(files.entries["partition_spec_id"]), state.metadata)
-    lower = pc.utf8_lower(texts)  # tables compare texts without case
+    lower = pc.utf8_lower(texts)  # tables ignore case when they compare texts
     for row in range(min(len(texts), _SHOWN_PARTITIONS)):
         text = texts[row].as_py()
         here = ("partition", "null", "") if text is None else ("partition", "=", f'"{text}"')

@@ -1,4 +1,4 @@
-"""What a rewrite would gain, by the maintenance plans: files, bytes, and requests of a full plan before and after."""
+"""What a rewrite would gain, from its maintenance plan: files, bytes and requests for planning, before and after."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from iceexplore.writing import default_order
 
 __all__ = ["gain_of"]
 
-#: Rewrites of at most this many files are simulated to count the manifests afterwards: each file is committed.
+#: A rewrite of more files than this is not simulated to count the manifests after it: that takes time for each file.
 _MOST_SIMULATED = 2_000
-#: Rewrites that open at most this many deletes are simulated.
+#: A rewrite that would open more delete files than this is not simulated.
 _MOST_DELETES = 100
 
 
 def gain_of(key: FigureKey, state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return what the procedure for a figure would gain; None if no procedure changes what it shows.
+    """Return what the procedure for a figure would gain; None if no procedure changes what the figure shows.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _deletes_read(plan: RewriteDataFilesPlan[TableState]) -> int:
 
 
 def _of_deletes(state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return the gain of merging position deletes, or else of rewriting every data file that has deletes."""
+    """Return the gain of merging position deletes; if none would be merged, of rewriting the files with deletes."""
     if not len(scan.files.matched.deletes):
         return None
     plan = plan_rewrite_position_deletes(state, _state)
@@ -162,7 +162,7 @@ def _made(
         try:
             after = 1 + _manifests(plan.table)
         except IceexploreError:
-            after = None  # the plan does not depend on it
+            after = None  # the gain is then given without the requests afterwards
     sql = next((call.code for call in plan.calls if call.engine == "Spark SQL"), "")
     return HealthGain(plan.procedure, plan.text, False, sql, unit, files, size, (before, after), accuracy, plan.notes)
 

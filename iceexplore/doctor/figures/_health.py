@@ -113,7 +113,7 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @classmethod
     def steps(cls, state: TableState, columns: Iterable[str] | None = None) -> Generator[str, None, TableHealth]:
-        """Do the same as `of` step by step; yield each next step as text."""
+        """Do the same as `of`, step by step; yield the name of each step before it is done."""
         named = None if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
         exact, why = None, ""
         try:
@@ -137,7 +137,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return made
 
     def plan_gains(self) -> Iterator[str]:
-        """Plan what the rewrites for the measured figures would gain; yield each next step as text."""
+        """Plan what the rewrites for the measured figures would gain; yield the name of each step before it is done."""
         for figure in self.measured:
             if not self.gain_known(figure.key):
                 yield f"Planning what a rewrite would gain: {figure.title} …"
@@ -185,7 +185,7 @@ class TableHealth(Mapping[str, HealthFigure]):
     def gain(self, key: str) -> HealthGain | None:
         """Return what the procedure for a figure would gain; None if no procedure applies or it cannot be planned.
 
-        It is planned when it is first asked for. `gain_note` says why there is none.
+        The gain is planned on the first call. If there is none, `gain_note` says why.
         """
         found = self._planned(key)
         return None if isinstance(found, str) else found

@@ -24,7 +24,7 @@ _SHOWN_COLUMNS = 20
 
 
 def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
-    """Return the sizes and live entries of the snapshot's manifests, the smallest first.
+    """Return the figure of the snapshot's manifests, the smallest first: their sizes and numbers of live entries.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def sorted_by(state: TableState) -> list[str]:
 
 
 def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
-    """Return how many files each value of a column lies in, beside the table's sort order."""
+    """Return the figure of how many files a column's value lies in, which also names the columns of the sort order."""
     title, notes = "Clustering", found.notes
     if not found.files:
         return HealthFigure(key="clustering", title=title, verdict="There are no data files.")

@@ -71,12 +71,12 @@ def check_bounds(examination: Examination) -> Iterator[Finding]:
 
 
 def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) -> tuple[str, Threshold] | None:
-    """Return the reason why a column has no bounds; None if its files may simply contain no values of it.
+    """Return the reason why a column has no bounds; None if the files may simply have no values in it.
 
     Parameters
     ----------
     valued
-        Whether any file has values of it that are neither null nor NaN.
+        Whether any file has values of the column that are neither null nor NaN.
     bare
         Whether any file has no metrics at all.
     """

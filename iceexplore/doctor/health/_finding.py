@@ -1,4 +1,4 @@
-"""Make findings of health checks: each with its thresholds, their sources, and a severity by what a scan would gain."""
+"""Make findings of health checks, with thresholds, their sources, and a severity that depends on a scan's gain."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from iceexplore.planning import SplitOptions
 
 __all__ = ["DOCTOR", "OPEN_COST", "PROPERTY", "SPLIT_SIZE", "Waste", "first_number", "health_finding"]
 
-#: Sources of thresholds beside `DEFAULT`: a table property, or the doctor itself where Iceberg has no such property.
-PROPERTY, DOCTOR = "table property", "default of the doctor"
+#: Where a threshold comes from, if not from Iceberg's defaults (`DEFAULT`): a table property, or the doctor, if Iceberg
+#: has no such property.
+PROPERTY, DOCTOR = "table property", "the doctor's default"
 SPLIT_SIZE, OPEN_COST = "read.split.target-size", "read.split.open-file-cost"
 
 

@@ -26,7 +26,7 @@ from iceexplore.graph import TableState
 
 __all__ = ["begin_health", "check_health"]
 
-#: The number of entries from which the plan is made in a thread.
+#: From this number of entries on, the plan is made in a thread.
 _FEWEST_ENTRIES = 20_000
 _Check = Callable[[Examination], Iterator[Finding]]
 _OF_METADATA: tuple[tuple[str, _Check], ...] = (
@@ -59,9 +59,10 @@ def _plan(examination: Examination) -> RewriteDataFilesPlan[TableState]:
 
 
 def check_health(examination: Examination) -> None:
-    """Report faults that make scans slower or the table larger than necessary; data files are the shown snapshot's.
+    """Report faults that make scans slower or the table larger than necessary.
 
-    Nothing is reported of a Delta table, to which neither Iceberg's defaults nor its procedures apply.
+    Only data files of the shown snapshot are checked. Nothing is reported for a Delta table, to which neither Iceberg's
+    defaults nor its procedures apply.
     """
     if examination.state.opened.is_delta:
         return

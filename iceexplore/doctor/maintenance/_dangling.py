@@ -31,7 +31,7 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
     """Return which deletes no longer apply to any data file, by partitions and sequence numbers alone.
 
     These are the deletes of a partition without data files, position deletes that are older than all data files of
-    their partition, equality deletes that are not newer than the oldest of them, and deletion vectors of a data file
+    their partition, equality deletes that are not newer than the oldest data file, and deletion vectors of a data file
     that is not live. As in Spark, equality deletes of an unpartitioned spec, which are global, are compared with data
     files of their own spec only.
 
@@ -56,17 +56,17 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
     """Return which deletes a commit that removes data files drops because they are older than all remaining files.
 
-    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. It compares with the
-    data manifests before it adds new ones: with the remaining files of a manifest that it rewrites, and with what the
-    manifest list states about any other. If the commit removes deletion vectors, it drops older deletes only in the
-    manifests that hold these (``canTrustManifestReferences``).
+    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. The commit
+    compares the deletes with the data manifests before it adds new ones: with the remaining files of each manifest that
+    it rewrites, and with what the manifest list states about the others. If the commit removes deletion vectors, it
+    drops older deletes only in the manifests that list these vectors (``canTrustManifestReferences``).
 
     Parameters
     ----------
     files, gone
         The live data files of the snapshot, and which of them the commit removes.
     names
-        The locations of the latter.
+        The locations of the files that the commit removes.
     """
     root = state.root()
     oldest = state.metadata.last_sequence_number

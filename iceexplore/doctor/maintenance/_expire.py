@@ -73,8 +73,8 @@ class ExpirePlan(Plan[T]):
         The ids of the snapshots that expire; ``.kept`` has the others with the reasons, ``.refs`` the branches and tags
         that expire because of ``max-ref-age-ms``.
     files
-        The files that are freed, as Iceberg's action finds them: needed by a snapshot that expires, and by none that is
-        kept. An Arrow table: ``location``, ``kind``, ``bytes``.
+        The files that are freed, as Iceberg's action finds them: those that expiring snapshots need, but no kept one
+        does. An Arrow table: ``location``, ``kind``, ``bytes``.
     now_ms
         The time from which ages were computed, in milliseconds since the epoch.
     schemas, specs
@@ -262,7 +262,7 @@ def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str |
     metadata = state.metadata
     snapshots = list({s.snapshot_id: s for s in metadata.snapshots}.values())
     seen: set[tuple[str, ...]] = set()
-    # Files in kept manifests are needed anyway, so manifests that both sides have are read for the kept side only.
+    # If kept and expired snapshots list the same manifest, it is read for the kept ones only: its files are needed.
     kept = referenced_files(state, (s for s in snapshots if s.snapshot_id not in gone), seen=seen)
     going = referenced_files(state, (s for s in snapshots if s.snapshot_id in gone), seen=seen)
     stay = {s.snapshot_id for s in snapshots} - gone

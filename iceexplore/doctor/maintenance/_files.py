@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["bytes_of", "contradictions", "files_by_kind", "files_frame", "kind_table", "strict"]
 
 
-#: Problems of manifests whose entries were all read: counts, bounds and sequence numbers that contradict them. Engines
-#: that expire snapshots or delete orphan files do not look at these.
+#: Problems that hide no entry of a manifest: counts, bounds and sequence numbers that contradict the entries. Engines
+#: that expire snapshots or delete orphan files do not look at these values.
 _COMPLETE = frozenset(
     {"bounds-untrue", "count-mismatch", "file-twice", "sequence-number", "summary-untrue", "totals-differ"}
 )
 
 
 class _ReadingProblems(Problems):
-    """Problems that are raised, except those that hide no entry."""
+    """Problems that are raised, except those that hide no entry, which are collected."""
 
     def __init__(self) -> None:
         super().__init__(strict=True)

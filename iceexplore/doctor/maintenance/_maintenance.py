@@ -122,7 +122,7 @@ class Maintenance(Generic[T]):
         location
             The folder to list instead of the table's, for example its data folder.
         equal_schemes, equal_authorities
-            What to treat as equal: ``{"s3a,s3n": "s3"}`` (the default of Iceberg), ``{"namenode1,namenode2": "ha"}``.
+            What to treat as equal: ``{"s3a,s3n": "s3"}`` (Iceberg's default), ``{"namenode1,namenode2": "ha"}``.
         prefix_mismatch_mode
             For listed files that differ from referenced ones only in scheme or authority: with ``"error"``, the
             procedure refuses and the plan lists them as ``conflicts``; ``"ignore"`` keeps them; ``"delete"`` treats
@@ -191,7 +191,7 @@ class Maintenance(Generic[T]):
         Parameters
         ----------
         where
-            Only files that may contain matching rows.
+            Rewrite only files that may contain matching rows.
         strategy
             ``"binpack"`` combines files, ``"sort"`` also sorts their rows.
         sort_order
@@ -252,8 +252,8 @@ class Maintenance(Generic[T]):
         Parameters
         ----------
         where
-            Only delete files of partitions that may contain matching rows; conditions that partition values do not
-            decide have no effect.
+            Rewrite only delete files of partitions that may contain matching rows; conditions that partition values
+            do not decide have no effect.
         read
             Open delete files that may name several data files, because the number of new files depends on them. By
             default up to 100 files are opened.
@@ -272,7 +272,7 @@ class Maintenance(Generic[T]):
         return plan_rewrite_position_deletes(self.state, self._wrap, where=where, read=read, **options)
 
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
-        """Measure how many data files may contain the same value of a column, a number that sorting reduces.
+        """Measure in how many data files the same value of a column may be; sorting by the column reduces this number.
 
         The manifests are read for the bounds of the columns, but no data file. ``t.plan(where).clustering()`` measures
         the files that a query reads.
@@ -302,7 +302,7 @@ class Maintenance(Generic[T]):
         return found if len(found.columns) else None
 
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
-        """Return the method of each plan, in the order that Iceberg recommends for the procedures."""
+        """Return the method that makes each plan, in the order in which Iceberg recommends running the procedures."""
         return {
             "expire_snapshots": self.expire_snapshots,
             "unused_schemas_and_specs": self.unused_schemas_and_specs,

@@ -82,7 +82,7 @@ class MetadataFilesPlan(Plan[T]):
         return files_frame(pa.concat_tables([self.files, self.next_commit]))
 
     def _commit(self, sandbox: Sandbox) -> None:
-        """Enable the deletion by commits; the files themselves are not part of the simulated table's state."""
+        """Set the property by which commits delete files; the files are not part of the simulated table's state."""
         sandbox.commit(
             document_change=lambda document, _: set_properties(document, set={_DELETE: "true"}), what="set_properties"
         )

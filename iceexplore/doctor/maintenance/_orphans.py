@@ -62,7 +62,7 @@ _DAY = 86_400_000
 _SHOWN = 20
 #: The maximum number of referenced files outside the listed folder that are looked up one by one.
 _MOST_LOOKED_UP = 200
-#: Properties that place files elsewhere than under the table's folder.
+#: Properties that can place files outside the table's folder.
 _FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path", "write.metadata.path")
 #: Schemes that Iceberg treats as equal by default.
 _EQUAL_SCHEMES = {"s3n": "s3", "s3a": "s3"}
@@ -82,10 +82,10 @@ class OrphanPlan(Plan[T]):
     young
         Files that are not referenced, but too young: they may belong to a commit that is still running.
     missing
-        Referenced files that do not exist: ``location``, ``kind``, ``bytes`` as recorded. Readers fail there; no
-        procedure restores them.
+        Referenced files that do not exist: ``location``, ``kind``, ``bytes`` as recorded. Readers that need
+        them fail, and no procedure restores them.
     conflicts
-        Pairs of prefixes (scheme and authority), as referenced and as listed, of files that are equal otherwise.
+        Pairs of prefixes (scheme and authority), as referenced and as listed, of locations that are otherwise equal.
         Iceberg then refuses to delete anything, unless ``equal_schemes``, ``equal_authorities`` or
         ``prefix_mismatch_mode`` resolve the conflict.
     hidden
@@ -307,9 +307,10 @@ def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.
 
 
 def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
-    """Return the time from which files count as too young: that of the metadata file, if a newer one exists.
+    """Return the time from which files count as too young: ``limit``, or an earlier one if there are newer commits.
 
-    The files of later commits are referenced by their metadata files, which this state does not know.
+    If a newer metadata file exists, that is the time of this state's metadata file: files of later commits are
+    referenced only from metadata files that this state does not include.
     """
     if isinstance(state.storage, OverlayStorage):
         return limit
@@ -328,7 +329,7 @@ def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
 
 
 def _is_current(state: TableState) -> bool:
-    """Return whether a catalog points to this metadata file: then a newer file is that of a failed commit."""
+    """Return whether a catalog points to this metadata file: if so, a newer one was left by a failed commit."""
     if state.opened.catalog_table is None:
         return False
     try:
@@ -404,13 +405,13 @@ def _flat(given: Mapping[str, str]) -> dict[str, str]:
 def _conflicting(
     state: TableState, base: str, entries: Sequence[Entry], references: pa.Table, prefixes: _Prefixes
 ) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
-    """Return which listed files are referenced only by another scheme or authority, and the pairs of prefixes."""
+    """Return which listed files are referenced only with a different scheme or authority, and the pairs of these."""
     found = np.zeros(len(entries), bool)
     if not len(entries):
         return found, ()
     actual = _prefix_of(base + "/", default="file")
     pairs: list[tuple[str, str]] = []
-    if state.storage.moved:  # the metadata file has the prefix of its new place
+    if state.storage.moved:  # the metadata file's own location has the new prefix
         own = pc.is_in(references["kind"], pa.array(["metadata file", "version hint"]))
         references = references.filter(pc.invert(own))
     parts = pc.extract_regex(references["location"], _URI)

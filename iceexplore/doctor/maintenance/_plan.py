@@ -92,7 +92,7 @@ def threshold(
     argument: str = "",
     show: Callable[[int], str] | None = None,
 ) -> Threshold:
-    """Return a limit with its source: an argument, else the table property ``name``, else Iceberg's default.
+    """Return a threshold: the argument if it was given, else the table property ``name``, else Iceberg's default.
 
     Parameters
     ----------
@@ -175,9 +175,9 @@ class Plan(ABC, Generic[T]):
     reasons
         The thresholds that decide, each with its source.
     cost
-        The files and bytes that it reads, writes and frees.
+        The files and bytes that the procedure reads, writes and frees.
     calls
-        How to run it; empty if no engine would.
+        How to run the plan; empty if no engine would run it.
     notes
         Limits of the plan, and why engines would refuse to run it.
     """
@@ -276,7 +276,7 @@ def spark_call(state: TableState, procedure: str, /, **arguments: str | None) ->
     Parameters
     ----------
     arguments
-        SQL expressions by parameter; None leaves it out. The table's name is added.
+        SQL expressions by parameter; a parameter that is None is left out. The table's name is added.
     """
     given = {"table": sql_text(_identifier(state)), **{k: v for k, v in arguments.items() if v is not None}}
     listed = ", ".join(f"{name} => {value}" for name, value in given.items())
@@ -295,7 +295,7 @@ def sql_text(text: str) -> str:
 
 
 def _identifier(state: TableState) -> str:
-    """Return the catalog's identifier; without a catalog, the names that a Hadoop catalog would give the folder."""
+    """Return the table's identifier in its catalog; without one, as a Hadoop catalog would name the folder."""
     name = None if state.opened.catalog_table is None else state.opened.name
     parts = name.split(".") if name else [p for p in state.metadata.location.split("/") if p][-2:]
     return ".".join(p if _WORD.fullmatch(p) else "`" + p.replace("`", "``") + "`" for p in parts)

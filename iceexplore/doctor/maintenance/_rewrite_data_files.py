@@ -69,7 +69,7 @@ _OPTIONS = (
 )  # fmt: skip
 _INT_MAX = 2**31 - 1
 _SHOWN_COMMITS = 20
-#: The accuracy, by whether there may be more files than planned, and whether there may be fewer.
+#: The accuracy, by two facts: whether there may be more files than planned, and whether there may be fewer.
 _ACCURACY: dict[tuple[bool, bool], Accuracy] = {
     (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
 }  # fmt: skip
@@ -108,8 +108,8 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         A row per commit of groups: several with ``partial-progress.enabled``, otherwise one. An Arrow table: ``commit``
         (from 1), ``groups``, ``first_group``, ``last_group``, ``files``, ``bytes`` and ``added_files``.
     accuracy
-        The accuracy of the number of new files: ``exactly``, as far as metadata shows; ``at least``, because rows of
-        files of another spec are distributed to partitions; ``at most``, because deletes may leave a file without rows,
+        The accuracy of the number of new files: ``exactly``, if metadata suffices; ``at least``, because rows of files
+        of another spec are distributed to partitions; ``at most``, because deletes may leave a file without rows,
         or because a sort may find fewer ranges of values than files; ``about`` if both, or if the groups depend on the
         order in which Spark reads manifests.
     """
@@ -160,7 +160,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         if self.nothing:
             return f"none of {amount(self.candidates, 'data file')} is rewritten"
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
-        removed = f"; {amount(self.removed_delete_files, 'delete')} removed" if self.removed_delete_files else ""
+        removed = f"; {amount(self.removed_delete_files, 'delete file')} removed" if self.removed_delete_files else ""
         several = f" and {amount(len(self.commits), 'commit')}" if len(self.commits) > 1 else ""
         return (
             f"{amount(self.rewritten_data_files, 'data file')} of {self.candidates:,} "
@@ -238,7 +238,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
             sandbox.commit(partial(self._change, start, stop, self._dangling if last else ()))
 
     def _change(self, start: int, stop: int, dangling: tuple[str, ...], writer: CommitWriter) -> Change:
-        """Return the rewrite of some of the files as a change with synthetic files: deletes are read, but no data.
+        """Return the rewrite of some files as a change with synthetic files; deletes are read, but no data files.
 
         Parameters
         ----------
@@ -294,7 +294,8 @@ def plan_rewrite_data_files(
     Parameters
     ----------
     scan
-        The plan of a scan of a `strict` state with the same filter, if there is one: it takes most of the time.
+        A plan of a scan of a `strict` state with the same filter, if the caller has one: planning it takes most of the
+        time.
     """
     if strategy not in ("binpack", "sort"):
         raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")
@@ -363,17 +364,17 @@ class _Groups:
     Attributes
     ----------
     rows, group
-        Per file: its row in the tasks, and its group, from 0.
+        For each file, its row in the tasks, and the number of its group, from 0.
     count, size
-        Per group: its files and their bytes.
+        For each group, the number of its files, and their bytes.
     why
-        Per file: whether it is too small, too large, has too many deletes, or too many deleted rows.
+        For each file, whether it is too small, is too large, has too many deletes, or has too many deleted rows.
     rules
-        Per group: whether it is rewritten for its number of files, its bytes, its deletes, or its deleted rows.
+        For each group, whether its number of files, its bytes, its deletes or its deleted rows are why it is rewritten.
     mixed
-        Per group: whether it holds files of other specs than the table's.
+        For each group, whether it has files of partition specs other than the table's.
     ordered
-        Whether the groups are the same for any order of the manifests.
+        Whether the groups are the same in whatever order manifests are read.
     """
 
     rows: Longs
@@ -436,21 +437,21 @@ def _counts(group: Longs, sizes: Longs) -> tuple[Longs, Longs]:
 
 
 def _some(group: Longs, mask: Mask) -> Mask:
-    """Return which groups hold at least one file of the mask."""
+    """Return which groups have at least one of the files that a mask selects."""
     out = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.bool_)
     out[group[mask]] = True
     return out
 
 
 def _all(group: Longs, mask: Mask) -> Mask:
-    """Return which groups hold only files of the mask."""
+    """Return which groups have only files that a mask selects."""
     return ~_some(group, ~mask)
 
 
 def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
-    """Return the number of each file's partition, and whether it is the one that holds files of other specs.
+    """Return a number for each file's partition, and whether the file has a spec other than the table's.
 
-    Java groups files of other specs than the table's under an empty tuple, which equals a tuple of nulls of that spec.
+    Java groups such files under an empty tuple, which it cannot distinguish from a tuple of nulls of the table's spec.
     """
     metadata = state.metadata
     spec = metadata.spec()
@@ -468,7 +469,7 @@ def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
 
 @dataclass(frozen=True)
 class _Spread:
-    """The new files: their number per group, its accuracy, and their bytes."""
+    """The new files: their number in each group, the accuracy of these numbers, and the total bytes."""
 
     files: Longs
     accuracy: Accuracy
@@ -515,14 +516,14 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return which groups have their rows redistributed to partitions; Spark decides by the first file's spec."""
+    """Return the groups whose rows Spark distributes to new partitions; it looks at the spec of the first file."""
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
     return moved
 
 
 def _keeps_rows(tasks: FileTasks) -> Mask:
-    """Return which files certainly keep a row, whichever of their rows the deletes name."""
+    """Return which files certainly keep a row, whichever of their rows are deleted."""
     matched = tasks.matched
     removes = counted(matched.deletes, "record_count")
     vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
@@ -533,7 +534,7 @@ def _keeps_rows(tasks: FileTasks) -> Mask:
 
 
 def _keep_rows(tasks: FileTasks, groups: _Groups) -> Mask:
-    """Return which groups certainly keep a row: one of their files does, or they have more rows than deletes name."""
+    """Return which groups certainly keep a row: a file of theirs does, or they have more rows than their deletes."""
     count = len(groups.count)
     matched = tasks.matched
     own = np.asarray(matched.vector.is_valid())

@@ -50,7 +50,7 @@ __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 
 #: Java: ``TableProperties.DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT``.
 _TARGET = 64 * 1024 * 1024
-#: The maximum number of position delete files to open that may name several data files.
+#: The maximum number of position delete files to open because they may name several data files.
 _MOST_OPENED = 100
 #: The maximum size, in bytes, of the footer of a Parquet file of position deletes.
 _FOOTER = 2048
@@ -105,7 +105,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
 
     @property
     def rewritten_bytes(self) -> int:
-        """The bytes of these; for a deletion vector, only its own bytes (``rewritten_bytes_count``)."""
+        """The bytes of the rewritten deletes; a vector counts only its own bytes (``rewritten_bytes_count``)."""
         return int(pc.sum(self.groups["bytes"]).as_py() or 0)
 
     @property
@@ -173,7 +173,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
         paths = build.to_pylist(plain["location"])
         try:
             sandbox.commit(lambda writer: rewrite_position_deletes(writer.base, writer, paths))
-        except NothingToDo:  # the new files would be as many, with the same positions
+        except NothingToDo:  # rewriting would yield as many files, with the same positions
             return
 
 
@@ -265,9 +265,9 @@ def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, 
 
 
 def _named(state: TableState, found: DeleteFiles, rows: Longs, read: bool | None) -> tuple[pa.Table, Longs]:
-    """Return the live data files that each delete names, and the deletes for which these are unknown.
+    """Return the live data files that each delete file names, and the delete files for which they are unknown.
 
-    Both refer to deletes by their positions in ``rows``. The table has the columns ``delete`` and ``file_path``.
+    Both refer to delete files by their indices in ``rows``. The table has the columns ``delete`` and ``file_path``.
     """
     referenced = found.referenced.take(build.array(rows))
     one = np.asarray(referenced.is_valid())
@@ -352,7 +352,7 @@ def _added(
 
 
 def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) -> int:
-    """Return an estimate of the bytes that are written.
+    """Estimate the bytes that are written.
 
     A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). A small position delete file
     is hardly larger than its footer, which has the full path as bounds if the file names a single data file; a merged

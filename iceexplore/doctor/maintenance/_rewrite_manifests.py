@@ -32,8 +32,8 @@ __all__ = ["RewriteManifestsPlan", "plan_rewrite_manifests"]
 
 #: Java: ``TableProperties.MANIFEST_TARGET_SIZE_BYTES_DEFAULT``.
 _TARGET = 8 * 1024 * 1024
-#: Spark's ``spark.sql.execution.rangeExchange.sampleSizePerPartition``: up to this many entries per new manifest, the
-#: borders between them are known.
+#: Spark's ``spark.sql.execution.rangeExchange.sampleSizePerPartition``: if new manifests have at most this many entries
+#: each, Spark's sample has all entries, so that the borders between manifests are known.
 _SAMPLED = 100
 _KINDS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
@@ -212,7 +212,7 @@ def _fields(spec: PartitionSpec, names: list[str]) -> list[str]:
 
 
 def _of_spec(root: Manifest | None, kind: ContentType, spec_id: int) -> Longs:
-    """Return the rows of the manifest list with the manifests of one kind and spec."""
+    """Return the manifest list's rows for manifests of one content type and partition spec."""
     if root is None:
         return np.zeros(0, dtype=np.int64)
     entries = root.entries
@@ -221,7 +221,7 @@ def _of_spec(root: Manifest | None, kind: ContentType, spec_id: int) -> Longs:
 
 
 def _total(entries: pa.Table) -> int:
-    """Return the bytes of some manifests; Spark's procedure fails if one of them has no counts."""
+    """Return the bytes of some manifests; raise an error if one has no counts, because Spark's procedure fails."""
     stats = whole(entries["manifest_stats"])
     for name in ("added_files_count", "existing_files_count", "deleted_files_count"):
         lacking = pc.is_null(pc.struct_field(stats, name))

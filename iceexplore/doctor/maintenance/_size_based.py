@@ -118,7 +118,7 @@ class ProcedureOptions:
         return value
 
     def number_if_given(self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX) -> int:
-        """Return a whole number, by default of at least 1; it counts as a threshold only if it was given."""
+        """Return an option's whole number, at least 1 by default; only a given option is listed in `thresholds`."""
         return self.number(name, default, least=least, most=most) if name in self.given else default
 
     def ratio(self, name: str, default: float, *, most: float = 1.0) -> float:
@@ -148,7 +148,7 @@ class ProcedureOptions:
         return value
 
     def sql(self) -> str | None:
-        """Return the given options as a map in Spark SQL; None without any."""
+        """Return the given options as a map in Spark SQL; None if there are none."""
         pairs = (f"{sql_text(name)}, {sql_text(value)}" for name, value in self.given.items())
         return f"map({', '.join(pairs)})" if self.given else None
 
@@ -177,13 +177,14 @@ class SizeRules:
     Attributes
     ----------
     target, least, most
-        ``target-file-size-bytes``; files below ``min-file-size-bytes`` or above ``max-file-size-bytes`` are selected.
+        ``target-file-size-bytes``, ``min-file-size-bytes`` and ``max-file-size-bytes``: files that are smaller than the
+        minimum or larger than the maximum are selected.
     min_input_files
         Number of files from which a group is rewritten.
     rewrite_all
         Whether all files are rewritten, whatever their sizes.
     max_group_bytes, max_group_files
-        Limits of a group.
+        The maximum bytes and the maximum number of files of a group.
     order
         ``rewrite-job-order``.
     factor
@@ -279,10 +280,10 @@ class SizeRules:
 
 
 def packed(sizes: Longs, partition: Longs, max_bytes: int, max_files: int) -> Longs:
-    """Return the number of each file's group, as ``BinPacking.ListPacker`` packs with a lookback of 1.
+    """Return the number of each file's group, packed as by ``BinPacking.ListPacker`` with a lookback of 1.
 
-    Within a partition, files go to the current group until it is full: groups are stretches of the partition's files. A
-    file larger than a group is a group by itself.
+    Within a partition, files go to the current group until it is full, so a group consists of consecutive files. A
+    file that is larger than a group may be is a group by itself.
 
     Parameters
     ----------

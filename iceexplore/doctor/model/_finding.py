@@ -22,10 +22,10 @@ EFFECTS: tuple[Effect, ...] = ("fail", "wrong", "slow", "untidy")
 MOST_PLACES = 10
 
 
-#: Attributes of findings that are lists in JSON; attributes that reports of earlier versions lack.
+#: Attributes of findings that are lists in JSON, and those that reports of earlier versions do not have.
 _LISTS = frozenset({"modes", "places", "snapshots", "refs", "partitions"})
 _ADDED = frozenset({"rows", "partitions", "partition_count"})
-#: Codes of manifests that are lost at a time that nothing records: they date to the first snapshot that lists them.
+#: Codes of lost manifests. When one was lost is not recorded: such findings date to the first snapshot that lists it.
 LISTED_SINCE = frozenset({"file-missing"})
 
 
@@ -69,7 +69,8 @@ class Finding:
     severity
         ``fail`` (readers fail), ``wrong`` (readers return wrong rows or numbers), ``slow``, ``untidy``.
     where
-        The first place: a location, possibly with ``#entry 3`` or ``#snapshot 17`` after it.
+        The first place: a file's location, for part of the file followed by, for example, ``#entry 3`` or
+        ``#snapshot 17``.
     field, found, expected
         Evidence, with fields named as in the spec; None where there is none.
     text
@@ -87,15 +88,16 @@ class Finding:
     rows
         The rows that the fault concerns in the newest affected snapshot, by the record counts in the metadata: the
         rows of the data files at its places, and the rows that delete files and deletion vectors at its places delete
-        (0 of deletes that apply to nothing). A file counts once. A manifest counts as its live entries, or if it cannot
-        be read completely, as its row in the manifest list states. None where that is unknown (equality deletes, lost
-        manifests of deletes, missing or impossible counts), and for faults of the metadata file or of a whole list.
+        (0 for those that apply to no data file). A file counts once. A manifest counts with its live entries or, if it
+        cannot be read completely, with what its row in the manifest list states. None if the number is unknown
+        (equality deletes, lost delete manifests, missing or impossible counts), and for faults of the metadata file or
+        of a whole manifest list.
     partitions
         The first ten partitions of these files, as ``k=a``. Unpartitioned files are listed as ``unpartitioned``, but
         only beside partitions of other files.
     partition_count
         The number of these partitions; None where it is unknown, and for faults of the metadata file or of a whole
-        list.
+        manifest list.
     since
         The commit that introduced the fault, or, for a missing manifest, the first snapshot that lists it; None if
         it is unknown or was not searched for.
@@ -169,12 +171,12 @@ class Finding:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Finding:
-        """Return the finding that `to_dict` wrote.
+        """Return a finding from the values that `to_dict` returned.
 
         Raises
         ------
         KeyError, TypeError
-            The values are not a finding's.
+            The values are not those of a finding.
         """
         known = [one.name for one in fields(cls) if one.name != "_hits"]
         given = {name: values[name] for name in known if name in values or name not in _ADDED}

@@ -18,7 +18,7 @@ DOCUMENTS = (".json", ".gz", ".text")
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The values found at entries of one manifest, where each entry has its own.
+    """The values found at entries of one manifest, a value for each entry.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Found:
     ordinals
         The ordinals of its entries.
     values
-        The value found at each, a whole number.
+        The whole number found at each of these entries.
     """
 
     manifest: str
@@ -64,7 +64,7 @@ class Hits:
 
     @classmethod
     def union(cls, several: Iterable[Hits]) -> Hits:
-        """Return the hits of findings that are merged."""
+        """Return the union of the hits of several findings, which are merged into one."""
         given = list(several)
         return cls(
             places=tuple(dict.fromkeys(place for one in given for place in one.places)),

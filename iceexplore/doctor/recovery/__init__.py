@@ -1,1 +1,1 @@
-"""Recovery: the files of lost manifests, sought in the manifests of other snapshots and in the data folder."""
+"""Recover the files of lost manifests from the manifests of other snapshots and from the data folder."""

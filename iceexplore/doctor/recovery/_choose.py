@@ -31,14 +31,14 @@ class Counts:
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates, by whether they were in the manifest.
+    """A choice among candidates: which of them were in the manifest, as masks.
 
     Attributes
     ----------
     taken
-        The candidates that must have been in it, if the counts are right.
+        The candidates that must have been in the manifest, if the counts are right.
     doubtful
-        The candidates that may have been in it: the counts allow more than one choice, or none.
+        The candidates that may have been in the manifest: more than one choice fits the counts, or none does.
     exact
         Whether `taken` has exactly the stated counts.
     """
@@ -49,10 +49,11 @@ class Choice:
 
 
 def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choice:
-    """Choose among candidates, given by their row counts, those of a manifest with the stated counts.
+    """Choose, among candidates given by their row counts, the files of a manifest with the stated counts.
 
-    If there are more candidates than files, all subsets with the stated counts are compared: what is in each of them is
-    taken, what is in none of them is left out. If there are fewer, all are taken unless they have too many rows.
+    If there are more candidates than files, all subsets with the stated counts are compared: a candidate that is in
+    every subset is taken, one that is in none is left out. If there are fewer, all are taken unless they have too many
+    rows.
     """
     counts = np.asarray(rows, np.int64)
     none, everything = np.zeros(len(counts), bool), np.ones(len(counts), bool)
@@ -78,7 +79,7 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
 
 
 def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[int, ...]]:
-    """Return the multisets with the wanted counts, as frequencies of the values; none if the search takes too long."""
+    """Return the multisets with the wanted counts, as frequencies of the values; empty if the search takes too long."""
     out: list[tuple[int, ...]] = []
     left = _MOST_STEPS
     stack: list[tuple[tuple[int, ...], Counts]] = [((), wanted)]

@@ -35,14 +35,14 @@ from iceexplore.storage import Entry
 
 __all__ = ["DataFolder", "Unlisted", "fits_summaries"]
 
-#: Properties that place data files elsewhere than in the folder ``data``.
+#: Properties that can place data files outside the folder ``data``.
 _FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 #: The maximum number of files to open.
 _MOST_OPENED = 2_000
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: The approximate number of known files to compare with their commits, to learn whether file times can be trusted.
 _MOST_COMPARED = 100
-#: Key-value metadata of delete files that Iceberg's writers add (Java: ``FileWriterBuilderImpl``).
+#: Keys of the key-value metadata that Iceberg's writers add to delete files (Java: ``FileWriterBuilderImpl``).
 _DELETE_TYPE, _DELETE_IDS = "delete-type", "delete-field-ids"
 #: Field ids from here on are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
@@ -111,7 +111,7 @@ class DataFolder:
         return files, listed.tolist()
 
     def _is_hidden(self, tail: str) -> bool:
-        """Return whether engines ignore a path: a part that is no partition folder begins with ``_`` or ``.``."""
+        """Return whether engines ignore a path: a part that is not a partition folder begins with ``_`` or ``.``."""
         fields = tuple(f"{f.name}=" for spec in self.state.metadata.partition_specs for f in spec.fields)
         return any(part.startswith(("_", ".")) and not part.startswith(fields) for part in tail.split("/"))
 
@@ -133,7 +133,7 @@ class DataFolder:
 
     @cached_property
     def has_clock(self) -> bool | None:
-        """True if file times are the times of writing: no known file is younger than the commit that added it.
+        """True if file times show when files were written: no known file is younger than the commit that added it.
 
         None if no file can be compared with its commit.
         """
@@ -156,7 +156,7 @@ class DataFolder:
         return True if checked else None
 
     def _committed_ms(self, snapshot: Snapshot) -> int:
-        """Return the time at which a commit, after its data files, wrote its list; estimated if the list is gone."""
+        """Return when a commit, after its data files, wrote its manifest list; an estimate if the list is gone."""
         if snapshot.snapshot_id not in self._committed:
             try:
                 found = self.state.storage.stat(snapshot.root_location or "").modified_ms
@@ -166,9 +166,9 @@ class DataFolder:
         return self._committed[snapshot.snapshot_id]
 
     def tiers(self, lost: LostManifest) -> Iterator[tuple[Unlisted, ...]]:
-        """Yield ever wider choices of files that a lost manifest may have listed, the most likely first.
+        """Yield sets of files that a lost manifest may have listed, the most likely first.
 
-        These are files that share the manifest's UUID; files written between the parent's commit and this one; and
+        The sets are files that share the manifest's UUID; files written between the parent's commit and this one; and
         all files that were written before the commit.
         """
         names = {name for one in lost.names for name in _uuids(one)[:1]}
@@ -228,9 +228,9 @@ class DataFolder:
         return entry_of_file(self.state, file.location, spec_id) if ids and required <= ids else None
 
     def _equality(self, file: Unlisted, spec_id: int, ids: frozenset[int], named: str) -> EntryBatch | None:
-        """Return an equality delete file, whose key-value metadata names its columns, as Iceberg's writers do.
+        """Return an equality delete file, whose columns its key-value metadata names, as Iceberg's writers do.
 
-        Without these it is unknown whether a file deletes rows or has some, and by which of its columns.
+        Without this metadata it is unknown whether the file is a delete file at all, and which columns it compares.
         """
         texts = [text.strip() for text in named.split(",")]
         if not all(text.isascii() and text.isdecimal() and len(text) < 11 for text in texts):

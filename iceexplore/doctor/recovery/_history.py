@@ -1,4 +1,4 @@
-"""The entries that the readable manifests of all snapshots list: where the files of a lost manifest are sought."""
+"""The entries of all readable manifests, among which recovery looks for the files of lost manifests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NUMBERS = ("partition_spec_id", "snapshot_id", "file_sequence_number", "record_
 
 
 def keys_of(entries: pa.Table) -> AnyArray:
-    """Return a text for each file; several deletion vectors in one Puffin file are several files."""
+    """Return a text that identifies each file; each deletion vector in a Puffin file counts as a file of its own."""
     offset = pc.struct_field(entries["deletion_vector"].combine_chunks(), "offset")
     location = entries["location"].combine_chunks()
     vector = pc.binary_join_element_wise(location, offset.cast(pa.string()), "#")
@@ -51,11 +51,11 @@ class History:
     Attributes
     ----------
     snapshots
-        By id.
+        The snapshots by id.
     next_row_id
-        The first unassigned row id; set before recovery, which advances it.
+        The first unassigned row id. It is set before recovery, and increases as recovery assigns ids.
     key
-        Equal numbers for entries of the same file.
+        A number for each entry; entries of the same file have the same number.
     alive, deletes
         Whether an entry is live, and whether it belongs to a delete file or deletion vector.
     spec, adder, number, records, status
@@ -86,7 +86,7 @@ class History:
         self._collect()
 
     def missing(self, snapshots: Collection[int]) -> set[str]:
-        """Return the canonical locations of the manifests without a file that one of these snapshots lists."""
+        """Return the canonical locations of the manifests that one of these snapshots lists and that do not exist."""
         return {name for name, listed in self._missing.items() if not listed.isdisjoint(snapshots)}
 
     def add(self, batch: EntryBatch, snapshots: frozenset[int], whole: Iterable[str]) -> None:
@@ -136,7 +136,7 @@ class History:
         return names <= self._whole.union(besides)
 
     def later_than(self, snapshots: Collection[int]) -> list[int]:
-        """Return the ids of the snapshots that are later than the first of these, in any branch."""
+        """Return the ids of the snapshots, in any branch, that are later than the oldest of the given ones."""
 
         def age(one: Snapshot) -> tuple[int, int]:
             return one.sequence_number or 0, one.timestamp_ms
@@ -149,7 +149,7 @@ class History:
         return [s for s in self.snapshots.values() if s.parent_snapshot_id in snapshots]
 
     def best(self, mask: Mask) -> Rows:
-        """Return one of these entries per file, a live one if possible."""
+        """Return one of the masked entries for each file, a live one if possible."""
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(~self.alive[rows], kind="stable")]
         return np.sort(rows[np.unique(self.key[rows], return_index=True)[1]])

@@ -28,24 +28,25 @@ _COUNTED = (("added", Status.ADDED), ("existing", Status.EXISTING), ("deleted", 
 
 @dataclass(frozen=True)
 class LostManifest:
-    """One lost manifest, or several of one commit that the same snapshots list: their files cannot be distinguished.
+    """One lost manifest, or several of one commit that the same snapshots list: which had which files is unknown.
 
     Attributes
     ----------
     names
-        Canonical locations.
+        The canonical locations of the manifests.
     snapshots
-        The ids of the snapshots that list it.
+        The ids of the snapshots that list them.
     deletes
-        Whether it lists delete files and deletion vectors.
+        Whether they list delete files and deletion vectors.
     spec_id, snapshot_id, sequence_number
-        The values in the list; ``snapshot_id`` is the snapshot whose commit wrote the manifest.
+        The values in the manifest list; ``snapshot_id`` is the snapshot whose commit wrote the manifests.
     least_number
-        The stated minimum of its entries' sequence numbers.
+        The lowest sequence number of their entries, as the manifest list states it.
     first_row_id, has_row_ids
-        As stated, None if there are several manifests; and whether the data files have row ids (v3).
+        The first row id that the manifest list states, None if there are several manifests; and whether the data files
+        have row ids (v3).
     added, existing, deleted
-        The stated counts, without entries that can still be read; None if unknown.
+        The counts that the manifest list states, less the entries that can still be read; None if unknown.
     summaries
         The partition summaries of each of the manifests.
     kept
@@ -74,7 +75,7 @@ class LostManifest:
 
 
 def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManifest, ...]:
-    """Return those of these manifests (canonical locations) that cannot be read completely, by sequence number."""
+    """Return which of the named manifests (canonical locations) cannot be read completely, by sequence number."""
     rows: dict[str, dict[str, Any]] = {}
     listed: dict[str, set[int]] = {}
     kept: dict[str, EntryBatch] = {}

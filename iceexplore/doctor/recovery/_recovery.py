@@ -34,7 +34,7 @@ class Recovery:
     known
         The entries that can still be read, and those that other manifests list.
     found
-        The entries made of files in the data folder.
+        The entries made from files in the data folder.
     certain
         Whether other manifests and the counts prove that `known` is right.
     missing
@@ -42,10 +42,11 @@ class Recovery:
     candidates
         Locations of files, some of which may be the files that remain lost.
     numbers_lost
-        Whether files of `found` got the lowest possible sequence number, or as position deletes the highest one,
-        because their own is unknown.
+        Whether files of `found` got the lowest possible sequence number (position deletes: the highest), because their
+        own is unknown.
     doubtful_deletes
-        The number of equality delete files that may therefore apply to rows that were written later.
+        The number of equality delete files that may delete rows written after them, because data files got the lowest
+        sequence number.
     new_row_ids
         Whether files of `found` got new row ids, because the old ones are unknown.
     """
@@ -181,7 +182,7 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
 
 
 def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
-    """Return whether a commit states that it removed no data file, or no delete file."""
+    """Return whether a commit states that it removed no data file or, with ``deletes``, no delete file."""
     name = "removed-delete-files" if deletes else "deleted-data-files"
     return commit.operation in ("append", "replace") and (commit.summary or {}).get(name, "0") == "0"
 
@@ -239,7 +240,7 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
         return
     found = last.filter(pa.array(choice.taken))
     made.found = _registered(history, made, found)
-    # Rewritten files store the ids of their rows, which count whatever id the entry has.
+    # Rewritten files store the ids of their rows, which take precedence over the entry's first row id.
     names = map(str, build.to_pylist(made.found.entries["location"]))
     made.new_row_ids = made.new_row_ids and not all(map(folder.stores_row_ids, names))
     made.missing = need - counts_of(made.found)
@@ -288,8 +289,9 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         )  # fmt: skip
     else:
         made.numbers_lost = lost.least_number < lost.sequence_number
-        # With the lowest number, no data file is too new for the position deletes that name it; with the highest one,
-        # no position delete is too old for its file. An equality delete with the lowest number deletes too little.
+        # Data files get the lowest number, so that none is too new for the position deletes that name it; position
+        # deletes get the highest, so that none is too old for its file. Equality deletes get the lowest: they may
+        # delete too few rows.
         least = lost.least_number
         kinds = found.entries["content_type"]
         named = pc.fill_null(pc.equal(kinds, int(ContentType.POSITION_DELETE)), False)
@@ -306,14 +308,14 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         return batch.with_columns(first_row_id=gap[0])
     start = history.next_row_id
     if not 0 <= start < MOST_ROW_IDS:
-        return batch  # the files inherit ids from the manifest's, and the wrong number is reported
+        return batch  # the files inherit ids from the manifest; the wrong next-row-id is reported
     history.next_row_id = start + int(records.sum())
     made.new_row_ids = True
     return batch.with_columns(first_row_id=pa.array(start + np.cumsum(records) - records, pa.int64()))
 
 
 def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
-    """Return the start and length of the only range of the manifest's row ids that no known file has, or None."""
+    """Return start and length of the range of the manifest's row ids that no known file has; None unless it is one."""
     lost = made.lost
     if lost.first_row_id is None or lost.added is None:
         return None

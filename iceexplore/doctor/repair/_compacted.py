@@ -1,7 +1,7 @@
 """Find the files of lost manifests that a compaction wrote, in the manifests of the parent snapshot.
 
 A compaction changes no data. So the manifests that it wrote list those files of the parent that the snapshot neither
-lists elsewhere nor records as removed. The result is certain if the number of these files is the stated one.
+lists elsewhere nor records as removed. The result is certain if there are as many such files as the root states.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return the live manifests of a root that a draft leaves out: their rows, by canonical location."""
+    """Return the live manifests of a root that a draft leaves out, as their rows by canonical location."""
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}
 
 
 def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) -> EntryBatch:
-    """Return the files of a snapshot's lost manifests if a compaction wrote these; none if they are not certain."""
+    """Return the files of a snapshot's lost manifests if a compaction wrote these; empty if they are not certain."""
     parent = draft.state.metadata.snapshot(snapshot.parent_snapshot_id or -1)
     root, nothing = with_sound_types(reader.root(snapshot)), EntryBatch.empty()
     lost = lost_manifests(draft, root)

@@ -41,9 +41,9 @@ class Corrections:
     Attributes
     ----------
     wrong
-        By key (`keys_of`), the wrong values as they were read.
+        For each key (`keys_of`), the wrong values as they were read.
     right
-        By key, the corrected entry: a batch of one.
+        For each key, the corrected entry, as a batch with one row.
     """
 
     wrong: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Corrections:
 
 
 def _ids(batch: EntryBatch) -> AnyArray:
-    """Return a key for each entry of a manifest. In the V4 draft, ordinals alone are not unique: two may be equal."""
+    """Return a key for each entry of a manifest: in the V4 draft, two entries may have the same ordinal."""
     kinds = pc.fill_null(batch.entries["content_type"], -1)
     vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
     # in the V4 draft, only the second entry of a row is a vector; the first one's content type may have been corrected

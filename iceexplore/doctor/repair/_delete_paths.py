@@ -38,11 +38,11 @@ class _DeleteFile:
     Attributes
     ----------
     moved
-        The path of the live data file, by the path that the deletes name.
+        For each path that the deletes name, the path of the live data file.
     unclear
-        The named paths that could mean any of several live data files.
+        The paths that the deletes name and that could mean any of several live data files.
     deletes
-        The number of deleted rows, as its entries state.
+        The number of deleted rows, as the file's entries state it.
     """
 
     location: str
@@ -148,7 +148,7 @@ def _is_puffin(entries: pa.Table) -> AnyArray:
 
 
 def _names_in(state: TableState, one: _DeleteFile) -> set[str]:
-    """Return the data files that a delete file names; none if it cannot be read."""
+    """Return the data files that a delete file names; empty if it cannot be read."""
     try:
         if one.is_puffin:
             footer = read_puffin_footer(state.storage, one.location)
@@ -174,7 +174,7 @@ class _Meant:
         self._found: dict[str, list[str]] = {}
 
     def by(self, name: str) -> list[str]:
-        """Return the live files that a path may mean; none if it is live, or if its own file still exists."""
+        """Return the live files that a path may mean; empty if the path is live, or a different file is still there."""
         if name in self._live:
             return []
         if name not in self._found:

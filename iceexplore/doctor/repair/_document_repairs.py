@@ -40,7 +40,7 @@ def step_of(title: str, text: str, found: list[Finding], *, certain: bool = True
 
 
 def files_of(found: Iterable[Finding]) -> set[str]:
-    """Return the canonical locations of all files in which findings are."""
+    """Return the canonical locations of all files at which the findings are."""
     places = (place for one in found for place in (one.location, *one.hits.by_file()))
     return {canonical(place.partition("#")[0]) for place in places}
 
@@ -223,5 +223,5 @@ def copy_table(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _touch(draft: Draft) -> None:
-    """Force the metadata file to be written again, although none of its values is wrong."""
+    """Force the metadata file to be written again, even if no value in it is wrong."""
     draft.document["last-updated-ms"] = (number_in(draft.document, "last-updated-ms") or 0) + 1

@@ -1,4 +1,4 @@
-"""The metadata of a table while it is repaired: edits of the document, of lists, trees and manifests."""
+"""Collect the edits that repair a table: of its metadata file, manifest lists, V4 trees and manifests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["ALL_PARTS", "Draft", "LeafEdit", "live_mask", "number_in", "set_totals"]
 
-#: Changes the entries of a manifest, which are passed as read, after inheritance.
+#: Changes the entries of a manifest. It gets them as read, with inherited values filled in.
 LeafEdit = Callable[[EntryBatch], EntryBatch]
 
 #: The parts of a manifest that are needed to write it again.
@@ -36,11 +36,11 @@ class Draft:
     Attributes
     ----------
     state
-        The table as it is.
+        The table before the repair.
     document
-        A copy of its metadata file, which repairs change in place.
+        A copy of the table's metadata JSON, which repairs change in place.
     leaf_edits
-        By canonical location, the edits of a manifest; a manifest without edits is written again as it was read.
+        By canonical location, the edits of each manifest to write again; an empty list writes it as it was read.
     dropped_leaves
         Canonical locations of manifests to leave out of every list and tree.
     rewritten_roots
@@ -48,9 +48,9 @@ class Draft:
     dropped_snapshots
         Ids of snapshots to remove.
     recovered
-        By canonical location, the entries of lost manifests, which are written again.
+        By canonical location, the entries of lost manifests, which are written again as manifests.
     new_files
-        By location, delete files to write.
+        By location, the bytes of delete files to write.
     left
         The reasons why findings cannot be repaired automatically, by code and place.
     """
@@ -87,13 +87,13 @@ class Draft:
         return frozenset(names[True] - names[False])
 
     def edit_leaf(self, location: str, edit: LeafEdit | None = None) -> None:
-        """Request that a manifest be written again with this edit."""
+        """Request that a manifest be written again, with this edit if one is given."""
         edits = self.leaf_edits.setdefault(canonical(location), [])
         if edit is not None:
             edits.append(edit)
 
     def objects(self, key: str) -> list[dict[str, Any]]:
-        """Return the objects in a list of the document; none if the value is not a list."""
+        """Return the objects in a list of the document; empty if the value is not a list."""
         found = self.document.get(key)
         return [s for s in found if isinstance(s, dict)] if isinstance(found, list) else []
 

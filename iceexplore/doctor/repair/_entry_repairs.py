@@ -63,7 +63,7 @@ Places = dict[str, Ordinals]
 
 
 def _entries_of(found: list[Finding]) -> Places:
-    """Return the ordinals of all entries at which findings are, by the manifest's canonical location."""
+    """Return the ordinals of all entries that findings are about, by the manifest's canonical location."""
     out: dict[str, list[Ordinals]] = {}
     for one in found:
         for file, ordinals in one.hits.by_file().items():
@@ -102,7 +102,7 @@ def _hit(batch: EntryBatch, ordinals: Ordinals) -> npt.NDArray[np.bool_]:
 
 
 def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
-    """Return the rows of the live entries of these types at these places in the current snapshot."""
+    """Return the sum of row counts of the current snapshot's live entries of these types at these places."""
     files = draft.examination.files
     leaf, ordinals = np.asarray(files.entries["leaf"]), np.asarray(files.entries["ordinal"])
     kinds = np.asarray(pc.fill_null(files.entries["content_type"], int(ContentType.DATA)))
@@ -213,7 +213,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _compacted_rows(draft: Draft) -> int:
-    """Return the rows of the data files of lost manifests that the current snapshot's ancestors still list."""
+    """Return the number of rows in the data files of lost manifests that the current snapshot's ancestors list."""
     rows = 0
     for snapshot in ancestry(draft.state.metadata, draft.state.snapshot):
         found = Rows(compacted_files(draft, draft.state.reader, snapshot).entries)
@@ -468,7 +468,7 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
-    """Remove split offsets beyond the end of their file; readers then split by size."""
+    """Remove split offsets that are beyond the end of their file; readers then split the file by size."""
     for name, ordinals in _entries_of(found).items():
 
         def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
@@ -511,7 +511,7 @@ def raise_above_row_ids(draft: Draft, found: list[Finding]) -> list[Step]:
 
 
 def _following_row_id(draft: Draft) -> int:
-    """Return the id that follows all assigned ones; a next-row-id that leaves no room for more is itself wrong."""
+    """Return the id after all assigned ones, without regard to a next-row-id that leaves no room for more ids."""
     stated = number_in(draft.document, "next-row-id")
     return max(assigned_row_ids(draft), stated if stated is not None and 0 <= stated < _MOST_USED_ROW_ID else 0)
 
@@ -519,8 +519,8 @@ def _following_row_id(draft: Draft) -> int:
 def _assign_row_ids(draft: Draft, places: Places) -> None:
     """Request new row ids for the entries at some places.
 
-    They are assigned when the manifests are written, because other repairs correct the row counts by which they follow
-    each other.
+    The ids are assigned when the manifests are written, because the range of each file depends on the row counts of the
+    files before it, which other repairs may correct.
     """
     starts: dict[str, int] = {}
     for name, ordinals in places.items():

@@ -1,4 +1,4 @@
-"""Write manifest lists of v1 to v3, and the manifests that they list, again: with a draft's edits, each file once."""
+"""Write manifest lists of v1 to v3 and their manifests again, with a draft's edits; write each file only once."""
 
 from __future__ import annotations
 
@@ -150,5 +150,5 @@ class ListWriter:
 
 
 def _content_of(batch: EntryBatch) -> str:
-    """Return the content of a manifest by its entries, because its header or its row in the list may be wrong."""
+    """Return a manifest's content as its entries show it, because its header or its row in the list may be wrong."""
     return "data" if batch.entries["content_type"][0].as_py() in (None, ContentType.DATA) else "delete"

@@ -91,7 +91,7 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
 
 
 def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], history: History) -> list[Step]:
-    """Return a step for what other manifests list, one for what the data folder has, and one for what remains lost."""
+    """Return up to three steps: for what other manifests list, for what the data folder has, for what remains lost."""
     made, notes = _recovered(draft, lost, history)
     known = [one for one in made if one.from_history.files]
     in_folder = [one for one in made if one.from_folder.files]
@@ -209,7 +209,7 @@ def _step(title: str, text: str, found: list[Finding], of: list[Recovery], **val
 
 
 def _of_current(draft: Draft, made: Iterable[Recovery]) -> list[Recovery]:
-    """Return what was recovered of manifests that the current snapshot lists: engines can only add to that one."""
+    """Return what was recovered of the current snapshot's manifests; engines can add files to no other snapshot."""
     current = draft.state.snapshot
     return [one for one in made if current is not None and current.snapshot_id in one.lost.snapshots]
 
@@ -244,7 +244,7 @@ def _manifests(of: Sequence[Recovery]) -> str:
 def _calls(
     files: Sequence[str], *, deletes: bool = False, equality: Collection[int] | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the calls that register files in the engines.
+    """Return the calls by which engines register files.
 
     Parameters
     ----------

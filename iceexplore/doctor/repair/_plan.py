@@ -48,7 +48,7 @@ class RepairPlan:
     Attributes
     ----------
     steps
-        In the order in which they are applied.
+        The steps, in the order in which they are applied.
     unrepaired
         Findings that no step mends, each with the reason.
     """
@@ -62,7 +62,7 @@ class RepairPlan:
 
     @property
     def table(self) -> Any:  # noqa: ANN401  a Simulation, which is defined above this package
-        """The repaired table, a simulation: count it, check it, look at its tree, and commit further changes."""
+        """The repaired table as a simulation, which can be read, checked, drawn as a tree, and changed further."""
         return self._show(self._sandbox)
 
     @property
@@ -72,12 +72,12 @@ class RepairPlan:
 
     @cached_property
     def rows_before(self) -> int | None:
-        """Rows of the damaged table; None if they cannot be counted."""
+        """The number of rows of the damaged table; None if they cannot be counted."""
         return _rows(self._damaged)
 
     @cached_property
     def rows_after(self) -> int | None:
-        """Rows of the repaired table; None if they cannot be counted."""
+        """The number of rows of the repaired table; None if they cannot be counted."""
         return _rows(self._sandbox.state)
 
     def save(
@@ -149,7 +149,7 @@ def plan_repair(
     check: Callable[[TableState], Iterable[Finding]],
     show: Callable[[Sandbox], Any],
 ) -> RepairPlan:
-    """Plan the repair of a table, apply it to a simulated table, and repair faults that this reveals.
+    """Plan a repair and apply it to a simulated table; then also repair the faults that the repair reveals.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def plan_repair(
     findings
         What an examination found.
     check
-        Examines a state in the same way.
+        Examines a state as the findings were found.
     show
         Wraps the simulation as a table.
     """
@@ -174,7 +174,7 @@ def plan_repair(
         groups = _grouped(now, todo)
         made, left_out, error = _written(now, groups, sandbox)
         refused |= {_key_of(f): Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
-        if error is not None:  # find the repairs that cannot be written, and make the others
+        if error is not None:  # find out which repairs cannot be written; the others are made in the next round
             alone = [_written(now, [group], start_sandbox(now))[2] for group in groups]
             for (_, mine), why in zip(groups, alone if any(alone) else [error] * len(groups), strict=True):
                 if why is not None:
@@ -260,7 +260,7 @@ def _repair_of(state: TableState, finding: Finding) -> Repair | None:
 
 
 def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
-    """Return the root manifests of the trees that a finding is in; none if it is in the metadata file or in lists."""
+    """Return the root manifests of the trees that a finding is in; empty if it is in the metadata file or in lists."""
     if finding.location.endswith((".json", ".gz")):
         return []
     where = canonical(finding.location)
@@ -274,7 +274,7 @@ def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
 
 
 def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without consequences of findings that a repair mends; any that remain are found again later.
+    """Leave out consequences of findings that a repair mends; if they remain, the next round finds them again.
 
     Repairing a consequence first would keep values that follow from its cause, such as row ids assigned by a wrong row
     count.
@@ -285,7 +285,7 @@ def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
-    """Return the findings to repair now: some wait until files of lost manifests are listed again."""
+    """Return the findings to repair in this round: some wait until files of lost manifests are listed again."""
     repairs = [_repair_of(state, f) for f in findings]
     recovers = any(r is not None and r.recovers for r in repairs)
     chosen = zip(findings, repairs, strict=True)
@@ -340,7 +340,7 @@ def _merged(steps: list[Step]) -> list[Step]:
 
 
 def _needed(state: TableState, findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return the snapshots that findings affect, oldest first, and the refs that point to one of them."""
+    """Return, by attribute of a step, the snapshots that findings affect, and the refs that point to these."""
     affected = {snapshot for one in findings for snapshot in one.snapshots}
     refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))

@@ -1,4 +1,4 @@
-"""The registry of repairs in the order in which they are applied, each with the findings that it mends."""
+"""The registry of repairs in the order in which they are applied, each with a pattern for what it mends."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ class Repair:
     pattern
         Matches the keys (`key_of`) of the findings that it mends.
     plan
-        Adds its edits to a draft and returns the step or steps that describe them; none if it can do nothing, with the
-        reasons in `Draft.left`.
+        Adds its edits to a draft and returns the step or steps that describe them. If it can do nothing, it returns no
+        step, and the reasons are in `Draft.left`.
     since
         The first format version whose tables it can mend.
     recovers, waits
-        Whether it lists files of lost manifests again; and whether it waits for that, because it compares files with
-        all live ones.
+        ``recovers``: whether the repair lists files of lost manifests again. ``waits``: whether it must come after such
+        repairs, because it compares files with all live files.
     only
-        ``list`` for a repair of manifest lists and what they list, ``tree`` for one of V4 trees; None for both.
+        ``list`` for a repair of manifest lists and what they list, ``tree`` for a repair of V4 trees; None for a repair
+        of both.
     """
 
     pattern: re.Pattern[str]
@@ -65,14 +66,15 @@ def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = 
     Parameters
     ----------
     lists
-        The canonical locations of the table's manifest lists and root manifests: their entries are called rows.
+        The canonical locations of the table's manifest lists and root manifests: their kind is ``list``, and their
+        entries' kind is ``row``.
     vectors
-        The places of manifest DVs in root manifests, which are called vectors.
+        The places of manifest DVs in root manifests: their kind is ``vector``.
     """
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
-    elif is_unreadable_metadata(finding):  # if it is worse than untidy, an older one was opened in its place
+    elif is_unreadable_metadata(finding):  # worse than untidy: an older file was opened in its place
         kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "vector" if finding.where in vectors else "row"}.get(kind, kind)

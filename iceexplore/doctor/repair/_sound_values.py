@@ -1,6 +1,6 @@
 """Restore damaged or missing values that the format requires in entries of V4 manifests.
 
-They are taken from the parent snapshot's entry of the same file or, if the parent has none, from the file itself.
+The values are taken from the parent snapshot's entry of the same file or, if the parent has none, from the file itself.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def with_sound_types(manifest: Manifest) -> Manifest:
 
 
 def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> EntryBatch:
-    """Return a manifest's entries with the row ids that they inherit with their corrected content types.
+    """Return a manifest's entries with the row ids that they inherit once their content types are corrected.
 
     On reading, a data file with a wrong content type got no row ids, so the ids of the files after it were too low.
     """
@@ -68,11 +68,11 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     r = Rows(batch.entries)
     counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
     ids = build.to_pylist(batch.entries["first_row_id"])
-    read, right = first, first  # the next id, as assigned on reading and as it should be
+    read, right = first, first  # the next id: the one that reading assigned, and the right one
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
         skipped = strange[row] and ids[row] is None
-        if skipped or ids[row] == read:  # otherwise the entry states its own id
+        if skipped or ids[row] == read:  # not inherited otherwise: the entry states its own id
             read += 0 if skipped else count
             ids[row] = right
             right += count
@@ -101,7 +101,7 @@ def _unknown_partitions(state: TableState, manifest: Manifest) -> npt.NDArray[np
 
 
 def are_sound(manifest: Manifest, batch: EntryBatch, state: TableState) -> Mask:
-    """Return which live entries of a manifest have values that other entries of the same files may take."""
+    """Return which live entries of a manifest have values that can be copied into other entries of the same files."""
     mask = live_mask(batch)
     if manifest.dialect.has_root_manifest:
         mask &= ~(_strange(manifest) | _damaged(batch) | unknown_partitions(manifest, state.metadata))
@@ -135,7 +135,7 @@ class SoundValues:
         Raises
         ------
         FormatError
-            A size or partition is neither in another entry nor follows from the file.
+            A size or partition is not in the parent's entries, and cannot be taken from the file.
         """
         guessed = np.asarray(manifest.entries["ordinal"], np.int64)[_strange(manifest)]
         unknown = _unknown_partitions(self.state, typed)
@@ -151,7 +151,7 @@ class SoundValues:
         return _without_foreign_fields(batch)
 
     def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
-        """Take these entries from the parent if it has them; return the batch, and the rows that were taken."""
+        """Replace values of masked entries by the parent's, if it has the files; return batch and replaced rows."""
         rows = np.flatnonzero(mask)
         at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
         rows, at = rows[at >= 0], at[at >= 0]
@@ -192,7 +192,7 @@ class SoundValues:
         data, [(offset, size)] = write_puffin([new_dv_blob(widened(positions), row["referenced_file"])])
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{row['referenced_file']}#{content.hex()}")
         location = f"{self.state.metadata.location.rstrip('/')}/data/{name}-deletes.puffin"
-        if not self.sandbox.storage.has(location):  # it may have been written for another snapshot
+        if not self.sandbox.storage.has(location):  # it may have been written already, for another snapshot
             self.sandbox.storage.write(location, data, kind="puffin")
         return location, len(data), {"offset": offset, "size_in_bytes": size, "inline_content": None}
 
@@ -237,7 +237,7 @@ class SoundValues:
 
 
 def _names(batch: EntryBatch) -> AnyArray:
-    """Return a name of each file, and of each deletion vector in it, that does not depend on damaged values."""
+    """Return a name for each file, and for each deletion vector in it, that does not depend on damaged values."""
     nothing = pa.scalar("", pa.string())
     referenced = pc.fill_null(batch.entries["referenced_file"], nothing)
     parts = [whole(pc.fill_null(batch.entries["location"], nothing)), whole(referenced)]
@@ -316,7 +316,7 @@ def vector_place(state: TableState, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_file(state: TableState, row: dict[str, Any]) -> str | None:
-    """Return the data file that a Puffin file names for a deletion vector, by its place; None if it names none."""
+    """Return the data file that a Puffin file names for the vector at a place in it; None if it names none."""
     vector = row["deletion_vector"]
     if not row["location"] or not vector:
         return None

@@ -19,22 +19,25 @@ class Step:
     title
         The step in a few words.
     text
-        What it changes, and why that is right.
+        What the step changes, and why the change is right.
     codes, modes
-        The problem codes that it mends, and the numbers of their modes in ``docs/doctor.md``.
+        The problem codes that the step mends, and the ways of breaking that it mends, by their numbers in
+        ``docs/doctor.md``.
     places
-        The number of places that it changes.
+        The number of places (files, entries or parts of the metadata file) that the step changes.
     certain
         True if the repaired values follow from other evidence in the table; False for a guess.
     rows_back, rows_lost
-        Rows that readers return again, and rows that the repaired table no longer lists; None if that is unknown.
+        The number of rows that readers return again after the step, and of rows that the repaired table no longer
+        lists; None if unknown.
     snapshots, refs
         Ids of the snapshots that need the step, oldest first, and the branches and tags that point to one of them;
         empty for a step about the metadata file alone.
     effective
-        False if the findings that it was planned for remain, unchanged, after it.
+        False if the findings that the step was planned for remain unchanged after it.
     sql, python
-        The same as statements of Spark, and as calls of PyIceberg or of Iceberg's Java API, where these exist.
+        What the step does as statements for Spark, and as calls of PyIceberg or of Iceberg's Java API; empty where
+        engines have none.
     """
 
     title: str
@@ -66,7 +69,7 @@ class Unrepaired:
     Attributes
     ----------
     reason
-        Why, and what a person can do.
+        Why the plan does not mend it, or what the user can do.
     """
 
     finding: Finding

@@ -50,7 +50,7 @@ class TreeEdit:
     Attributes
     ----------
     parts
-        The root's own files and the leaves, as they should be.
+        The files that the root lists itself, and the leaves, with their entries as they should be.
     parent
         The live entries of the parent snapshot.
     names
@@ -126,7 +126,7 @@ class TreeEdit:
         if self.root.dialect.deletion_vectors_on_entries and row["status"] in _LIVE:
             status = int(row["status"])
         made = manifest_entry(
-            # Entries that manifest DVs remove count, too: a manifest's row describes the whole file.
+            # Entries that manifest DVs remove are counted, too: a manifest's row describes the whole manifest file.
             batch.filter(pa.array(~Rows(batch.entries, part.manifest.dialect).carried)).with_columns(manifest_dv=None),
             location=location,
             length=length,
@@ -184,7 +184,7 @@ class TreeEdit:
         """Return a part's entries, with impossible statuses restored from the parent or from the entries' numbers.
 
         An entry is wrongly REPLACED if no other entry lists its file. Its own snapshot id and sequence number were then
-        overwritten by those of the commit.
+        overwritten with the commit's.
         """
         batch = part.made
         r = Rows(batch.entries)
@@ -236,7 +236,7 @@ class TreeEdit:
         return batch.with_columns(status=pa.array(status)).filter(pa.array(r.live | mine))
 
     def _affiliated(self, rows: EntryBatch) -> EntryBatch:
-        """Return a root's rows with updated affiliations: a delete manifest whose data manifest is gone gets none."""
+        """Return a root's rows with updated affiliations: a delete manifest has none if its data manifest is gone."""
         r = Rows(rows.entries)
         deletes = r.is_kind(ContentType.DELETE_MANIFEST)
         if not (deletes & r.referenced).any():

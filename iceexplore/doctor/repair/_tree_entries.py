@@ -35,9 +35,10 @@ class Part:
     row
         The leaf's row in the root; None for the root itself.
     read
-        The entries as read; of the root, without manifests and manifest DVs.
+        The entries as read; for the root, without those of manifests and manifest DVs.
     made
-        The entries with the draft's edits, in values that the format allows; entries may be missing.
+        The entries with the draft's edits and with values that the format allows; some entries of ``read`` may be left
+        out.
     """
 
     manifest: Manifest
@@ -118,7 +119,7 @@ def parts_of(
     values: SoundValues,
     corrections: Corrections | None = None,
 ) -> list[Part]:
-    """Return the parts of a snapshot's tree, as read and as they should be.
+    """Return the parts of a snapshot's tree, with their entries as read and as they should be.
 
     Parameters
     ----------

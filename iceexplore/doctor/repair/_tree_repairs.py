@@ -1,6 +1,7 @@
 """Repairs of V4 trees whose entries contradict the format, each other, or the parent's tree.
 
-Each requests that the affected snapshots be written again (`iceexplore.doctor.repair._trees`), which restores them.
+Each repair requests that the affected snapshots be written again (`iceexplore.doctor.repair._trees`), which mends the
+faults.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
 
 def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
     """Recompute the rows of root manifests from the leaves: counts, statistics, sequence numbers and affiliations."""
-    if any(one.found == "POSITION_DELETE" for one in found):  # vectors that do not name their data file
+    if any(one.found == "POSITION_DELETE" for one in found):  # these are vectors that do not name their data file
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)
     text = (
@@ -91,7 +92,7 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> None:
-    """Request that the findings' trees be written again; with ``leaves``, all that list one of their manifests."""
+    """Request that the findings' trees be written again; with ``leaves``, all trees with one of their manifests."""
     roots = {canonical(s.root_location or "") for s in draft.state.metadata.snapshots}
     for one in found:
         draft.rewritten_roots |= {s.snapshot_id for s in _snapshots_of(draft, one)}

@@ -57,7 +57,7 @@ def write_trees(draft: Draft, sandbox: Sandbox) -> None:
 
 
 class _Trees:
-    """The snapshots with a root manifest, and which of them are written again."""
+    """Writes the trees of snapshots that a draft changes, and of those that depend on them."""
 
     def __init__(self, draft: Draft, sandbox: Sandbox) -> None:
         self.draft = draft
@@ -65,8 +65,8 @@ class _Trees:
         state = draft.state
         self.reader = ManifestReader(state.storage, state.metadata, Problems())
         self.corrections = Corrections()
-        self.lost: set[int] = set()  # snapshots whose tree cannot be the base of another
-        #: By snapshot, its lost manifests and the entries recovered from them.
+        self.lost: set[int] = set()  # snapshots on whose tree no other tree can be built
+        #: For each snapshot, its lost manifests and the entries that were recovered for them.
         self.recovered: dict[int, tuple[frozenset[str], EntryBatch]] = {}
         kept = [s for s in state.metadata.snapshots if s.snapshot_id not in draft.dropped_snapshots]
         self.snapshots = {s.snapshot_id: s for s in in_order(kept)}
@@ -155,7 +155,7 @@ class _Trees:
         return parts_of(self.draft, self.reader, snapshot, values, corrections)
 
     def _files_before(self, snapshot: Snapshot) -> EntryBatch:
-        """Return the sound live entries of the parent; none if it has expired or cannot be read."""
+        """Return the sound live entries of the parent; empty if it has expired or cannot be read."""
         parent = self._parent(snapshot)
         if parent is None or parent.snapshot_id in self.lost or not self._is_readable(parent):
             return EntryBatch.empty()
@@ -176,8 +176,8 @@ class _Trees:
             names = self._names(snapshot)
             return TreeEdit(self.sandbox, self.draft.state, snapshot, root, parts, before, names).write()
         files = concat_batches([p.made.filter(live(p.made.entries)) for p in parts])
-        # Taken from the root's own files, which come first, or else from the first V4 leaf: a root that lists no files
-        # has no partition values.
+        # The storage of partition values is that of the root's own files, which come first, or else of the first V4
+        # leaf: a root that lists no files has no partition values.
         storage = [p.manifest.partition_storage for p in parts if p.manifest.dialect.has_root_manifest]
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 
@@ -201,7 +201,7 @@ class _Trees:
         return [Part(root, None, made, made)] if len(made) else []
 
     def _base_of(self, snapshot: Snapshot) -> TableState | None:
-        """Return the table at the snapshot's parent as it is now; None if the parent has expired or cannot be read."""
+        """Return the table at the snapshot's parent, as repaired so far; None if it has expired or cannot be read."""
         opened = replace(self.sandbox.state.opened, document=copy.deepcopy(self.draft.document))
         state = state_of(opened)
         if snapshot.parent_snapshot_id is None:
@@ -212,7 +212,7 @@ class _Trees:
         return state.showing(parent, state.schema, ref=None, travel=None)
 
     def _removed_before(self, snapshot: Snapshot) -> dict[str, list[int]]:
-        """Return, by leaf, the ordinals of entries that the parent's manifest DVs remove: they never come back."""
+        """Return, by leaf, the ordinals of entries that the parent's manifest DVs remove: entries never come back."""
         parent = self._parent(snapshot)
         root = None if parent is None or parent.snapshot_id in self.lost else self.trees.get(parent.snapshot_id)
         if root is None or not root.dv_rows:
@@ -250,7 +250,7 @@ class _Trees:
     def _names(self, snapshot: Snapshot) -> Random:
         """Return a generator of file names that depends only on the metadata file, so that plans are reproducible."""
         seed = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.draft.state.metadata_location}#tree {snapshot.snapshot_id}")
-        return Random(seed.int)  # noqa: S311  names, not secrets
+        return Random(seed.int)  # noqa: S311  makes names, not secrets
 
 
 def _change(before: EntryBatch, after: EntryBatch, snapshot: Snapshot) -> Change:
@@ -282,7 +282,7 @@ def _texts(names: pa.ChunkedArray[Any], mask: np.ndarray) -> list[str]:
 
 
 def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
-    """Return the base's manifests that a root marks as DELETED: its commit merged them into others."""
+    """Return the base's manifests that a root marks as DELETED because its commit merged them into others."""
     if base is None:
         return ()
     r = Rows(root.entries)

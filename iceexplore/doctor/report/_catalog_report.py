@@ -49,12 +49,12 @@ class TableCheck:
 
     @classmethod
     def of(cls, table: str, report: Report, seconds: float) -> TableCheck:
-        """Return the row of a report."""
+        """Return a table's row, given its report."""
         return cls(table, report, seconds, None if report.opened else report.findings[0].text)
 
     @classmethod
     def failed(cls, table: str, why: str, seconds: float) -> TableCheck:
-        """Return the row of a check that failed."""
+        """Return a table's row, given the reason why its check failed."""
         return cls(table, None, seconds, why)
 
     @property
@@ -77,7 +77,7 @@ class TableCheck:
         return self.report.findings[0].text if self.report is not None and self.report.findings else None
 
     def counts(self) -> dict[str, int]:
-        """Return the number of findings of each severity, also of those without any."""
+        """Return the number of findings of each severity; 0 for severities without findings."""
         found = {} if self.report is None else self.report.by_severity()
         return {name: found.get(name, 0) for name in EFFECTS}
 
@@ -163,7 +163,7 @@ class CatalogReport:
         return 0 if all(one.report is not None and one.report.ok for one in self.tables) else 1
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per table, the worst first: severity, number of findings of each, the first, seconds, error."""
+        """Return a row per table, the worst first: severity, findings per severity, the first one, seconds, error."""
         import pandas as pd
 
         rows = [
@@ -201,7 +201,7 @@ class CatalogReport:
         Raises
         ------
         KeyError, TypeError
-            The values are something else, or of another version.
+            The values are not those of a catalog report, or have another version.
         """
         if values["version"] != CATALOG_JSON_VERSION:
             raise TypeError(f"version {values['version']!r}, not {CATALOG_JSON_VERSION}")
@@ -224,7 +224,7 @@ class CatalogReport:
         )
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return everything as JSON, in ASCII; ``resume=`` reads and writes the same."""
+        """Return everything as JSON, in ASCII: the form that ``resume=`` reads and writes."""
         return json.dumps(self.to_dict(), indent=indent)
 
     def __repr__(self) -> str:
@@ -240,7 +240,7 @@ class CatalogReport:
         ----------
         redact
             Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for `Report.to_html`; the
-            folders of tables below a searched folder are paths, too. True means all, False none.
+            folders of tables below a searched folder are redacted as paths. True means all, False none.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class CatalogReport:
 
 
 class _Reports(dict[str, Report]):
-    """Reports by table; the error for an unknown name lists the nearest names."""
+    """Reports by the tables' names; the error for an unknown name lists the nearest names."""
 
     def __missing__(self, name: str) -> Report:
-        raise KeyError(f"no report of {name!r}; {nearest(str(name), list(self))}")
+        raise KeyError(f"no table {name!r} has a report; {nearest(str(name), list(self))}")

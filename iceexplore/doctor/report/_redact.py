@@ -44,9 +44,9 @@ def redaction_of(report: ReportLike, kinds: frozenset[str]) -> Redaction:
 
 
 def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = None) -> R:
-    """Return a report without what `iceexplore.graph.REDACTIONS` of these kinds covers.
+    """Return a report without what these kinds of `iceexplore.graph.REDACTIONS` cover.
 
-    Kept are codes, titles, meanings and advice of the registry, counts, ids and times. Equal locations and names stay
+    Codes, the registry's titles, meanings and advice, counts, ids and times are kept. Equal locations and names stay
     equal, so that findings about one file still match; they also match in everything else that ``it`` has redacted.
     """
     if not kinds:
@@ -100,7 +100,7 @@ def redacted_source(it: Redaction, source: str) -> str:
 
 
 def redacted_identifier(it: Redaction, name: str) -> str:
-    """Redact the identifier of a table or namespace; of a path below a folder, the last name stays as in a report."""
+    """Redact the identifier of a table or namespace; the last name of a path stays, as it does in reports."""
     if it.names:
         return it.name(name)
     folder, slash, last = name.rpartition("/")
@@ -147,7 +147,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 def _place(it: Redaction, where: str) -> str:
     location, mark, part = where.partition("#")
     kind, space, value = part.partition(" ")
-    if not space:  # no part is named: the number sign belongs to the location
+    if not space:  # the number sign belongs to the location, because no part is named after it
         return it.location(where) if mark else it.location(location)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
 

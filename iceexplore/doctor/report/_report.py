@@ -150,7 +150,7 @@ class Report:
         Raises
         ------
         KeyError, TypeError
-            The values are not a report's, or of another version.
+            The values are not those of a report, or have another version.
         """
         if values["version"] != JSON_VERSION:
             raise TypeError(f"version {values['version']!r} of the report, not {JSON_VERSION}")
@@ -170,7 +170,7 @@ class Report:
         )
 
     def timeline(self) -> pd.DataFrame:
-        """Return a row per snapshot, oldest first, with the codes of findings that begin there and that affect it.
+        """Return a row per snapshot, oldest first: the codes of findings that begin with it, and of those affecting it.
 
         Without `metadata`, there are no rows.
         """
@@ -225,7 +225,7 @@ class Report:
             Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for
             `iceexplore.Table.bundle`. True means all, False none. Codes, meanings, advice, counts, ids and times stay.
         repair
-            Whether the page also has the steps of `repair`, which is planned for it.
+            Whether the page also has the steps of `repair`. The repair is then planned, which takes time.
 
         Raises
         ------

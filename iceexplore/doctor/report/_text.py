@@ -92,7 +92,7 @@ def report_scope(report: ReportLike) -> str:
 
 
 def report_notes(report: ReportLike) -> Iterator[str]:
-    """Yield what could not be checked, and what a deeper level would check; unescaped."""
+    """Yield sentences, unescaped, on what could not be checked, and on what a deeper level would check."""
     for name, why in report.unknown.items() if report.opened else ():
         yield f"Not checked: {name}. {why[:1].upper()}{why[1:]}"
     if report.opened and report.kind == "table" and report.level in _DEEPER:
@@ -100,7 +100,7 @@ def report_notes(report: ReportLike) -> Iterator[str]:
 
 
 def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
-    """Yield label and text of each line about a finding; unescaped."""
+    """Yield the label and text, both unescaped, of each line about a finding."""
     yield "What", one.text
     yield "Where", one.where + (f" and {one.count - 1:,} more" if one.count > 1 else "")
     parts = [f"found {one.found}"] if one.found is not None else []
