@@ -113,7 +113,7 @@ def test_rows_of_any_state(warehouse: Path) -> None:
     assert sorted(row["n"] for row in then) == [1, 1]
     limited = answer("rows", place, *one, "--limit", 1)
     assert (len(limited["rows"]), limited["complete"]) == (1, False)
-    assert "more than 1 rows; use --limit to show more" in run("rows", place, *one, "--limit", 1).stdout
+    assert "… and more rows; use --limit to show them" in run("rows", place, *one, "--limit", 1).stdout
     moved = answer("rows", place, *one, "--tables", f"db.trips={warehouse / 'trips'}", "--dialect", "trino")
     assert sum(row["n"] for row in moved["rows"]) == 3
     first = str(ix.open(warehouse / "trips").snapshots[0].snapshot_id)
