@@ -36,7 +36,7 @@ class RowCount(int):
     from_deletes
         Number of them for which position delete files or deletion vectors were read, but no data.
     read
-        Number of them that were read: only columns of the filter and of equality deletes.
+        Number of them that were read, but only the columns of the filter and of equality deletes.
     by_list
         Whether the manifest list was sufficient, so that no manifest was read.
     """

@@ -86,7 +86,7 @@ def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[
 
 
 def _place_in(f: AnyField, path: Sequence[NestedField]) -> list[int] | None:
-    """Return the child indices that lead to a path's last field inside this field; None if it is not there."""
+    """Return the child indices that lead to a path's last field inside this field; None if it has no such path."""
     if field_id(f) != path[0].field_id:
         return None
     if len(path) == 1:
@@ -214,7 +214,7 @@ class EqualityDeletes:
         self._sets: OrderedDict[tuple[int, ...], list[tuple[tuple[int, ...], _Keys]]] = OrderedDict()
 
     def numbers(self, row: int) -> tuple[int, ...]:
-        """Return the rows in `MatchedDeletes.deletes` of the equality deletes of a data file of the scan."""
+        """Return which rows of `MatchedDeletes.deletes` are equality deletes that apply to a data file of the scan."""
         return tuple(self._matched.equality[row].as_py() or ()) if len(self._matched) else ()
 
     def ids(self, numbers: Sequence[int]) -> frozenset[int]:

@@ -87,7 +87,7 @@ def read_vector(state: TableState, entry: Mapping[str, Any]) -> Bitmap:
     Raises
     ------
     FormatError
-        It is damaged, or its entry lacks offset or size.
+        The vector is damaged, or its entry lacks an offset or a size.
     FileMissingError
         Its file is missing.
     """
@@ -183,7 +183,7 @@ class PositionDeletes:
         return PositionSet.union(parts).count(rows) if parts else 0
 
     def of(self, row: int) -> list[tuple[int, PositionSet]]:
-        """Return the deleted positions of a data file per delete that has any (its row in `MatchedDeletes.deletes`).
+        """Return a data file's deleted positions by delete, identified by its row in `MatchedDeletes.deletes`.
 
         Raises
         ------

@@ -55,7 +55,7 @@ OnError = Literal["raise", "skip"]
 #: Files up to this size are read completely, in threads; larger ones one by one, in batches.
 _SMALL_BYTES = 32 << 20
 _SMALL_ROWS = 1 << 20
-#: Limit for the total size of files that are read ahead, except for a minimum number of files.
+#: Limit for the total size of files that are read ahead; a minimum number of files is always allowed.
 _AHEAD_BYTES = 128 << 20
 _ALWAYS_AHEAD = 4
 #: Smaller parts of the result are combined up to this size; combining all at the end would hold them twice.
@@ -130,7 +130,7 @@ def planned(
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # these name the value for allow=
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # texts name the value for allow=
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in plan.notes:
         warn_caller(note)

@@ -166,7 +166,7 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
 
 
 def _concerned(step: Step, batches: Iterable[EntryBatch]) -> AnyArray | None:
-    """Return the data files that position deletes reference, as by `_bare`; None if any file may be affected."""
+    """Return the data files that position deletes reference, in the form of `_bare`; None if any may be affected."""
     names: list[AnyArray] = []
     for batch in batches:
         entries = batch.entries
@@ -197,7 +197,7 @@ def _names(batch: EntryBatch) -> AnyArray:
 
 
 def _versions(batch: EntryBatch) -> AnyArray:
-    """Return keys of data files and their values: the location and, in the V4 draft, the locations of column files."""
+    """Return keys that change with a file's values: its location and, in the V4 draft, those of its column files."""
     held, names = whole(batch.entries["column_files"]), _names(batch)
     if held.null_count == len(held):
         return names

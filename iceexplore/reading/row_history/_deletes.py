@@ -79,7 +79,7 @@ class RowDeletes:
         return next((self._damaged[key] for key in step.deletes if key in self._damaged), None)
 
     def mask(self, number: int, name: str) -> Mask | None:
-        """Return which of the rows found in a file a delete deletes; None if it cannot be read."""
+        """Return which of the rows found in a file a delete deletes; None if the delete cannot be read."""
         key = (number, name)
         if key not in self._masks:
             try:

@@ -36,7 +36,7 @@ _DELETE_WORDS = {
 
 @dataclass(frozen=True)
 class Commit:
-    """A snapshot as far as it is known; for an expired one, only its id."""
+    """What is known about a snapshot; for an expired one, only its id."""
 
     snapshot_id: int | None
     timestamp_ms: int | None = None
@@ -90,7 +90,7 @@ class Seen:
     Attributes
     ----------
     at, until
-        Index of the snapshot in its line, from 0, oldest first; and of the last one with the same presence.
+        Indices of the first and the last snapshot with this presence in their line, from 0, oldest first.
     deletes
         Numbers of the deletes that delete the row.
     """

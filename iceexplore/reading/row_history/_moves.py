@@ -74,7 +74,7 @@ def link_moves(state: TableState, files: Sequence[FoundFile], places: Sequence[R
 def _codes(
     state: TableState, files: Sequence[FoundFile], places: Sequence[RowPlace], gone: Sequence[int]
 ) -> dict[tuple[str, int], int]:
-    """Return equal codes for rows that are equal in every column, for the files involved."""
+    """Return codes that are equal for rows with equal values in every column, for the files involved."""
     when = {by.snapshot_id for i in gone if (by := places[i].fate.by) is not None}
     names = {places[i].file for i in gone} | {p.file for p in places if p.added.snapshot_id in when}
     tables: list[Any] = []
