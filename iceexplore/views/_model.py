@@ -47,7 +47,7 @@ class Representation:
 
 @dataclass(frozen=True)
 class ViewVersion:
-    """A version of the view: its query, in one or several dialects. Times are milliseconds since the epoch, UTC.
+    """A version of the view, with its query in one or several dialects. Times are milliseconds since the epoch, UTC.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ def view_at(state: ViewState, *, version: int | str | None = None, timestamp: ob
     Raises
     ------
     OptionError
-        None or both of them are given, or the value is of another type.
+        Neither or both of them are given, or the value has the wrong type.
     SnapshotNotFoundError
         There is no such version, or the view did not exist yet; the message lists the nearest ones.
     """

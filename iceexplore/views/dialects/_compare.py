@@ -34,12 +34,12 @@ class DialectComparison:
     a, b
         The dialects.
     same_query
-        True if both become the same syntax tree; False if the trees differ; None if one of them cannot be parsed or
+        True if both become the same syntax tree; False if the trees differ; None if one query cannot be parsed or
         translated.
     changes
         Where the queries differ: what must change in ``a`` to become ``b``, in a common notation.
     note
-        Why they cannot be compared.
+        Why the dialects cannot be compared.
     """
 
     a: str

@@ -182,7 +182,7 @@ class ViewLineage:
         return tuple(dict.fromkeys(found))
 
     def walk(self) -> Iterator[tuple[str, LineageSource]]:
-        """Yield all sources, also of views inside, each with the name of the view that reads it."""
+        """Yield all sources, including those of nested views, each with the name of the view that reads it."""
         for source in self.sources:
             yield self.state.name, source
             if source.lineage is not None:

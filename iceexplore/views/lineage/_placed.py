@@ -1,4 +1,4 @@
-"""Write a view's query with its tables renamed, in the dialect of the engine that is to run it."""
+"""Write a view's query with its tables renamed, in the dialect of the engine that will run it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PlacedQuery:
         self.functions = tuple(function_names(tree))
 
     def notes(self, types: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-        """Return what DataFusion may compute differently; see `datafusion_notes`. To be called before `sql`."""
+        """Return what DataFusion may compute differently; see `datafusion_notes`. Call this before `sql`."""
         return tuple(datafusion_notes(self._tree, types))
 
     def sql(self, names: Sequence[str], dialect: str, columns: Iterable[str] | None = None) -> str:
@@ -175,7 +175,7 @@ def _requalify(column: exp.Column, aliases: list[tuple[tuple[str, ...], str]]) -
 
 
 def _name_columns(tree: Any) -> None:  # noqa: ANN401  (a syntax tree)
-    """Give each column of a query's result a name of its own, so that the query can be a source of another."""
+    """Give each column of a query's result a distinct name, so that another query can read from it."""
     from sqlglot import exp
 
     while not isinstance(tree, exp.Select):

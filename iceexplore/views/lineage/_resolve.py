@@ -169,7 +169,7 @@ class _Resolver:
     # Queries ----------------------------------------------------------------------------------------------------------
 
     def _query(self, tree: exp.Expr, scope: _Scope) -> _Relation:
-        """Return the relation that a query returns; ``scope`` is the scope around the query."""
+        """Return a query's result as a relation; ``scope`` is the scope around the query."""
         from sqlglot import exp
 
         if isinstance(tree, (exp.Subquery, exp.Paren)):
@@ -511,7 +511,7 @@ class _Resolver:
         return _Column("", certain=False)
 
     def _column_in(self, sources: Sequence[_Source], name: str) -> _Column | None:
-        """Return a column of some sources: by its name, or else as one of the unknown columns of a star."""
+        """Return a column of some sources: by its name, otherwise as one of the unknown columns of a star."""
         found: set[tuple[int, str]] = set()
         certain, is_there, unchanged = True, False, len(sources) == 1
         for source in sources:
@@ -581,7 +581,7 @@ def _is_pivoted(relation: _Relation) -> bool:
 
 
 def _type_of(expression: Any) -> str | None:  # noqa: ANN401  (a syntax tree, or nothing)
-    """Return the Iceberg type of an expression if no engine gives it another one."""
+    """Return the Iceberg type of an expression if all engines give it the same type."""
     from sqlglot import exp
 
     if expression is None:
