@@ -213,7 +213,7 @@ def _reader(shipped: ShippedState, rows: SparkColumns, condition: Expression) ->
         fields = [o.field for o in outputs]
         for batch in batches:
             for share in build.to_pylist(batch.column(0)):
-                # Packed by the driver.
+                # The driver packed these bytes.
                 for change in pickle.loads(zlib.decompress(share)):  # noqa: S301
                     reader = ChangeReader(state, change, fields, condition)
                     for row in range(len(change)):

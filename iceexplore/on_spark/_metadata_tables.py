@@ -1,4 +1,4 @@
-"""Metadata tables on Spark: workers read the manifests, with the same code as elsewhere."""
+"""Metadata tables on Spark: workers read the manifests with the same code as without Spark."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def parts_of(sizes: Sequence[int], workers: int) -> int:
 
 
 def _flat(frame: DataFrame) -> DataFrame:
-    """Replace structs by columns named by their paths, until none is left."""
+    """Replace all structs, at every depth, by columns that are named by their paths."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 

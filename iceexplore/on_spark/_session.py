@@ -41,7 +41,7 @@ _SETTING = re.compile(r"\s*([^\s#!=:][^\s=:]*)(?:\s*[=:]\s*|\s+|$)")
 
 
 def defaults(spark_home: Path) -> dict[str, str]:
-    """Return default settings, but none that is in ``spark-defaults.conf``: a builder would override the user's."""
+    """Return default settings, except those in ``spark-defaults.conf``, where the user's values must win."""
     cores = os.cpu_count() or 2
     interactive = "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
     log = Path(__file__).with_name("log4j2.properties").as_uri()
@@ -267,7 +267,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> SparkSession:
 def _only_for_java(session: SparkSession) -> None:
     """Remove Iceberg's runtime from Python's path, to which Spark adds the jars of ``--packages``.
 
-    It contains nothing for Python, but has 26,000 names that each import in a worker would search.
+    The jar contains nothing for Python, but each import in a worker would search its 26,000 names.
     """
     includes = session.sparkContext._python_includes
     includes[:] = [name for name in includes if "iceberg-spark-runtime" not in name]
