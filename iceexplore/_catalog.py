@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Catalog", "catalog_arguments"]
 
-#: The classes of tables and views, which are in modules above.
+#: The classes of tables and views, which are in modules that import this one.
 T = TypeVar("T")
 V = TypeVar("V")
 
-#: Namespaces that are shown, and tables of each.
+#: The maximum number of namespaces that are shown, and of tables in each.
 _NAMESPACES = 40
 _TABLES = 25
 #: With more tables than this, namespaces are folded in HTML.
@@ -171,7 +171,7 @@ class Catalog(Generic[T, V]):
             raise OptionError(f"{table!r}: give the name of a table, such as 'db.trips'")
         if isinstance(table, str):
             for one in (*self.listing.tables, *self.listing.views):
-                if one.name == table:  # its parts may have dots
+                if one.name == table:  # the parts of the name may contain dots
                     return one.source, one.catalog
         if self.listing.catalog is not None:
             return table, self.listing.catalog
@@ -280,7 +280,7 @@ class Catalog(Generic[T, V]):
 
 
 def catalog_arguments(source: Any, catalog: Any, allow: Any, properties: Any) -> tuple[Any, Any, Any, Any]:  # noqa: ANN401  (arguments of `open`)
-    """Return these arguments of `open` for a table of what `open_catalog` returned, whose options are the defaults."""
+    """Return the arguments of `open` for a source; with a `Catalog`, the options of that catalog are the defaults."""
     if not isinstance(catalog, Catalog):
         return source, catalog, allow, properties
     given = catalog.options

@@ -20,7 +20,7 @@ _SIZES = (1_000, 10_000, 100_000, 1_000_000)
 #: Number of random vectors of each kind, whose mean size is shown; the proposal measured a single vector.
 _REPEAT = 5
 
-#: The proposal's own numbers: bytes by method, density and number of bits (1,000, 10,000, 100,000, 1,000,000).
+#: The numbers printed in the proposal: bytes by method, density and number of bits (1,000, 10,000, 100,000, 1,000,000).
 DOCUMENT_BYTES: dict[str, dict[float, tuple[int, int, int, int]]] = {
     "LZ4": {
         0.01: (57, 383, 3_545, 32_713),
@@ -50,7 +50,7 @@ DOCUMENT_BYTES: dict[str, dict[float, tuple[int, int, int, int]]] = {
 
 
 def bitset(positions: npt.NDArray[np.int64]) -> bytes:
-    """Return sorted positions as Java's ``BitSet.toByteArray``: little endian, without the zero bytes at its end."""
+    """Return sorted positions as Java's ``BitSet.toByteArray``: little endian, without trailing zero bytes."""
     bits = np.zeros(int(positions[-1]) + 1, dtype=np.uint8)
     bits[positions] = 1
     return np.packbits(bits, bitorder="little").tobytes()

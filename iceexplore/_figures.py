@@ -149,7 +149,7 @@ def _without_file_nodes(diagram: TableDiagram) -> TableDiagram:
 
 
 def _renamed(diagram: TableDiagram, names: Mapping[str, str]) -> TableDiagram:
-    """Return a diagram with other short names in titles, rows and labels."""
+    """Return a diagram with different short names in titles, rows and labels."""
 
     def text(old: str) -> str:
         return " ".join(names.get(word, word) for word in old.split(" "))

@@ -357,7 +357,7 @@ class View:
     ) -> views.ViewDiff:
         """Compare ``a`` with ``b``: SQL by dialect, columns by field id, defaults, properties.
 
-        Queries are compared as syntax trees, if sqlglot knows the dialect and can parse them, else as texts.
+        Queries are compared as syntax trees, if sqlglot knows the dialect and can parse them, otherwise as texts.
 
         Parameters
         ----------
