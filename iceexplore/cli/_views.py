@@ -351,6 +351,6 @@ def rows(source: str, dialect: str | None, tables_at: object, limit: int | None,
         return
     echo_rows(shown.column_names, shown.to_pylist())
     if not complete:
-        echo(f"… and more rows; use --limit to show them")
+        echo("… and more rows; use --limit to show them")
     for note in notes:
         echo(f"ℹ {note}")
