@@ -135,9 +135,9 @@ Deno.test("the visible range is found by bisection", () => {
 });
 
 Deno.test("the totals of a snapshot are those that its summary states", () => {
-  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "rows"), "total: 718 rows");
-  assert.equal(totalWords({ totals: [718, 1, 10, 35_328] }, "files"), "total: 1 data file, 10 delete files");
-  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "bytes"), "total: 34.5 KiB");
+  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "rows"), "718 rows");
+  assert.equal(totalWords({ totals: [718, 1, 10, 35_328] }, "files"), "1 data file, 10 delete files");
+  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "bytes"), "34.5 KiB");
   assert.equal(totalWords({ totals: [-1, -1, -1, -1] }, "files"), "");
 });
 

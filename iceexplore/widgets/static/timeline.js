@@ -88,8 +88,7 @@ export function totalWords({ totals: [rows, files, deletes, bytes] }, measure) {
     files: [files >= 0 && plural(files, "data file"), deletes >= 0 && plural(deletes, "delete file")],
     bytes: [bytes >= 0 && formatBytes(bytes)],
   };
-  const stated = words[measure].filter(Boolean).join(", ");
-  return stated && `total: ${stated}`;
+  return words[measure].filter(Boolean).join(", ");
 }
 
 /**
@@ -130,6 +129,8 @@ export function timelineView(model) {
   const next = smallButton("›", "Later snapshot", () => go(stepped(current(), 1), true));
   const speed = selectBox("Speed", null, SPEEDS);
   const description = el("div.when");
+  /** The totals of the described snapshot, in the legend of the curves. */
+  const total = el("span");
   const compareButton = smallButton(
     "Compare",
     "Compare with another snapshot (Shift-click)",
@@ -294,7 +295,7 @@ export function timelineView(model) {
       legend,
       blocks(model, model.legend[model.measure]),
       all.length > MOST_SINGLE && el("div", "band: commits by operation, where they are too close to draw each"),
-      model.totals && el("div", CURVE_WORDS[model.measure]),
+      model.totals && el("div", CURVE_WORDS[model.measure], total),
       count > 0 &&
         el("div", "dashed: ", linkButton(plural(count, "simulated commit"), () => model.save("tab", "commit"))),
     );
@@ -374,6 +375,8 @@ export function timelineView(model) {
   /** Describe the snapshot under the pointer, or the selected one. */
   function describe() {
     const i = hovered >= 0 ? hovered : current();
+    const stated = all[i] ? totalWords(all[i], model.measure) : "";
+    total.textContent = stated && ` (${stated})`;
     description.classList.toggle("ice-hovered", hovered >= 0);
     if (!all[i]) return fill(description);
     const bin = hovered >= 0 && binOf(hovered);
@@ -398,7 +401,6 @@ export function timelineView(model) {
       refs.length > 3 && badge(`+${refs.length - 3}`),
       broken && el("span.line-broken", `▲ ${broken}`),
       el("span.words-line", words),
-      model.totals && el("span.line-total", totalWords(all[i], model.measure)),
     );
   }
   function draw() {
@@ -782,7 +784,6 @@ export function timelineView(model) {
 
   model.follow(["scale", "measure"], rescale);
   model.onChange(["totals", "commit_line"], drawLegend);
-  model.onChange("totals", describe);
   model.onChange("broken", draw);
   model.onChange("selection", selectionChanged);
   model.onChange("comparison", draw);

@@ -335,3 +335,19 @@ def test_broken_snapshots_and_simulated_commits(show: Show) -> None:
     bare.push()
     assert "▲ 2 errors" in bare.page.locator(".ice-when").inner_text()
     assert bare.page.get_by_role("slider", name="Snapshot").get_attribute("aria-valuetext").endswith("2 errors")
+
+
+def test_the_legend_has_the_totals_of_the_described_snapshot(show: Show) -> None:
+    table = ix.sample("trips")
+    widget = Timeline(table)
+    bare = show(widget)
+    legend = bare.page.locator(".ice-line-legend")
+    total = table.snapshots[-1].summary["total-records"]
+    assert f"line: rows in data files ({int(total):,} rows)" in legend.inner_text()
+    bare.page.get_by_role("slider", name="Snapshot").focus()
+    bare.press("Home")
+    total = table.snapshots[0].summary["total-records"]
+    assert f"({int(total):,} rows)" in legend.inner_text()
+    bare.page.get_by_role("combobox", name="Bar height").select_option("files")
+    bare.idle()
+    assert "(3 data files, 0 delete files)" in legend.inner_text()
