@@ -349,7 +349,7 @@ class Manifest:
 
     @cached_property
     def _typed(self) -> TypedStats | None:
-        """The V4 statistics by entry; null for an entry that is a deletion vector in the draft."""
+        """The V4 statistics by entry; in the V4 draft, null for entries that are deletion vectors."""
         if not self._is_v4 or self._reader_schema is None:
             return None
         table = self._part("stats")

@@ -110,7 +110,7 @@ def decode_manifest_dv(data: bytes, *, location: str | None = None, offset: int 
 
 
 def manifest_dv_form(data: bytes) -> str:
-    """Return the name of a valid manifest DV's encoding, distinguished as by `decode_manifest_dv`."""
+    """Return the name of a valid manifest DV's encoding, recognized in the same way as in `decode_manifest_dv`."""
     return _encoding_of(data).name
 
 

@@ -165,7 +165,7 @@ class ManifestReader:
                 yield snapshot.snapshot_id, location
 
     def root_location(self, snapshot: Snapshot) -> str | None:
-        """Return the location of a snapshot's manifest list or root manifest, as in `seen`; None without one."""
+        """Return the location of a snapshot's manifest list or root, spelled as in `seen`; None if it has none."""
         return snapshot.root_location
 
     def _made_root(self, location: str, part: Part, snapshot: Snapshot, load: Loader) -> Manifest:

@@ -114,7 +114,7 @@ def _both_ways(changes: Sequence[ChangeFiles]) -> bool:
 
 
 def _hashable(kind: Type) -> bool:
-    """Return whether Spark can hash values of a type; equal rows have equal hashes in every column."""
+    """Return whether Spark can hash values of a type: only such columns are keys, and equal rows agree in them."""
     match kind:
         case StructType(fields):
             return all(_hashable(f.type) for f in fields)

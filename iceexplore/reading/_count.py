@@ -124,7 +124,7 @@ def _by_list(state: TableState) -> RowCount | None:
     """
     if is_local(state.storage.folder) or state.problems.strict:
         return None
-    # A plan knows which of these problems matter to it.
+    # Leave the count to a plan, which can tell which of these problems concern it.
     if any(concern_of(p.code, p.field, p.severity) == "rows" for p in state.problems):
         return None
     root = state.root()

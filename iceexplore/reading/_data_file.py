@@ -278,7 +278,7 @@ class _Columns:
                         field=str(f.field_id),
                     )
                 if at >= 0 and f.field_id in self.constants and is_by_name(fields[at]):
-                    at = -1  # the partition's value precedes a column found by name (spec, "Column Projection")
+                    at = -1  # the partition's value takes precedence over a name's (spec, "Column Projection")
                 if at < 0:
                     self._check_absent(f)
                     self._steps.append((-1, None))

@@ -48,7 +48,7 @@ def memory_limit(limit: int | str | None = None) -> int:
 
     The default is a quarter of the machine's memory, or of the container's where that is less. Under the default a
     small file may not expand without bound either: a metadata file may decode to 64 times its size, a data file to 256
-    times, each to at least 512 MiB. Once a limit is set, only that limit applies.
+    times, or either to 512 MiB if that is more. Once a limit is set, only that limit applies.
 
     Parameters
     ----------

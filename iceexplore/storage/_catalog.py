@@ -267,7 +267,7 @@ def _without_parsing(catalog: Catalog, key: str | tuple[str, ...], shown: str) -
 
 
 def sql_location(catalog: Catalog, key: str | tuple[str, ...], kind: str | None = None) -> str | None:
-    """Return the metadata location in a row of an SQL catalog, of a table or, with ``kind``, of a ``VIEW``."""
+    """Return a table's metadata location from its row in an SQL catalog; with the ``kind`` ``VIEW``, a view's."""
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select
     from sqlalchemy.orm import Session

@@ -107,7 +107,8 @@ class Storage:
         self.folder = folder
         self.metadata_folder: str | None = None
         self.index = FolderIndex(folder) if is_local(folder) else None
-        #: Called with a location found by the end of its path, its written prefix and the folder found for it.
+        #: Called if a file is found by the end of its path: with its location, the prefix as written, and the folder
+        #: that replaces the prefix.
         self.on_rescue: Callable[[str, str, str], None] | None = None
         self._moves = moves or Moves()
         self._properties = dict(properties or {})
@@ -582,8 +583,8 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        # The callback may refuse this guess, each time it is made. Deletes may spell the file's location differently,
-        # and are matched by `place`.
+        # The callback may raise, every time this guess is made. The move is recorded, so that `place` also matches
+        # deletes that spell the file's location differently.
         if self.on_rescue is not None:
             self.on_rescue(location, *found)
         self.moves.add(*found)

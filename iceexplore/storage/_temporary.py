@@ -84,7 +84,7 @@ class TemporaryFolder:
             os.close(lock)
 
     def remove_with(self, owner: object) -> weakref.finalize:  # type: ignore[type-arg]
-        """Remove the folder with ``owner`` or at process exit; return the finalizer, which removes it when called."""
+        """Remove the folder when ``owner`` is collected or the process exits; return the finalizer, to call earlier."""
         return weakref.finalize(owner, self.remove)
 
 

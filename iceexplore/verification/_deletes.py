@@ -126,7 +126,7 @@ def _check_blob(place: Place, entry: Mapping[str, Any], footer: PuffinFile, out:
 def check_positions(
     state: TableState, place: Place, file: EntryBatch, entry: Mapping[str, Any], footer: FileFacts, out: Checked
 ) -> None:
-    """Check a position delete file: its rows, and the position range that each data file named must contain."""
+    """Check a position delete file: its rows, and that each data file that they name has enough rows."""
     if footer.columns and not footer.ids:
         text = "The delete file has no field ids: readers that resolve columns by field id refuse it."
         out.say(place, "data-no-field-ids", text, expected=f"file_path {FILE_PATH_ID}, pos {POS_ID}")

@@ -314,7 +314,7 @@ def _one(value: AnyScalar) -> AnyArray:
 
 
 def _back(value: AnyScalar, kind: pa.DataType) -> AnyScalar:
-    """Cast a value that `comparable` converted back to its original type; return it unchanged if that is impossible."""
+    """Undo the conversion by `comparable`: cast a value to its original type, or return it as it is if it cannot be."""
     try:
         return _one(value).cast(kind)[0]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

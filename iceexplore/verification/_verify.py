@@ -216,7 +216,7 @@ def _check(
     return found
 
 
-#: Fields whose problems both reading a manifest and verifying each file report; the manifest's are dropped.
+#: Fields whose problems are found twice, on reading a manifest and on verifying each file; the former are dropped.
 _REPORTED_BY_FILE = frozenset(
     {"100 file_path", "103 record_count", "104 file_size_in_bytes", "132 split_offsets", "135 equality_ids"}
 )

@@ -137,7 +137,8 @@ class ViewMetadata:
     current_schema_id
         From early drafts; None where it is not stored.
     early_draft
-        True if the document follows an early draft of the spec, with the defaults in the representations.
+        True if the document follows an early draft of the spec, in which each representation has its own
+        default-catalog and default-namespace.
     """
 
     format_version: int

@@ -48,8 +48,8 @@ _BYTES = _any_of(
 )  # fmt: skip
 _NUMBER = _any_of(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 _INSTANT = _any_of(pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer, _TEXT)
-#: The types from which a column accepts values, by the base of its type. Arrow would cast much more: numbers from text,
-#: booleans from numbers, days from dates.
+#: The types from which a column accepts values, by the base of its type. Arrow would cast much more: text to numbers,
+#: numbers to booleans, dates to integers.
 _TAKES: dict[str, _Test] = {
     "boolean": pa.types.is_boolean,
     "int": _NUMBER,
@@ -250,7 +250,7 @@ def _first_wrong(column: AnyChunkedArray, fit: Callable[[AnyChunkedArray], objec
 
 
 def fitted(array: AnyArray, kind: Type, target: pa.DataType, where: str) -> AnyArray:
-    """Return values converted to the Arrow type of any column, as in `file_schema`.
+    """Return values converted to the Arrow type of a column of any kind, nested ones included; see `file_schema`.
 
     Values under a null parent may be null.
 

@@ -290,7 +290,7 @@ def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: _Footer, schema:
 
 
 def _lengths(values: AnyArray) -> AnyArray:
-    """Return the uncompressed bytes of each value."""
+    """Return the uncompressed size of each value in bytes."""
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
         return pc.binary_length(values)
     width = max(1, values.type.bit_width // 8) if not pa.types.is_null(values.type) else 0

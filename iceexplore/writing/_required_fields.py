@@ -221,7 +221,7 @@ def list_of(lengths: AnyArray, values: AnyArray, kind: pa.DataType) -> AnyListAr
 
 def map_of(lengths: AnyArray, keys: AnyArray, values: AnyArray, kind: pa.DataType) -> AnyMapArray:
     """Return maps of the given sizes, made of consecutive keys and values."""
-    # Offsets with nulls, because pyarrow before 20 creates map arrays without a mask.
+    # Mark null maps in the offsets, because pyarrow before 20 accepts no mask when creating map arrays.
     offsets = pa.array(np.asarray(_offsets(lengths)), mask=np.append(np.asarray(lengths.is_null()), False))
     return build.map_array(offsets, keys, values, type=kind)
 

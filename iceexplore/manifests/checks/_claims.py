@@ -127,7 +127,7 @@ class RootClaims:
         """Compare the statistics of one column of a V4 leaf with those of its row in the root; None if they agree."""
         row = leaf.root_row
         if row is None or not len(leaf) or stats.field_id in self._partitioned:
-            return None  # partition values are compared as tuples, since entries' own bounds may be truncated
+            return None  # a partition's source: its values are compared as tuples, because bounds may be truncated
         claim = self._column(stats.field_id)
         if claim is None or stats.lower.type != claim.lower.type:
             return None

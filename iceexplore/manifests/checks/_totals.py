@@ -40,7 +40,7 @@ class LiveTotals:
     data_files, delete_files
         Number of files.
     records, deletes
-        Rows of the data files, and of the delete files: positions, and rows of equality deletes.
+        The number of rows in the data files, and of deletes: deleted positions and rows of equality delete files.
     """
 
     data_files: int | None

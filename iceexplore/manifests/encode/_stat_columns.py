@@ -45,7 +45,7 @@ _RESERVED = {2147483539: 9000, 2147483540: 9200}
 
 
 def base_id(column_id: int) -> int | None:
-    """Return the id of a column's struct in content_stats (FORMATS: 10,000 + 200 × id); None if it cannot have one."""
+    """Return the id of a column's struct in content_stats, 10,000 + 200 × id; None if it cannot have one."""
     return 10_000 + 200 * column_id if 0 <= column_id < 999_950 else _RESERVED.get(column_id)
 
 
@@ -146,7 +146,7 @@ def _cast(array: AnyArray, target: pa.DataType, column_id: int) -> AnyArray:
 
 
 def partition_fields(batch: EntryBatch, metadata: TableMetadata) -> list[tuple[PartitionField, pa.BooleanArray]]:
-    """Return the batch's partition fields that have values, with a mask of the rows whose spec has the field."""
+    """Return the batch's partition fields except void ones, each with a mask of the rows whose spec has the field."""
     spec_ids, files = whole(batch.entries["partition_spec_id"]), file_rows(batch)
     found: dict[PartitionField, list[int]] = {}  # not by field id, which v1 numbered anew in every spec
     for spec in specs_of(batch, metadata):

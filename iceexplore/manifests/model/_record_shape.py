@@ -110,7 +110,7 @@ def shape_of(fields: Sequence[Peek], has_ids: bool) -> Shape:
         return LIST
     if 2 in structs:
         return ENTRY
-    # 147 is `tracking` in the draft; in the proposal it is `deletion_vector`, which has no child 0, or an int.
+    # 147 is `tracking` in the draft. In the proposal it is either an int or `deletion_vector`, without a child 0.
     if 147 in structs and 0 in structs[147].child_ids:
         return DRAFT
     return PROPOSAL if 134 in by_id and 100 in by_id else UNKNOWN

@@ -116,7 +116,7 @@ class Schema:
         return {"type": "fixed", "size": int(schema["size"]), "logical": schema.get("logicalType")}
 
     def decode(self, plain: AvroType) -> AvroType:
-        """Return the schema to decode with, without names, documentation, defaults and logical types."""
+        """Return the schema used for decoding: generated names, and no documentation, defaults or logical types."""
         if isinstance(plain, list):
             return [self.decode(p) for p in plain]
         kind = plain["type"]

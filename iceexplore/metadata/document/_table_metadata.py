@@ -53,7 +53,7 @@ _REQUIRED = {
 
 
 def parse_table_metadata(document: JsonValue, location: str, problems: Problems) -> TableMetadata:
-    """Parse table metadata; violations become problems ``metadata-invalid`` and get usable values.
+    """Parse table metadata; report violations as ``metadata-invalid``, and put a usable value in their place.
 
     Parameters
     ----------

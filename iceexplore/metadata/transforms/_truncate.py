@@ -53,7 +53,7 @@ class TruncateTransform(WidthTransform):
             case "int" | "long":
                 numbers = integers_of(values)
                 cut_down = build.array(numbers - np.mod(numbers, width), mask=np.asarray(values.is_null()))
-                # Below the lowest number Java's integers wrap around (``TruncateUtil``).
+                # Results below the type's lowest number wrap around, as in Java (``TruncateUtil``).
                 return cut_down.cast(arrow_type(source), safe=False)
             case "string":
                 return pc.utf8_slice_codeunits(values, 0, width)
@@ -104,7 +104,8 @@ class TruncateTransform(WidthTransform):
         if base == "decimal":
             return self._project_decimal(op, literals, source, strict)
         out = project_ordered(op, literals, apply, source, strict=strict)
-        # Below the lowest number Java's integers wrap around; such partition values are ignored (`wrapped_result`).
+        # Results below the type's lowest number wrap around in Java; such partition values are ignored
+        # (`wrapped_result`).
         lowest = -(1 << (_BITS[base] - 1))
         return None if out is None or any(v < lowest for v in out.literals) else out
 

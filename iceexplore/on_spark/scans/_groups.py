@@ -63,7 +63,7 @@ PLACED = frozenset((POS.field_id, ROW_ID.field_id))
 _FREE = frozenset((POS.field_id, DELETED.field_id))
 #: Maximum number of distinct sets of equality deletes in a group, which are the bits of a mask.
 _MOST_SETS = 62
-#: Minimum number of threads, for slow remote stores. Local files would only take more memory.
+#: Minimum number of threads for slow remote stores. For local files, more threads would only take more memory.
 _THREADS = 8
 
 _Version = tuple[int, int]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["condition_column", "literal", "speaks"]
 
 _FLOATS = ("float", "double")
-#: Types whose literals are plain Python values: every step of building another literal calls Java and takes a
-#: millisecond.
+#: Types whose values Spark accepts as plain Python values. For other types, each step of building a literal calls
+#: Java, which takes a millisecond.
 _PLAIN = (*_FLOATS, "boolean", "int", "long", "string")
 #: Maximum number of terms of a conjunction or disjunction on one level.
 _MOST_TERMS = 64

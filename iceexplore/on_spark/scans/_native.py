@@ -170,7 +170,7 @@ class _GroupScan:
         return f.col(name) if len(set(values)) > 1 else f.lit(values[0]).cast("bigint")
 
     def _value(self, values: AnyArray, output: Output) -> Column:
-        """Return a Column with an arbitrary value per file, looked up in an array."""
+        """Return a Column with one value per file, of any type, looked up in an array."""
         from pyspark.sql import functions as f
 
         columns = SparkColumns([output], self.info.version)

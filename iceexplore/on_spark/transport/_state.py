@@ -117,7 +117,8 @@ def ship(state: TableState, *, snapshots: Iterable[Snapshot] = ()) -> ShippedSta
         ) from e
 
 
-#: Storages whose temporary folders DataFrames read, kept until Python ends; closing a table still removes its folder.
+#: Storages with temporary folders that DataFrames read from. They are kept until Python exits; closing a table still
+#: removes its folder.
 _KEPT: dict[int, Storage] = {}
 
 

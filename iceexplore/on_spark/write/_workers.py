@@ -131,7 +131,7 @@ class FileWriter:
 
 
 def lineage_of(rows: pa.Table) -> pa.Table | None:
-    """Return the lineage columns (the last two) with the fields of data files; None if all rows are new."""
+    """Return the lineage columns (the last two), named and typed as in data files; None if all rows are new."""
     columns = rows.columns[-len(LINEAGE) :]
     if all(column.null_count == len(column) for column in columns):
         return None

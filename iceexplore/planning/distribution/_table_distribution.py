@@ -111,8 +111,8 @@ class Reached:
     def _lists(self, lists: Stretches) -> _Longs:
         """Count distinct deletes per group.
 
-        Overlapping ranges of one group are merged. If a group has a single range without repeated values, the values
-        are counted without looking at them.
+        Overlapping ranges of one group are merged. If a group has a single range without repeated values, its length
+        is the count, and the values are not collected.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)

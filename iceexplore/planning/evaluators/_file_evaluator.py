@@ -314,7 +314,7 @@ class FileMetricsSources:
         return self._values[key]
 
     def _trusted_rows(self, found: ColumnMetrics, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
-        """Exclude null partition values of files whose column has bounds: such a null is unreadable or missing.
+        """Exclude files with a null partition value whose column has bounds: the value is missing or unreadable.
 
         Also exclude an identity value that equals the lower bound if the upper bound differs: it may be a truncated
         bound, because V4 tuples are rebuilt from bounds.

@@ -199,7 +199,7 @@ def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArra
 
 
 def _ordered(array: AnyArray) -> npt.NDArray[np.int64]:
-    """Return codes in the order of the values, null first."""
+    """Return a code per value; codes sort as the values do, with null first."""
     encoded = pc.dictionary_encode(array, null_encoding="encode")
     order = np.asarray(pc.array_sort_indices(encoded.dictionary, null_placement="at_start")).astype(np.int64)
     places = np.empty(len(order), dtype=np.int64)

@@ -18,7 +18,7 @@ __all__ = ["BloomFilter", "read_bloom_filter"]
 #: A block has eight words of 32 bits (parquet-format); the size limit is that of parquet-mr and Arrow.
 _BLOCK = 32
 _MAX_BYTES = 128 * 1024 * 1024
-#: A header has about 15 bytes; this many bytes are read to parse one.
+#: Number of bytes that are read to parse a header, which takes about 15.
 _HEADER = 256
 _SALT = np.array(
     [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31], np.uint32

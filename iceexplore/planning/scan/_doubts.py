@@ -22,7 +22,7 @@ __all__ = ["doubts_of", "refuse_doubts"]
 
 #: Problems of deletes; they are located at the delete file.
 _OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
-#: Codes of errors at a root or manifest that the plan's notes already contain.
+#: Codes of errors that make a root or manifest unreadable; the plan's notes already report these errors.
 _UNREAD = frozenset(
     {
         "access-denied",

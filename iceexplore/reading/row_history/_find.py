@@ -86,7 +86,7 @@ class Search:
         return next((self._damaged[key] for key in step.data if key in self._damaged), None)
 
     def presence(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """Return for each file found the steps in which it is live, as far as they could be read."""
+        """Return, for each file found, a mask of the snapshots in which it is live, where these are readable."""
         names = pa.array([f.location for f in self.files], pa.string())
         held: dict[LeafKey, list[str]] = {}
         for key, batch in self._by_leaf.items():

@@ -53,7 +53,7 @@ class Step:
 
     @cached_property
     def data(self) -> Mapping[LeafKey, int]:
-        """The rows of data manifests in the root, by manifest; -1 for data files listed in a V4 root itself."""
+        """The row number in the root of each data manifest; -1 for data files listed in a V4 root itself."""
         return self._keys(DATA)
 
     @cached_property

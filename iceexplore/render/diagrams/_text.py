@@ -168,7 +168,7 @@ def _dot_frames(graph: Digraph, diagram: TableDiagram, at: tuple[str, ...], numb
 
 
 def _dot_label(node: TableNode) -> str:
-    """Return an HTML-like label, or a plain one without rows. Its text is escaped as XML."""
+    """Return an HTML-like label, or a plain one if the node has no rows. The text is escaped as XML."""
     if not node.rows:
         return escape.dot(escape.shorten(node.title, _MAX_NAME))
     title = escape.svg(escape.shorten(node.title, _MAX_NAME)) or " "

@@ -20,7 +20,7 @@ _LEAST, _MOST = 120.0, 460.0
 _LINE = 7.0
 _NAMES = 0.2
 _STRIP = 18.0
-#: Colours of the classes in light and dark: selected ones are strong, the others pale, each with its own height.
+#: Colours of the classes in light and dark themes, strong for selected items and pale for the others.
 _COLOURS = {
     "light": ("#0b5c94", "#2f86c5", "#a8793a", "#7a9a4c", "#98a3b0"),
     "dark": ("#7cc7f5", "#3f97d3", "#c79a5e", "#93b565", "#76828f"),
@@ -114,7 +114,7 @@ def _plot(chart: RangeChart, left: float, top: float, width: float, height: floa
 
 
 def _density(chart: RangeChart, left: float, top: float, width: float, row_height: float) -> list[str]:
-    """Draw cells of equal depth as one rectangle: skipped files first, those that are read above them."""
+    """Draw neighbouring cells of equal depth as one rectangle: skipped files first, then, on top, the files read."""
     cells, steps = chart.cells, 60
     low, high = chart.spans()
     start = np.minimum((low * steps).astype(int), steps - 1)

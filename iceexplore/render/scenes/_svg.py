@@ -207,7 +207,7 @@ def _is_arc(edge: SceneEdge, boxes: dict[str, Box]) -> bool:
 
 
 def _bulge(source: Box, target: Box, last: bool = True) -> float:
-    """Return how far an arc within one column extends; if a column follows, it stays in the gap between them."""
+    """Return how far an arc within one column extends: it stays in the gap before the next column, if there is one."""
     if source.x != target.x:
         return 0.0
     wide = 26 + min(90.0, abs(source.middle - target.middle) * 0.14)

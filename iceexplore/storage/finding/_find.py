@@ -175,7 +175,7 @@ def found_folder(storage: Storage, place: str, entries: list[Entry]) -> FoundFol
         if entry.is_folder and name == "metadata":
             inside = [e for e in storage.entries(entry.real) if not e.is_folder]
             files = [e for e in inside if is_metadata_name(basename(e.real))]
-            # A Delta table with a tree has no metadata file.
+            # A Delta table whose manifests form a V4 tree has a metadata folder, but no metadata file.
             if files or _DELTA_LOG in folders or any(basename(e.real) == HINT for e in inside):
                 return FoundFolder(place, bool(files) and _is_view(storage, files[0]))
     return None

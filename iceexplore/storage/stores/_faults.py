@@ -44,7 +44,7 @@ _DENIED_TEXT = re.compile(
 )
 #: The disk, or the user's quota, is full.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-#: The message of Google's client, also in Arrow, where credentials are missing instead of insufficient.
+#: The message of Google's client (and of Arrow's) if credentials are missing, rather than insufficient.
 _UNKNOWN_TO_GOOGLE = "Could not create a OAuth2 access token"
 #: Messages of resolvers for an unknown host: glibc, macOS, Windows, libcurl (Arrow's S3).
 _NO_HOST = re.compile(

@@ -96,7 +96,7 @@ def define_datafusion() -> str:
             },
         },
     )
-    # Formats of times are strftime's, as in sqlglot's trees.
+    # Time formats use strftime's notation, as in sqlglot's trees.
     type("DataFusion", (Postgres,), {"Generator": generator, "TIME_MAPPING": {}})
     assert Dialect.get(DATAFUSION) is not None
     return DATAFUSION

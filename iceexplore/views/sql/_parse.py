@@ -24,8 +24,8 @@ __all__ = ["ParsedQuery", "UnparsedQuery", "format_sql", "known_dialect", "parse
 #: The maximum length of a query that is parsed; longer ones are compared as text only. Real queries have a few thousand
 #: characters.
 MOST_CHARACTERS = 200_000
-#: The maximum number of parser steps, in total and more per token: queries that people and engines write need one or
-#: two per token.
+#: The maximum number of parser steps: a constant, plus a number per token. Queries that people and engines write need
+#: one or two steps per token.
 _STEPS = 50_000
 _STEPS_PER_TOKEN = 20
 #: Names of dialects as engines write them, with sqlglot's names.

@@ -54,7 +54,7 @@ class WidgetHost:
             self.panels.append(kind(self))
 
     def begin(self) -> None:
-        """Let the panels begin, and learn about what other widgets of the table read."""
+        """Start the panels, and register to be notified when other widgets of the table have read something."""
         _hosts.setdefault(self._state, WeakSet()).add(self)
         for panel in self.panels:
             panel.begin()

@@ -116,7 +116,7 @@ class DetailPanel(Panel):
         self._on_page()
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Return to the node described, so that the other can be selected again."""
+        """Select the node whose details are shown, so that the one whose reading was cancelled can be selected anew."""
         selected = self.host.selection["node"]
         described = self.detail.get("id", selected)
         if described != selected:

@@ -127,7 +127,7 @@ class _Deleted:
         content, path, offset = (
             rows.column(rows.names.index(name)) for name in ("content", "file_path", "content_offset")
         )
-        known = pc.and_(pc.equal(content, 0), pc.is_null(offset))  # a vector in the entry itself states no number
+        known = pc.and_(pc.equal(content, 0), pc.is_null(offset))  # an entry with a vector of its own states no count
         counts = self._deletes().of(path)
         made: AnyArray = pc.if_else(pc.fill_null(known, False), counts, pa.scalar(None, pa.int64()))
         return made

@@ -157,7 +157,7 @@ class HistoryPanel(Panel):
             return
         self._now = to
         spot = self._spots[to]
-        # Python may select the node of the same kind there; that is no step.
+        # In the other snapshot, Python may then select the node of the same kind, which is not recorded as a step.
         spot.travelled, spot.awaited = -math.inf, spot.selection["snapshot"] != self.host.selection["snapshot"]
         self._going = True
         try:

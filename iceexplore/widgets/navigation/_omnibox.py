@@ -22,7 +22,7 @@ __all__ = ["OmniboxPanel"]
 _LONGEST = 1_000
 #: Maximum number of results of each group, and of actions if there is no text.
 _MOST, _MOST_ACTIONS = 8, 12
-#: Maximum number of characters of a file's name and of its folder, of which the ends are shown, and of a filter.
+#: Maximum number of characters shown of a file's name and of its folder (the ends of both), and of a filter.
 _NAME, _FOLDER, _FILTER = 48, 32, 120
 #: Signs and words of filters: a text with one is explained if it is no filter.
 _LIKE_FILTER = ("=", "<", ">", " in ", " is ", " like ", " between ")

@@ -118,7 +118,7 @@ class DoctorPanel(Panel):
         if snapshots not in _SNAPSHOTS:
             raise OptionError(f"snapshots={str(snapshots)[:40]!r}: choose 'current' or 'all'")
         state, shown = self.host.state, self.host.snapshot
-        # A widget of a table gives a plan whose `table` is one, too; the classes are in a higher layer.
+        # If the widget shows a Table, `plan.table` is a Table, too. Its class is in a higher layer, hence `getattr`.
         after_commits = getattr(self.host.table, "_shown_after", lambda sandbox: sandbox.state)
 
         def read() -> Generator[str, None, tuple[Report, dict[str, Any]]]:
