@@ -470,8 +470,8 @@ class Storage:
         size = self._size(real)
         if size is not None and size > most:
             raise MemoryLimitError(
-                f"{location} has {shown_bytes(size)}; files of this kind are read up to {shown_bytes(most)}. If that "
-                "is the expected size, raise the limit: iceexplore.memory_limit('8 GiB')"
+                f"{location} is {shown_bytes(size)} long; files of this kind are read up to {shown_bytes(most)}. If "
+                "that is the expected size, raise the limit: iceexplore.memory_limit('8 GiB')"
             )
         return size
 

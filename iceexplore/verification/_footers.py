@@ -214,7 +214,7 @@ def _check_offsets(
     elif offsets[0] < 0 or (size is not None and offsets[-1] >= size):
         wrong = f"They point outside the file's {size:,} bytes."
     elif found.offsets is not None and not found.offsets.issuperset(offsets):
-        wrong = "No row group begins there."
+        wrong = "At least one of them is not where a row group begins."
     if wrong is not None:
         real = None if found.offsets is None else sorted(found.offsets)
         text = f"The entry's split offsets are invalid. {wrong} Readers that split by them lose rows or fail."

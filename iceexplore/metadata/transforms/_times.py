@@ -192,7 +192,8 @@ class YearTransform(_CalendarTransform):
         """Return the number of years since 1970; refuse a number that is probably meant as a calendar year."""
         number = super().parse_value(value)
         if not isinstance(value, (date, str)) and 1000 <= number <= 9999:
-            raise ValueError(f"stored years count from 1970, {number} would be {number + 1970}; write {str(number)!r}")
+            text = f"years are stored as a count from 1970, so {number} means {number + 1970}: write {str(number)!r}"
+            raise ValueError(text)
         return number
 
 

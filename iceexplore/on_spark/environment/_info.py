@@ -106,7 +106,7 @@ def version_of(text: str) -> tuple[int, int]:
     """
     found = re.match(r"(\d+)\.(\d+)", text)
     if found is None:
-        raise UnsupportedError(f"this Spark's version is {text!r}: iceexplore needs Spark 3.5 or later")
+        raise UnsupportedError(f"Spark reports the version {text!r}, not a number; iceexplore needs Spark 3.5 or later")
     return int(found.group(1)), int(found.group(2))
 
 

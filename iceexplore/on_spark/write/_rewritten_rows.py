@@ -127,7 +127,9 @@ def _understood(make: Callable[[], DataFrame], columns: Mapping[str, Any]) -> Da
             raise
         text = str(error).strip().partition("\n")[0]
         named = ", ".join(map(repr, columns))
-        raise OptionError(f"set: {named}: Spark does not accept this as a value for each row: {text}") from error
+        raise OptionError(
+            f"set: Spark does not accept as a value for each row what {named} is given: {text}"
+        ) from error
     return made
 
 

@@ -82,7 +82,8 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
             values = compute(p.value, rows, column, lambda e: walk(e, rows, leaf))
             found = satisfied(p.predicate, values)
             if found is None:
-                raise pa.ArrowInvalid(f"{p.predicate.name} is {values.type}, the filter is of {p.predicate.type}")
+                expected = f"the filter expects {p.predicate.type}"
+                raise pa.ArrowInvalid(f"{p.predicate.name} has the type {values.type}, but {expected}")
             return found
         path = paths.get(p.field_id)
         if path is None:
@@ -92,7 +93,8 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
             read[key] = _values(p, columns[path[0]], path[1:])
         found = satisfied(p, read[key])
         if found is None:
-            raise pa.ArrowInvalid(f"column {p.name or p.field_id} holds {read[key].type}, the filter is of {p.type}")
+            expected = f"the filter expects {p.type}"
+            raise pa.ArrowInvalid(f"column {p.name or p.field_id} has the type {read[key].type}, but {expected}")
         return found
 
     return walk(expression, rows, leaf)

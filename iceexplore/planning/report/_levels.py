@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
-from iceexplore.graph import Removals
+from iceexplore.graph import Removals, amount
 from iceexplore.manifests import whole
 from iceexplore.planning.scan._files import count_leaf, leaves_of
 from iceexplore.planning.scan._manifests import RootScan
@@ -166,7 +166,7 @@ def _row(level: str, manifests: int | None, counts: Counts, known: str) -> dict[
 
 def _damaged(plan: PlannedScan) -> str:
     count = sum(1 for leaf in plan.leaves if not leaf.readable)
-    return f"; some files of {count} that could not be read in full are missing" if count else ""
+    return f"; {amount(count, 'manifest')} could not be read in full, so some files are missing" if count else ""
 
 
 def _live(stats: dict[str, int | None] | None, unit: str) -> int | None:

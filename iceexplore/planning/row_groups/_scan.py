@@ -198,7 +198,7 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
     if known is None or not known.has_row_groups:
         return None, f"{file.format.upper()} files are not pruned within the file"
     if file.updated:
-        return None, "its column files have newer values than the file itself: it is not pruned within the file"
+        return None, "its column files replace some of its values, so its row groups cannot be skipped"
     wanted = {p.field_id: p for p in predicates(file.residual)}
     mapping = name_mapping(state.metadata)
     places: dict[int, int] = {}

@@ -44,7 +44,7 @@ class CellBlock:
 
     def __post_init__(self) -> None:
         if not len(self.shades) == len(self.kinds) == len(self.changes):
-            raise OptionError("a block of cells needs as many shades as kinds and changes")
+            raise OptionError("a block of cells needs equally many shades, kinds and changes: one of each per cell")
         limits = ((self.shades, LEVELS), (self.kinds, len(self.names)), (self.changes, 3))
         if any(max(values, default=0) >= limit for values, limit in limits):
             raise OptionError("a cell has a shade, a kind or a change that does not exist")

@@ -366,7 +366,7 @@ def _parameter(json: JsonValue, reporter: Reporter) -> UdfParameter | None:
         return None
     kind = keys.json.get("type")
     if kind is None:
-        reporter.error(f"the parameter {name} lacks type", "type")
+        reporter.error(f"the parameter {name} has no type", "type")
     return UdfParameter(name, "?" if kind is None else _type(kind, reporter), keys.text("doc"))
 
 

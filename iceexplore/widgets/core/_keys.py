@@ -119,7 +119,7 @@ KEYS = (
         ("file_map",),
         (
             Key(("Left", "Right", "Up", "Down"), "Go to another file"),
-            Key(("Page Up", "Page Down", "Home", "End"), "Go by ten rows, to the first or last file"),
+            Key(("Page Up", "Page Down", "Home", "End"), "Move by ten rows, or to the first or last file"),
             Key(("Enter", "Space"), "Select the file in the tree"),
         ),
     ),

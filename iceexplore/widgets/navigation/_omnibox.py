@@ -176,7 +176,7 @@ class OmniboxPanel(Panel):
             far = f"{searching.searched:,} of {amount(searching.manifests, 'manifest')}"
         if busy:
             return f"Searching files: {far} …"
-        faults = [f"No filter: {self._fault}."] if self._fault else []
+        faults = [f"Not a valid filter: {self._fault}."] if self._fault else []
         if self._stopped:
             faults.append(f"Cancelled: {far} searched.")
         if searching is not None and searching.lacks:

@@ -80,7 +80,7 @@ def test_rows_by_a_filter(w: Explorer) -> None:
     assert w.rows_answer["filter"] == "trip_id = 95" and w.found_rows is not None
     assert "Rows" not in ask(w, "trip_id")
     assert "Rows" not in ask(w, "no_column = 3")
-    assert "No filter: " in w.omni_found["note"] and "no_column" in w.omni_found["note"]
+    assert "Not a valid filter: " in w.omni_found["note"] and "no_column" in w.omni_found["note"]
     assert "Rows" in ask(w, "rider is null or trip_id between 3 and 5")
 
 
