@@ -127,7 +127,7 @@ class PositionSets(dict[str, PositionSet]):
     rows
         Number of records in the file, including duplicates.
     lowest
-        The smallest position in the file, or 0 if none is negative. Negative positions are not in any set.
+        The lowest negative position in the file; 0 if there is none. Negative positions are not in any set.
     """
 
     rows: int = 0

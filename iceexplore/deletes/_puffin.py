@@ -183,7 +183,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
     footer = tail[footer_at - begin :]
     if footer[:4] != PUFFIN_MAGIC:
         raise wrong(f"the footer begins with {footer[:4]!r}, not {PUFFIN_MAGIC!r}: its size is wrong", footer_at)
-    if flags[0] & 0xFE or any(flags[1:]):  # Java: "Unknown flags", since they may change what the payload means
+    if flags[0] & 0xFE or any(flags[1:]):  # refused by Java, too: they may change the payload's meaning
         raise wrong(f"unknown footer flags {flags.hex(' ')}", size - _TRAILER.size + 4)
     payload = footer[4 : 4 + payload_size]
     compressed = bool(flags[0] & 1)

@@ -103,7 +103,7 @@ class BlockIndex:
 
 
 class _TruncatedError(Exception):
-    """A number or its bytes end past the end of the data."""
+    """The data ends too early: inside a number, a byte string, a block or a sync marker."""
 
 
 def _read_long(data: bytes, at: int) -> tuple[int, int]:
@@ -344,7 +344,7 @@ def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
         if header.codec == "deflate" and _beyond(data[block.start : block.stop]):
             return False
         at = block.stop + len(header.sync)
-    # Data of other codecs may consist of several streams, some of which readers skip.
+    # Data compressed with other codecs may consist of several streams, and readers may skip some of them.
     return at == len(data) and header.codec in ("null", "deflate")
 
 

@@ -59,7 +59,7 @@ def encode_records(schema: JsonValue, rows: pa.Table) -> tuple[bytes, list[int]]
 
 
 def _starts(sizes: _Ints) -> _Ints:
-    """Return the start of each of consecutive values, followed by the end of the last."""
+    """Return where consecutive values of these sizes start, followed by where the last one ends."""
     out = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=out[1:])
     return out

@@ -235,7 +235,7 @@ class _Translator:
         name = schema.get("name")
         if isinstance(name, str):
             space = schema.get("namespace")
-            # In Avro, too, a second use of a named type must be its name: fastavro refuses a redefinition.
+            # A schema for fastavro may define a named type only once: later uses must be its name.
             used = _Node(node.avro["name"], node.arrow, node.convert, node.nullable, node.empty)
             self.named[name] = used
             if isinstance(space, str) and space:

@@ -26,7 +26,7 @@ __all__ = ["ChunkSize", "KeptChunks", "StreamLimit", "batch_rows", "chunk_sizes"
 
 #: Limit for a batch if only the upper bound is known, which is usually far too high.
 _BATCH_BYTES = 128 << 20
-#: Smaller batches cost more than they save; a batch of this size may take twice the limit.
+#: Minimum number of rows of a batch, as smaller ones cost more than they save. It may then exceed its limit twofold.
 _FEW_ROWS = 1024
 #: Chunks with a smaller upper bound are not inspected.
 _HARMLESS = 16 << 20

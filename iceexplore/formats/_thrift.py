@@ -102,7 +102,7 @@ class _Reader:
                 return self.struct(depth + 1)
             case 9 | 10:
                 return self.elements(depth + 1)
-            case 1 | 2:  # a field's type is its value; list elements are skipped elsewhere
+            case 1 | 2:  # the type of a boolean field is its value; boolean list elements are skipped elsewhere
                 return kind == _TRUE
             case 3:
                 return self.byte()

@@ -125,7 +125,7 @@ class Diff:
 
     @cached_property
     def properties(self) -> list[Any]:
-        """The table properties set, changed and removed. They belong to the metadata file, not to a snapshot."""
+        """The table properties that were set, changed or removed; they belong to the metadata file, not a snapshot."""
         return list(properties_changes(self.a.metadata.properties, self.b.metadata.properties))
 
     @cached_property
@@ -301,7 +301,7 @@ def _placed(
         Texts of partition values (`partition_texts`); None to leave partitions empty.
     """
     count = len(manifest)
-    named = len(rows) == count  # a root with contradicting content types has no places for its own files
+    named = len(rows) == count  # else its content types are contradictory, and its own files cannot be matched to rows
     empty = pa.array([""] * count, pa.string()) if known is None else None
     places: dict[str, AnyArray] = {
         "root_row": pa.array(np.full(count, root_row), pa.int32()),

@@ -61,7 +61,7 @@ _NOTHING = Removed()
 
 
 def live_manifests(root: Manifest, contents: Collection[int] = MANIFESTS) -> list[int]:
-    """Return the rows of a root that are live manifests of these types; all of these types in a v1-v3 manifest list."""
+    """Return the rows of a root's live manifests of these types; in a v1-v3 manifest list, all of them are live."""
     kinds = pa.array(sorted(contents), pa.int32())
     mask = pc.and_(live(root.entries), whole(pc.is_in(root.entries["content_type"], kinds)))
     return [int(row) for row in np.flatnonzero(bools(mask))]

@@ -64,9 +64,9 @@ class TableState:
 
     @property
     def format_badges(self) -> tuple[str, ...]:
-        """The table's format for cards: Iceberg's version; or Delta, with the version of the table and the feature.
+        """The badges on a table's card: its Iceberg version, or its Delta version and ``adaptiveMetadata``.
 
-        A simulation of a Delta table continues it as an Iceberg table.
+        A simulation of a Delta table has the Iceberg version, and the Delta version that it began with.
         """
         iceberg = f"Iceberg v{self.metadata.format_version}"
         if DELTA_LOG not in self.metadata.properties:

@@ -117,7 +117,7 @@ def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
 
 
 class _Builder:
-    """Build the columns of manifests, one after another."""
+    """Build the columns of the metadata tables of files, one manifest at a time."""
 
     def __init__(self, state: TableState, fields: list[AnyField] | None = None) -> None:
         self.fields = _file_fields(state) if fields is None else fields

@@ -80,7 +80,7 @@ def create_view_files(
 
 def _document(source: ViewQuery | ViewState, location: str, properties: Mapping[str, str]) -> Json:
     """Return the document of the new view, which has a UUID of its own."""
-    check_text("location", location)  # the location may include the working directory
+    check_text("location", location)  # a relative one has the working directory, whose name may be no valid text
     view_uuid, now = str(uuid.uuid4()), time.time_ns() // 1_000_000
     if isinstance(source, ViewQuery):
         return new_view_document(

@@ -127,7 +127,7 @@ def leftovers_frame(files: list[Leftover]) -> pd.DataFrame:
 
 
 def needed_by_snapshots(state: TableState) -> set[str]:
-    """Return the real paths of all files that some snapshot references; those outside the roots are left out."""
+    """Return the real paths of all files that some snapshot references, except those outside the storage's roots."""
     found = set()
     for location in build.to_pylist(snapshot_files(state)["location"]):
         with suppress(OutsideRootsError):

@@ -21,8 +21,8 @@ from iceexplore.writing import set_values
 
 __all__ = ["LOCAL_ENGINE", "LocalEngine", "with_columns"]
 
-#: A function that returns new values for some rows of a file, with the same columns. It gets the file's row in the
-#: tasks, the rows, and their positions in the file.
+#: A function that returns new values for some rows of a file, with the same columns. It gets the file's index in the
+#: `FileTasks`, the rows, and their positions in the file.
 Replace = Callable[[int, pa.Table, Positions], pa.Table]
 _POS = "_pos"
 

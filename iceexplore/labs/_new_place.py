@@ -32,7 +32,8 @@ def write_first(path: str, data: bytes, written: list[str]) -> None:
     except FileExistsError:
         raise  # another writer's file
     except BaseException:
-        # The folder is flushed after the link, so the file may exist. It is ours if it has this table's uuid.
+        # A new file is linked into place before its folder is flushed, so it may exist despite the error. It is ours
+        # if its whole content, which includes the table's UUID, is this.
         with suppress(OSError), open(path, "rb") as file:
             if file.read(len(data) + 1) == data:
                 written.append(path)
@@ -150,7 +151,7 @@ def place_in_catalog(row: CatalogRow, location: str | None) -> str:
         )
     if "://" in place:
         raise UnsupportedError(
-            f"{location} is not a local folder: {row.kind}s are written to local folders only, also with a catalog"
+            f"{location} is not a local folder: {row.kind}s can only be written to local folders, even with a catalog"
         )
     return spelled(location, place.rstrip("/"))
 

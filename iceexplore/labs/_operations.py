@@ -144,7 +144,7 @@ def update_rows(
 
 
 def _without(state: TableState, tasks: FileTasks, engine: Engine, *, merge_on_read: bool) -> Rewrite:
-    """Remove the matching rows: delete files that match completely, rewrite or add deletes for others."""
+    """Remove the matching rows: drop files in which all rows match; rewrite the others, or add deletes for them."""
     hits = engine.find(state, tasks, skip_whole=True)
     names = build.to_pylist(tasks.files.entries["location"])
     whole = tuple(name for name, is_whole in zip(names, build.to_pylist(tasks.whole), strict=True) if is_whole)

@@ -1,4 +1,4 @@
-"""The card of a loose file; importing this module registers it."""
+"""Build the card of a file that is opened without its table (a loose file); importing this module registers it."""
 
 from __future__ import annotations
 
