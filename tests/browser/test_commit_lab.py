@@ -215,6 +215,10 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
     assert focused("dataset.key") == "trees"
     press("ArrowRight")
     idle(notebook)
+    assert focused("dataset.key") == "item"
+    widget.locator(".ice-commit-panel .ice-above").get_by_text("after the step").wait_for()
+    press("ArrowRight")
+    idle(notebook)
     assert focused("dataset.key") == "files"
     press("End")
     idle(notebook)
