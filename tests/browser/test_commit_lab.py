@@ -83,6 +83,8 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     widget.locator(".ice-commit-form .ice-rest > summary").click()
     field(widget, "flush_data_files").fill("4")
     apply(notebook, widget)
+    # Under load, the widget may be busy later than `idle` looks.
+    widget.locator(".ice-report-list", has_text="Written:").wait_for(state="attached")
     assert "Added: 3 data files." in report(widget)
     assert "3 new entries are directly in the root" in report(widget)
     assert "rules checked, none broken" in report(widget)
