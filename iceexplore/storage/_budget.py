@@ -46,9 +46,9 @@ _given: int | None = None
 def memory_limit(limit: int | str | None = None) -> int:
     """Return the memory that decoding may take, in bytes; set it if one is given.
 
-    The default is a quarter of the machine's memory, or of the container's where that is less. Under the default a
-    small file may not expand without bound either: a metadata file may decode to 64 times its size, a data file to 256
-    times, or either to 512 MiB if that is more. Once a limit is set, only that limit applies.
+    The default is a quarter of the machine's memory, or of the container's where that is less. By default,
+    each file is limited, too: a metadata file may decode to 64 times its size, a data file to 256 times, or either to
+    512 MiB if that is more. Once a limit is set, only that limit applies.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Budget:
             self._big = True
 
     def refusal(self, what: str) -> MemoryLimitError:
-        """Return the error for ``what``, for callers that know without reserving that it does not fit."""
+        """Return the error that `reserve` raises, for callers that know beforehand that ``what`` does not fit."""
         limit = memory_limit()
         stored = "" if self.stored is None else f", of {shown_bytes(self.stored)} stored"
         if self.limit >= limit:

@@ -204,7 +204,7 @@ def version_notes() -> tuple[str, ...]:
 
 
 def refuse_namespace(catalog: Catalog, key: str | tuple[str, ...], cause: Exception, wanted: str = "table") -> None:
-    """Raise an error that says what is inside if a name is that of a namespace."""
+    """If a name is that of a namespace, raise an error that says what the namespace holds."""
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
         if not catalog.namespace_exists(parts):
@@ -263,7 +263,7 @@ def _without_parsing(catalog: Catalog, key: str | tuple[str, ...], shown: str) -
             return None
         return CatalogTable(shown, location, catalog._load_file_io(config, location), warehouse_of(catalog), None)
     except Exception:
-        return None  # the first error is more informative
+        return None  # PyIceberg's own loading raises an error that says more than this one
 
 
 def sql_location(catalog: Catalog, key: str | tuple[str, ...], kind: str | None = None) -> str | None:

@@ -36,7 +36,7 @@ CatalogLike: TypeAlias = "str | Catalog"
 
 #: Maximum number of namespaces that are listed: a catalog may generate them without end.
 _MOST_NAMESPACES = 20_000
-#: Maximum number of seconds to list a catalog's contents for an error, and of names in the error.
+#: For an error message: maximum seconds to list a catalog's contents, and maximum number of names to show.
 _PATIENCE = 5.0
 _SHOWN = 12
 
@@ -73,7 +73,7 @@ def catalog_contents(catalog: Catalog, below: tuple[str, ...] = ()) -> Iterator[
     Parameters
     ----------
     below
-        By default the catalog itself.
+        The namespace; by default ``()``, which means the whole catalog.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def _contents(catalog: Catalog, namespace: tuple[str, ...], no_views: str | None
     Parameters
     ----------
     no_views
-        The reason why the catalog could not list the views of an earlier namespace; its views are not requested again.
-        None if it could.
+        Why the catalog could not list the views of an earlier namespace, in which case this namespace's views are not
+        requested. None if it could.
     """
     failed = None
     tables: tuple[tuple[str, ...], ...] = ()
@@ -249,7 +249,7 @@ def not_a_table(what: str, catalog: Catalog, call: str, wanted: str = "table", o
     what
         How the user gave it.
     call
-        The catalog as an argument of a call.
+        The catalog as the text of an argument, for the calls that the error suggests.
     wanted, opener
         What is expected, and the function that opens it.
     """

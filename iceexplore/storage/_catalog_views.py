@@ -73,7 +73,7 @@ def view_from_catalog(identifier: object, catalog: CatalogLike, properties: Mapp
     try:
         found = _from_sql(loaded, key, shown) if hasattr(loaded, "engine") else _from_rest(loaded, key, shown)
     except Exception:
-        found = None  # what PyIceberg itself says about it is more informative
+        found = None  # PyIceberg's own loading, tried next, raises a more informative error than this one
     if found is not None:
         return found
     try:
@@ -131,7 +131,7 @@ def _refusal(catalog: Catalog, key: str | tuple[str, ...], shown: str, cause: Ex
                 f"PyIceberg's {type(catalog).__name__} cannot load views; open {shown} by its folder or metadata file"
             )
         names = []
-    else:  # SQL catalogs are asked for their rows, and PyIceberg cannot load from them
+    else:  # PyIceberg cannot load the views of SQL catalogs, but they can be listed: a view not listed is missing
         is_missing = is_missing or (isinstance(cause, NotImplementedError) and shown not in names)
     if not is_missing:
         return CatalogError(

@@ -45,7 +45,7 @@ def is_uri(location: str) -> bool:
 def canonical(location: str) -> str:
     """Return the one canonical spelling of a location.
 
-    Local files are plain paths, without ``.``, ``..`` (as far as they can be folded) or doubled slashes;
+    Local files are plain paths, without ``.``, ``..`` (where they can be resolved) or doubled slashes;
     everything else is ``scheme://authority/path``. A ``file://x/y`` (two slashes, a common writer's bug) is the
     relative path ``x/y``. Doubled slashes in an object store's key are kept: they are part of the name there.
     """

@@ -318,7 +318,7 @@ def _find_root(path: str, location: str | None, folder: str, moves: Moves, index
 
 
 def _without_common_end(a: str, b: str) -> tuple[str, str]:
-    """Return both paths without their longest common suffix: a warehouse that moved as a whole."""
+    """Return both paths without their longest common end, so that a warehouse that moved as a whole is one move."""
     while "/" in a and "/" in b and basename(a) == basename(b) and dirname(a) not in (a, "/") and dirname(b) != b:
         a, b = dirname(a), dirname(b)
     return a, b

@@ -92,7 +92,7 @@ def result_of(steps: Generator[object, None, T]) -> T:
 
 
 class _Cell:
-    """A stream that shows the bar in the output of a notebook cell and removes it, because stderr would stay red."""
+    """A stream that shows the bar in a notebook cell's output and can remove it; on stderr it would stay, in red."""
 
     encoding = "utf-8"
 

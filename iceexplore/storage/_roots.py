@@ -26,7 +26,7 @@ def allowed_places(allow: Unchecked) -> tuple[str, ...]:
     Raises
     ------
     OptionError
-        The argument is neither.
+        The argument is neither a location nor several.
     """
     asked = [allow] if isinstance(allow, (str, PathLike)) else allow
     given = [fspath(x) if isinstance(x, PathLike) else x for x in asked] if isinstance(asked, Iterable) else [asked]

@@ -44,7 +44,7 @@ class Search(Generic[T]):
     def run(self, time_limit: float | None = None) -> bool:
         """Search to the end or for ``time_limit`` seconds; return whether the end was reached.
 
-        A step that was left is still running in its thread; the next call waits for it and goes on.
+        If the time limit interrupts a step, the step goes on in its thread; the next call waits for it and continues.
 
         Raises
         ------
@@ -65,13 +65,13 @@ class Search(Generic[T]):
     def _wait(self, end: float | None) -> None:
         try:
             while not self._is_over() and (end is None or time.monotonic() < end):
-                # A thread that has seen the stop of an earlier call may be about to end: then another one goes on.
+                # The thread of an earlier call may have seen the signal to stop: once it ends, a new one continues.
                 if self._thread is None or not self._thread.is_alive():
                     # A daemon thread: a thread that hangs cannot be ended, and Python must not wait for it at exit.
                     self._thread = threading.Thread(target=self._until, args=(None,), name="search", daemon=True)
                     self._thread.start()
                 self._thread.join(None if end is None else max(0.0, end - time.monotonic()))
-        finally:  # also after a KeyboardInterrupt
+        finally:  # even after a KeyboardInterrupt
             self._stop.set()
 
     def _until(self, end: float | None) -> None:

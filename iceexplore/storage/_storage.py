@@ -228,7 +228,7 @@ class Storage:
         return real if found is None else found
 
     def key(self, location: str) -> str:
-        """Return the cache key of the storage of a file; storages that share files share their keys."""
+        """Return the beginning of a file's cache keys, which is the same for all storages that share the file."""
         return self.identity
 
     def folder_of(self, location: str) -> str:
@@ -596,7 +596,7 @@ def _absolute(place: str) -> str:
 
 
 def _links_in(folder: str) -> frozenset[str]:
-    """Return the names of a folder's symbolic links; none of a remote folder and of one that cannot be listed."""
+    """Return the names of a folder's symbolic links; empty if the folder is remote or cannot be listed."""
     if not is_local(folder):
         return frozenset()
     try:

@@ -23,7 +23,7 @@ __all__ = ["ZipLimits", "extract_zip", "is_zip", "member_name", "write_zip"]
 
 _STEP = 1 << 20
 _ELSEWHERE = "_elsewhere"
-#: Errors while the extracted files are written; by then, the zip itself is open.
+#: Errors which, once the zip is open, mean that the extracted files cannot be written.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 
 

@@ -37,7 +37,7 @@ from iceexplore.storage.finding._versions import (
 __all__ = ["Pick", "Picker", "nearest_versions"]
 
 _MOST_TIED = 64
-#: A hint is a number or a name.
+#: A version hint is a number or a file name; a file with more bytes than this is not a hint.
 _HINT_BYTES = 64 << 10
 _MOST_STEPS = 100_000
 
@@ -201,7 +201,7 @@ class Picker:
             return None, (explanation,)
         reason = f"from {HINT}"
         if number is not None:
-            # As HadoopTableOperations.refresh: the hint is a starting point, the next version that exists is newer.
+            # As HadoopTableOperations.refresh does: go on from the hint to the next version as long as one exists.
             hinted = number
             while number - hinted < _MOST_STEPS and (later := self._existing(folder, version_names(number + 1))):
                 number, found = number + 1, later
@@ -313,7 +313,7 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
 
 
 def _is_rival(other: Pick, best: Pick, uuid: str) -> bool:
-    """Return whether a file that no metadata log lists could be the newest; failed commits leave lower numbers."""
+    """Return whether a file that no metadata log lists could be the newest; a failed commit's has a lower number."""
     if other.document.get(uuid) != best.document.get(uuid):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)

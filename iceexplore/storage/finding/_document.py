@@ -43,7 +43,7 @@ def parse_document(
         The objects of its JSON would exceed the memory limit.
     """
     notes: list[str] = []
-    # An explicit ``max_bytes`` may be far above the default.
+    # Raise the limit for objects with ``max_bytes``, which a user may set far above the default.
     budget = Budget(location, len(data), most=max(_MOST_OBJECTS, 4 * max_bytes))
     is_gzip, name = data[:2] == _GZIP, location.rpartition("/")[2]
     if ".metadata.json" in name and is_gzip != (".gz" in name):

@@ -28,7 +28,7 @@ from iceexplore.storage.stores._backend import Entry
 __all__ = ["FoundFolder", "find_table", "found_folder", "missing_path", "table_folder", "tables_below"]
 
 _MOST_LOOSE = 64
-#: The folder of a Delta table's log. `delta` has it too, but is above this package.
+#: The folder of a Delta table's log. `delta` defines it, too, but this package must not import that one.
 _DELTA_LOG = "_delta_log"
 #: Java, PyIceberg and Spark write the UUID among the first keys of a metadata file; early drafts of views have none.
 _HEAD = 4096
@@ -125,7 +125,7 @@ class FoundFolder:
 def tables_below(
     storage: Storage, entries: list[Entry], depth: int, folders: int, most: int
 ) -> Generator[FoundFolder, None, bool]:
-    """Yield folders below some entries that look like tables or views, nearest first.
+    """Yield the folders that look like tables or views, among those of ``entries`` and below them, nearest first.
 
     Parameters
     ----------
@@ -162,10 +162,10 @@ def tables_below(
 
 
 def found_folder(storage: Storage, place: str, entries: list[Entry]) -> FoundFolder | None:
-    """Return whether a folder with these entries is that of a table or of a view; None if it is neither.
+    """Return a folder as a table's or a view's, judged by its entries; None if it is neither.
 
-    The names of metadata files are the same for both. If the beginning of such a file does not show its kind, it counts
-    as a table's.
+    Metadata files of tables and of views have the same names. If the beginning of a file does not show which it is, it
+    counts as a table's.
     """
     folders = {basename(entry.real) for entry in entries if entry.is_folder}
     for entry in entries:
@@ -231,7 +231,7 @@ def _what_is_there(
     if metadata:
         some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
         return f"{start}: metadata/ has no *.metadata.json, only {len(metadata)} other files: {some}"
-    # `formats` has these suffixes too, but is above this package.
+    # `formats` defines these suffixes, too, but this package must not import that one.
     for end, what in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
         count = sum(n.lower().endswith(end) for n in names_there)
         if count:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ListedTable", "Listing", "list_tables"]
 
-#: Depth, folders that are listed, and tables: for this machine, and for remote stores, where each costs a request.
+#: Limits for the depth, the folders to list and the tables to find; lower for remote stores, where each folder costs a
+#: request.
 _LOCAL = 12, 200_000, 50_000
 _REMOTE = 6, 5_000, 10_000
 
@@ -46,7 +47,7 @@ class ListedTable:
     source, catalog
         What `open_source` takes to open it.
     namespace
-        The parts of its namespace; those of the path in a folder.
+        The parts of its namespace; for a table in a folder, the parts of the path.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Listing:
 
     @property
     def complete(self) -> bool:
-        """False if a limit ended the listing: of time, of folders, or of namespaces."""
+        """True if everything has been listed; False if a limit (on time, folders or namespaces) ended the listing."""
         return self._search.complete and not any(one.more for one in self._found())
 
     @property
@@ -133,13 +134,13 @@ def list_tables(
 ) -> Listing:
     """Return a listing of a catalog, given as an object or by its name, or of a folder; `Listing.run` fills it.
 
-    A text is a folder if it has a slash or names one that exists, else the name of a catalog. If an
-    object has a `Listing` as its attribute ``listing``, that one is returned.
+    A text is a folder if it contains a slash, begins with ``~`` or ``.``, or is the name of an existing folder; else it
+    is the name of a catalog. If an object has a `Listing` as its attribute ``listing``, that one is returned.
 
     Raises
     ------
     OptionError
-        The source is neither.
+        The source is neither a catalog nor a text or path.
     CatalogError, MetadataNotFoundError, AccessDeniedError, StorageError, MissingDependencyError
         The catalog or the folder does not exist or cannot be read.
     """

@@ -61,7 +61,7 @@ def open_source(
     ----------
     source
         A table's folder, a metadata file, or a zip of a table, as a path or URI; with ``catalog=`` a table's name;
-        or a PyIceberg Table. For a view the same.
+        or a PyIceberg Table. For a view, the same kinds of sources.
     catalog
         A PyIceberg catalog, or the name of one.
     moved
@@ -236,7 +236,8 @@ def _json_roots(storage: Storage, pick: Pick) -> list[str]:
     return [storage.moves.apply(p) or p for p in canonicals]
 
 
-#: The first bytes of files that are not metadata. `formats` has them too, but is above this package.
+#: The first bytes of files that are not metadata. `formats` defines them, too, but this package must not import that
+#: one.
 _NOT_METADATA = {
     b"Obj\x01": "an Avro file",
     b"PAR1": "a Parquet file",

@@ -58,7 +58,7 @@ class Opened:
     source
         The arguments of `open_source`.
     is_delta
-        True for a Delta table: the document is empty, and is made from its log (`iceexplore.delta`).
+        True for a Delta table. Its document is empty here; `iceexplore.delta` makes one from the table's log.
     """
 
     storage: Storage
@@ -73,7 +73,7 @@ class Opened:
     is_delta: bool = False
 
     def name_of(self, location: str, default: str) -> str:
-        """Return the catalog's identifier, or else the last part of the base location in the metadata."""
+        """Return the catalog's identifier; else the last part of ``location``, or ``default`` if that is empty."""
         return self.name or location.rstrip("/").rpartition("/")[2] or default
 
 

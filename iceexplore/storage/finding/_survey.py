@@ -64,7 +64,7 @@ class MetadataSurvey:
         return tuple(f for f in self.files if number is not None and f.number is not None and f.number > number)
 
     def older(self) -> tuple[MetadataVersion, ...]:
-        """Return the other files, without the wanted one."""
+        """Return the files that are neither newer nor the wanted file itself."""
         newer = set(self.newer())
         name = None if self.wanted is None else basename(self.wanted)
         return tuple(f for f in self.files if f not in newer and f.name != name)

@@ -106,10 +106,12 @@ class FolderStorage(CommitStorage):
 def write_new(path: str, data: bytes) -> None:
     """Write a new file and flush it to the disk, completely or not at all.
 
+    A process that is killed while it writes may leave a file ``.<uuid>.tmp`` in the same folder.
+
     Raises
     ------
     FileExistsError
-        The file exists. Only a killed process leaves something behind: ``.<uuid>.tmp`` in the same folder.
+        The file exists.
     """
     folder = os.path.dirname(path)
     _make_folders(folder)

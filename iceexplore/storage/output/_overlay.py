@@ -69,7 +69,7 @@ class _File:
 
 
 class _Files:
-    """The files of one overlay, shared by its storages; a temporary folder is removed with the last of them."""
+    """The files of one overlay, shared by its storages; a temporary folder is removed with the last such storage."""
 
     def __init__(self, folder: str | None) -> None:
         temporary: TemporaryFolder | None = None
@@ -180,9 +180,8 @@ class OverlayStorage(CommitStorage):
     def copy(self) -> OverlayStorage:
         """Return another overlay that begins with these files; later writes to one are invisible in the other.
 
-        New files go to a separate temporary folder; the existing files stay where they are and are removed by `close`
-        of
-        this overlay.
+        New files go to a separate temporary folder; the existing files stay where they are and are removed when this
+        overlay is closed.
         """
         other = object.__new__(OverlayStorage)
         other._files = self._files.copy()
@@ -333,7 +332,7 @@ class OverlayStorage(CommitStorage):
             return False  # the base may not read there, so there is nothing to hide
 
     def _name(self, location: str) -> builtins.list[str]:
-        """Return the segments of a file's path in the overlay's folder: the escaped ones of its path in the table."""
+        """Return the segments of a file's path in the overlay's folder: those of its path in the table, escaped."""
         place = canonical(location)
         tail = relative_to(place, canonical(self.base.unresolve(self.folder))) or relative_to(place, self.folder)
         if not tail:

@@ -14,7 +14,7 @@ __all__ = ["CommitFiles", "CommitStorage", "ExistsError"]
 
 
 class ExistsError(StorageError, FileExistsError):
-    """A new file cannot be written because it exists."""
+    """A file cannot be written, because a file at this location exists already."""
 
 
 class CommitStorage(Storage):
