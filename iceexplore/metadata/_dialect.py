@@ -15,7 +15,7 @@ class Dialect(StrEnum):
     """The form of a manifest, manifest list or root manifest. A member equals its name as a string."""
 
     UNKNOWN = ""
-    """Nothing could be read of the file."""
+    """The form of a file that could not be read at all."""
     INLINE = "inline"
     """The manifest locations that v1 metadata may name in the snapshot itself, without a manifest list."""
     V1 = "v1"

@@ -21,9 +21,9 @@ def ancestry(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Sna
 
 
 def in_order(snapshots: Iterable[Snapshot], *, by_number: bool = False) -> list[Snapshot]:
-    """Sort snapshots by time, then sequence number (with ``by_number``, the reverse), and parents before children.
+    """Sort snapshots by time, then number (with ``by_number``, by number, then time), with parents before children.
 
-    v1 has no sequence numbers, so the parent decides the order of two commits in one millisecond.
+    The numbers are sequence numbers; v1 has none, so the parent decides the order of two commits in one millisecond.
     """
     found = list(snapshots)
     place = {

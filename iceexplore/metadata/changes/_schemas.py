@@ -1,4 +1,4 @@
-"""Compare two schemas by field id: a renamed column is not one dropped and one added."""
+"""Compare two schemas by field id, so that a renamed column does not look like a dropped and an added column."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _field_changes(name: str, old: NestedField, new: NestedField) -> list[Schema
 
 
 def _same_shape(old: Type, new: Type) -> bool:
-    """Return whether primitives are equal, or nested types of one kind, whose fields are compared on their own."""
+    """Return whether two primitives are equal, or two nested types of one kind; their fields are compared elsewhere."""
     if isinstance(old, PrimitiveType) or isinstance(new, PrimitiveType):
         return old == new
     return type(old) is type(new)
@@ -124,7 +124,7 @@ def _parents(schema: Schema) -> dict[int, int | None]:
 
 
 def _siblings(schema: Schema) -> dict[int | None, list[int]]:
-    """Return the child field ids of each struct, list and map, by its field id; None is the root."""
+    """Return the child field ids of each struct, list and map, by its field id; None is the schema itself."""
     out: dict[int | None, list[int]] = {None: [f.field_id for f in schema.fields]}
     for _, field in schema.walk():
         match field.type:

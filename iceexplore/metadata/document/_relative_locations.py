@@ -20,7 +20,7 @@ def resolved_location(location: str, table_location: str) -> str:
         own = {table_location.rstrip("/") + "/", table_location.removeprefix("./").rstrip("/") + "/"}
         if location.startswith(tuple(own)):
             return location
-    # "joined to the prefix (table location) without consideration of any additional separator characters"
+    # The spec: "joined to the prefix (table location) without consideration of any additional separator characters".
     return f"{table_location}/{location}"
 
 

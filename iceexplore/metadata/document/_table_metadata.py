@@ -239,7 +239,7 @@ def _refs(keys: JsonObjectReader, current: int | None) -> dict[str, Ref]:
         if ref is not None:
             refs[name] = ref
     if current is not None and "main" not in refs:
-        # "There is always a main branch reference pointing to the current-snapshot-id"
+        # The spec says "There is always a main branch reference pointing to the current-snapshot-id".
         refs = {"main": Ref("main", "branch", current), **refs}
     return refs
 

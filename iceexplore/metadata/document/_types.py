@@ -203,7 +203,7 @@ def type_to_json(type_: Type) -> JsonValue:
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """Return the JSON of a schema as Java writes it, without missing defaults."""
+    """Return the JSON of a schema as Java writes it; fields without a default have no key for one."""
     out: dict[str, Any] = {"type": "struct", "schema-id": schema.schema_id}
     if schema.identifier_field_ids:
         out["identifier-field-ids"] = list(schema.identifier_field_ids)

@@ -143,7 +143,7 @@ def _hashes(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _hash_function(width: int, source: Type) -> Callable[[Any], int | None] | None:
-    """Return PyIceberg's bucket function for single values; dates and times are stored integers.
+    """Return PyIceberg's bucket function for single values; it takes dates and times as stored integers.
 
     None for a type for which the spec defines no hash.
     """

@@ -154,7 +154,7 @@ class _ClockTransform(TimeTransform):
         return _scaled(numbers, self._size(source))
 
     def _size(self, source: Type) -> int:
-        """Return the length of a unit in stored units; a date is a day."""
+        """Return the length of a unit in stored units; for a date, the stored unit is a day."""
         return self.seconds * INSTANT_UNITS[type_base(source)] if base_in(source, _TIMESTAMPS) else 1
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
@@ -227,7 +227,7 @@ class DayTransform(_ClockTransform):
     seconds: ClassVar[int] = _DAY
 
     def result_type(self, source: Type | None) -> Type:
-        """Return date, also where the writer stored an int (spec, "Partition Transforms", note 1)."""
+        """Return date, even where the writer stored an int (spec, "Partition Transforms", note 1)."""
         return PrimitiveType("date")
 
     def _project(
@@ -235,7 +235,7 @@ class DayTransform(_ClockTransform):
     ) -> Projection | None:
         if base_in(source, _TIMESTAMPS):
             return super()._project(op, literals, source, apply, strict=strict)
-        return Projection(op, literals, source)  # a date is its own day; Java's projection is wider
+        return Projection(op, literals, source)  # a date is its own day; Java's projection is wider than needed
 
     def number_text(self, number: int) -> str:
         """Format as ``2024-05-17``."""

@@ -236,7 +236,7 @@ class Transform(ABC):
         return False
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return about the greatest wrong result that Java computes for the smallest values; None if all are right."""
+        """Return roughly the greatest of the wrong results of Java for the smallest values; None if all are right."""
         return None
 
 

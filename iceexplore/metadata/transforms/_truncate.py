@@ -117,7 +117,7 @@ class TruncateTransform(WidthTransform):
         scale = parameters[1]
         numbers = tuple(unscaled(v, scale) for v in literals)
         if any(decimal_of(n, scale) != v for n, v in zip(numbers, literals, strict=True)):
-            return None  # finer than the column's scale: the next value is not one step away
+            return None  # a literal has more digits than the column's scale: no value of the column equals it
         out = project_ordered(op, numbers, lambda n: n - n % self.width, source, strict=strict)
         if out is None or any(abs(n) >= 10**38 for n in out.literals):
             return None
@@ -148,8 +148,8 @@ class TruncateTransform(WidthTransform):
                 whole = tuple(v for v in literals if len(v) < width)
                 return Projection("not-in", whole, source) if whole else None
             case "<":
-                # A prefix is never above its value. If x is not longer than the width, the prefix is below x exactly if
-                # the value is.
+                # A value's prefix is never above the value. If x is not longer than the width, the prefix is below x if
+                # and only if the value is below x.
                 return Projection("<" if strict or fits else "<=", (cut,), source)
             case "<=":
                 if strict:

@@ -85,7 +85,7 @@ def _decimals(array: AnyArray) -> Binaries:
     sign = np.where(negative, np.uint8(0xFF), np.uint8(0))
     telling = cells != sign[:, None]
     first = np.where(telling.any(axis=1), telling.argmax(axis=1), 15)
-    # One more byte where the first significant byte would change the sign.
+    # Keep one more byte where the first significant byte alone would change the number's sign.
     wrong = (cells[np.arange(count), first] >= 0x80) != negative
     first = first - wrong
     if array.null_count:
