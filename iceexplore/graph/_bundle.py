@@ -117,7 +117,7 @@ def write_bundle(
 class _Collector:
     """Read and redact the bundle's files one at a time.
 
-    A file comes before the files that state its length, because redaction may change it.
+    A file comes before the files that state its length, because redaction may change that length.
     """
 
     def __init__(self, state: TableState, kinds: frozenset[str], deletes: bool) -> None:

@@ -54,7 +54,7 @@ _FILES = build.schema(
         ("sequence_number", pa.int64()),
     ]
 )
-#: Where a file is listed: the root's row with its manifest (-1 for the root itself), its row there, and its partition.
+#: Where a file is listed: the root's row for its manifest (-1 for the root itself), and its row there; its partition.
 _PLACES = build.schema([("root_row", pa.int32()), ("row", pa.int64()), ("partition", pa.string())])
 _CONTENT = {
     ContentType.DATA: "data file",
@@ -81,7 +81,7 @@ class Diff:
         The manifests that were read for the comparison, besides the two roots.
     places_arrow
         Where each file of ``files_arrow`` is listed, in ``a`` if it was removed and in ``b`` if it was added:
-        ``root_row`` (the root's row with its manifest, -1 for the root itself), ``row`` (its row there) and
+        ``root_row`` (the root's row for its manifest, -1 for the root itself), ``row`` (its row there) and
         ``partition`` as text, empty if partitions were not requested.
     """
 
@@ -114,7 +114,7 @@ class Diff:
 
     @cached_property
     def schema(self) -> list[Any]:
-        """The changes of the schema by field id: a renamed column is not a dropped and an added one."""
+        """The changes of the schema by field id, so that a renamed column does not look dropped and added."""
         return list(schema_changes(self.a.schema, self.b.schema))
 
     @cached_property
@@ -151,9 +151,9 @@ class Diff:
     def rows(self) -> tuple[int, int]:
         """The numbers of rows added and removed, as metadata counts them.
 
-        A row is removed once: when it is deleted, or else with its file. So deletes that were removed with their data
-        files, or merged into new deletes, are not counted again. If a deletion vector is removed and its data file
-        stays, its rows count as added. An equality delete counts as one row.
+        A row counts as removed once: when it is deleted or, if it was not, when its file is removed. So deletes that
+        were removed with their data files, or merged into new deletes, are not counted again. If a deletion vector is
+        removed and its data file stays, the rows that it deleted count as added. An equality delete counts as one row.
         """
         return self.change.rows
 
@@ -271,7 +271,7 @@ def by_location(root: Manifest | None) -> dict[str, int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int], partitions: bool) -> pa.Table:
-    """Return the live data and delete files in a root itself and in some of its manifests, with their places."""
+    """Return the live data and delete files in a root itself and in some of its manifests, and where each is listed."""
     parts = []
     known: KnownTexts | None = {} if partitions else None
     if root is not None:
@@ -291,7 +291,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int], partitions
 def _placed(
     state: TableState, manifest: Manifest, root_row: int, rows: npt.NDArray[np.int64], known: KnownTexts | None
 ) -> pa.Table:
-    """Return the live files of a manifest with their places.
+    """Return the live files of a manifest, and where each is listed (`_PLACES`).
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def _column_files(entries: pa.Table, chosen: pa.Table) -> pa.Table:
 
 
 def _newest(entries: pa.Table) -> AnyArray:
-    """Return the location of each entry's newest column file; only for this one the entry has the snapshot."""
+    """Return the location of each entry's newest column file, the only one whose snapshot the entry states."""
     lists = whole(entries["column_files"])
     last = pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists, None)
     return pa.array([None if files is None else files[-1]["location"] for files in build.to_pylist(last)], pa.string())

@@ -74,7 +74,7 @@ class Removals:
         self._by_leaf: dict[str, Removed] = {}
         if not root.dv_rows:
             return
-        # For all leaves at once: a root may have thousands.
+        # Count for all leaves at once, as a root may have thousands.
         every = [row for rows in root.dv_rows.values() for row in rows]
         counts = iter(removed_counts(root, every))
         keys = iter(build.to_pylist(row_keys(root.entries.take(pa.array(every, pa.int64())))))
@@ -84,7 +84,7 @@ class Removals:
             self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(islice(keys, len(rows))))
 
     def of(self, location: str | None) -> Removed:
-        """Return the entries of the leaf at a location that manifest DVs remove."""
+        """Return what manifest DVs remove from the leaf at this location."""
         return self._by_leaf.get(canonical(location), _NOTHING) if location and self._by_leaf else _NOTHING
 
     def __bool__(self) -> bool:
@@ -185,7 +185,7 @@ def _digests(inline: AnyArray) -> AnyArray:
 
 
 def direct_places(root: Manifest, direct: Manifest) -> AnyArray:
-    """Map each row of a root to a row in `ManifestReader.direct`, which has the root's own files; else null."""
+    """Map each row of a root to its row in `ManifestReader.direct`, which lists only files; null for other rows."""
     kinds = pa.array(sorted(FILES), pa.int32())
     mine = bools(whole(pc.is_in(root.entries["content_type"], kinds)))
     if int(mine.sum()) != len(direct):

@@ -71,7 +71,7 @@ def snapshot_change(operation: str | None, summary: Mapping[str, Any] | None) ->
     counts = {key: _count(text) for key, text in (summary or {}).items() if key in _COUNTS}
     if not counts:
         return _NOTHING
-    # A loop over the few counts that there are: timelines do this for 10,000 snapshots.
+    # Loop over the few counts that a summary has, not over all keys: timelines call this for 10,000 snapshots.
     found = {name: [0, 0] for name in _KEYS}
     for key, count in counts.items():
         if place := _PLACES.get(key):

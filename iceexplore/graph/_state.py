@@ -80,7 +80,7 @@ class TableState:
 
     @property
     def format_name(self) -> str:
-        """The table's format for captions: Iceberg's version; or Delta with the feature, and what a simulation adds."""
+        """The table's format for captions: Iceberg's version; Delta and its feature, then Iceberg's if simulated on."""
         iceberg = f"Iceberg v{self.metadata.format_version}"
         if DELTA_LOG not in self.metadata.properties:
             return iceberg
@@ -104,7 +104,7 @@ class TableState:
         rows: Iterable[int] | None = None,
         parts: frozenset[str] = frozenset({"entries"}),
     ) -> Iterator[Manifest]:
-        """Yield the live leaf manifests of a snapshot, in the order of its root; ``rows`` of the root selects some.
+        """Yield the live leaf manifests of a snapshot, in the order of its root; ``rows``, the root's, selects some.
 
         Unless ``rows`` are given, a V4 root's own files come first, as one more leaf: see `ManifestReader.leaves`.
         """
@@ -178,7 +178,7 @@ def refreshed(state: TableState) -> TableState:
     Raises
     ------
     TableChangedError
-        The source now has another table, with another ``table-uuid`` (spec, "Table Metadata": ``table-uuid``).
+        The source now has a different table, with a different ``table-uuid`` (spec, "Table Metadata").
     """
     source = state.opened.source
     new = state_of(reopen(source), strict=state.problems.strict)

@@ -71,7 +71,7 @@ def travel(
 
 
 def _compare_uuids(state: TableState, other: TableState) -> None:
-    """Add a problem to two metadata files, one of which led to the other, if they belong to different tables."""
+    """Add a problem to both states if their metadata files, found through one another, are of different tables."""
     for one, two in ((state, other), (other, state)):
         mine, its = one.metadata.table_uuid, two.metadata.table_uuid
         if not mine or not its or mine.lower() == its.lower():

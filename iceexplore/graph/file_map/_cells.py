@@ -104,7 +104,8 @@ def file_cells(found: LiveFiles, most: int = MOST_CELLS, groups: int = MOST_GROU
     shown, label_of = _groups(found, groups)
     group = label_of[found.partition] if count else found.partition
     per = max(1, -(-count // max(1, most)))
-    # This changes the order only within merged partitions. If cells have several files, changed files get other cells.
+    # This changes the order only within merged partitions. If cells have several files, changed files get cells of
+    # their own.
     keys = (found.change, found.kind, group) if per > 1 else (found.kind, group)
     order = np.lexsort(keys)
     columns = {name: getattr(found, name)[order] for name in _COLUMNS}

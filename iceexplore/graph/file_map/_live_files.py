@@ -308,9 +308,9 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
 
 
 def _first_of(wanted: AnyArray, places: AnyArray) -> AnyArray:
-    """Return, for each wanted value, the index of the first of many places that equals it; null if none does.
+    """Return, for each wanted value, the index of the first of the ``places`` that equals it; null if none does.
 
-    As few values are wanted, it takes a third of the time to select the places that equal any of them first.
+    As few values are wanted, selecting the places that equal any of them first cuts the time to a third.
     """
     near = build.array(np.flatnonzero(bools(pc.is_in(places, value_set=wanted))))
     found: AnyArray = near.take(pc.index_in(wanted, value_set=places.take(near)))
@@ -449,7 +449,7 @@ class _Tuples:
         for column in self._columns.values():
             encoded = whole(column).dictionary_encode(null_encoding="encode")
             values = np.asarray(encoded.indices.to_numpy(zero_copy_only=False)).astype(np.int64)
-            # Numbered anew after each field, so that products cannot overflow.
+            # Number the codes anew after each field, so that products cannot overflow.
             _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + values, return_inverse=True)
         _, first, index = np.unique(codes, return_index=True, return_inverse=True)
         order = self._order(first)

@@ -255,7 +255,7 @@ class _Builder:
         place = vector["offset"], vector["size_in_bytes"]
         where = f"{root.location}#entry {row}"
         try:
-            if content == ContentType.MANIFEST_DV or None in place:  # None: inline, or an error is raised
+            if content == ContentType.MANIFEST_DV or None in place:  # None: inline, else the read fails
                 found = read_manifest_dv(self.state.storage, root, row)
             else:
                 from iceexplore.deletes import read_deletion_vector

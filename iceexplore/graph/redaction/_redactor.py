@@ -62,7 +62,7 @@ _EXTENSION = re.compile(
 )
 #: Path segments that are kept: folders that every table has, the folder of a bundle, and ``.`` and ``..``.
 _FOLDERS = frozenset({"", ".", "..", "metadata", "data", "_elsewhere"})
-#: A path ends with its line or its quotes, as folder names may contain spaces and apostrophes.
+#: A path extends to the end of its line or to a closing quote, as folder names may contain spaces and apostrophes.
 _PATH = re.compile(
     r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
 )
@@ -172,7 +172,7 @@ class Redaction:
         self._numbers: dict[Any, dict[Any, int]] = {}
 
     def hashed(self, text: str) -> str:
-        """Return a placeholder: the same for equal texts, and without the key not traceable to the text."""
+        """Return a placeholder: the same for equal texts, and not traceable to the text without the key."""
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=6).hexdigest()
 
     def text(self, text: str) -> str:

@@ -105,9 +105,11 @@ class Tree:
         return self._source.children(node_id, offset, limit, changed_first=changed_first)
 
     def folded(self, node_id: str, offset: int) -> FoldedRows | None:
-        """Return the children of a root or manifest from ``offset`` on as cells, changed ones first; else None.
+        """Return the children of a root or manifest from ``offset`` on as cells, changed ones first.
 
-        The order is that of ``children(changed_first=True)``; no node is built.
+        None for any other node.
+
+        The order is that of ``children(changed_first=True)``; no nodes are built.
         """
         return self._source.folded(_id(node_id), whole_number("offset", offset))
 
