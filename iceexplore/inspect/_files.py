@@ -187,8 +187,8 @@ def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     """Return the function that yields a row for each entry of a manifest, including deleted entries.
 
     If a manifest DV removes an entry of a V4 leaf, the row has status 2 and the id of the snapshot that wrote the
-    vector, as if that snapshot had rewritten the manifest (which a v3 commit does). A vector that was merged with an
-    older one gives all its removals the newer snapshot.
+    vector, as if that snapshot had rewritten the manifest (which a v3 commit does). If a vector was merged with an
+    older one, all of its removals get the newer snapshot.
     """
     builder = _Builder(state)
 

@@ -45,11 +45,11 @@ class LooseFile:
     location
         Location of the file.
     kind
-        ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``view metadata``,
-        ``udf metadata``, ``puffin``,
-        ``deletion vector``, ``parquet``, ``orc``, ``avro`` or ``json``, recognized by content, not by name. Exception:
-        a V4 root that holds only data files looks like a leaf. If its key-value metadata does not decide, its name
-        does; if that does not either, the kind is ``manifest``. For manifests, ``header["known by"]`` has the evidence.
+        ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``view metadata``, ``udf metadata``,
+        ``puffin``, ``deletion vector``, ``parquet``, ``orc``, ``avro`` or ``json``, recognized by content, not by name.
+        There is one exception: a V4 root that holds only data files looks like a leaf. If its key-value metadata does
+        not show what it is, its name decides; if the name does not show it either, the kind is ``manifest``. For
+        manifests, ``header["known by"]`` has the evidence.
     size
         Bytes of the file, or of the deletion vector if ``offset`` and ``size`` were given.
     header
@@ -111,8 +111,8 @@ class LooseFile:
     def manifest_deletion_vectors(self) -> pa.Table:
         """Decode the manifest DVs of a V4 root: the leaf and positions each one removes, and its encoding.
 
-        `arrow` has them as written. A vector that cannot be decoded has its ``fault``; for one in a Puffin file the
-        location and offset are given.
+        `arrow` returns them as written. If a vector cannot be decoded, the column ``fault`` says why. A vector in a
+        Puffin file is not read; its row has the location and offset.
 
         Raises
         ------
