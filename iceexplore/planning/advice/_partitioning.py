@@ -218,7 +218,9 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    return Reading(round(float(read.sum())), round(float((share * size).sum()))), round(total)
+    # Nulls have a partition of their own, which the total does not count.
+    most = min(round(float(read.sum())), round(total))
+    return Reading(most, round(float((share * size).sum()))), round(total)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
