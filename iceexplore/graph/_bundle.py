@@ -1,4 +1,4 @@
-"""Bundles: a table's metadata in one zip, to send to others; `iceexplore.open` opens it again."""
+"""Bundles: a table's metadata in one zip file, to send to others, who can open it with `iceexplore.open`."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def write_bundle(
         Any of `REDACTIONS`; True for all of them, False for none. A file that cannot be redacted is left out and listed
         in `Bundle.missing`.
 
-        ``credentials`` (the default): anything that its name or form marks as a secret, wherever it occurs; user
-        information and queries of URLs, in locations too; keys of encrypted files.
+        ``credentials`` (the default): anything whose name or form marks it as a secret, wherever it occurs; user
+        information and queries of URLs, even in locations; keys of encrypted files.
         ``values``: bounds, partition values, defaults, blobs of statistics, and the text of properties, summaries and
         documentation, except numbers and words that Iceberg defines. Equal partition values stay equal.
         ``paths``: locations, except scheme, depth and kind of file. Equal locations stay equal.
@@ -82,17 +82,17 @@ def write_bundle(
         ``values`` and ``names`` imply ``paths``, as paths contain both. With all four, no text and no value of the
         table is left. Ids, timestamps, counts, sizes, and whether a value is null always stay.
     deletes
-        Add delete files and deletion vectors. Not possible together with ``values``, which delete files contain.
+        Add delete files and deletion vectors. Cannot be combined with redacting ``values``: delete files contain them.
     overwrite
         Replace an existing file.
 
     Raises
     ------
     OptionError
-        An unknown redaction, deletes together with redacted values, or a path where no file can be written, for example
-        because its folder is missing.
+        A redaction is unknown, ``deletes`` is combined with redacting values, or no file can be written at the path,
+        for example because its folder is missing.
     ExistsError
-        The file exists and ``overwrite`` is false. It is also a FileExistsError.
+        The file exists and ``overwrite`` is false. The error is also a FileExistsError.
     StorageError, AccessDeniedError
         The file cannot be written; an existing file is left unchanged.
     """
@@ -117,7 +117,7 @@ def write_bundle(
 class _Collector:
     """Read and redact the bundle's files one at a time.
 
-    A file comes before the files that state its length, because redaction may change that length.
+    A file is read before the files that state its length, because redaction may change that length.
     """
 
     def __init__(self, state: TableState, kinds: frozenset[str], deletes: bool) -> None:
@@ -129,7 +129,7 @@ class _Collector:
         known = {name.split(".")[-1] for name, _ in metadata.all_fields().values()}
         known |= {f.name for spec in metadata.partition_specs for f in spec.fields}
         self.redaction = Redaction(kinds, known)
-        #: Length after redaction of manifests, delete files and vectors, by location.
+        #: The lengths that manifests, delete files and vectors have after redaction, by location.
         self.lengths: dict[str, int] = {}
         self.statistics: dict[str, dict[str, int]] = {}
         self.documents = DocumentRedactor(self.redaction, self.statistics)

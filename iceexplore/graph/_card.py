@@ -18,7 +18,7 @@ __all__ = ["Totals", "human_bytes", "percent", "table_card", "totals"]
 
 Totals = dict[str, int | None]
 
-#: Keys of a snapshot's summary with the totals that a card shows.
+#: The totals that a card shows, each with its key in a snapshot's summary.
 _SUMMARY_KEYS = {
     "data_files": "total-data-files",
     "records": "total-records",
@@ -61,14 +61,14 @@ def totals(state: TableState, *, read_leaves: bool = True) -> Totals:
 
 
 def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> Totals:
-    """Count live data files, their rows and live delete files from the root; None where the root does not say."""
+    """Count live data files, their rows, and live delete files from the root; None for what it does not state."""
     entries = root.entries
     mine = live(entries)
     out: Totals = {"data_files": 0, "records": 0, "delete_files": 0}
 
     def add(name: str, count: int | None) -> None:
         total = out[name]
-        # A null count is unknown (spec, "Manifest Lists": 504-514 optional in v1), so the total is unknown.
+        # A null count means unknown (spec, "Manifest Lists": 504-514 optional in v1), so the total is unknown, too.
         out[name] = None if total is None or count is None else total + count
 
     for name, kinds in (("data_files", (ContentType.DATA,)), ("delete_files", _DELETES)):
@@ -86,7 +86,7 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
         files, rows = (_live_count(record["manifest_stats"], unit) for unit in ("files", "rows"))
         if root.dialect.deletion_vectors_on_entries:  # Delta Lake 4.4 writes 0 for counts that it does not compute
             files, rows = files or None, rows or None
-            if is_data:  # nor does the root count the deletion vectors on the entries of data files
+            if is_data:  # entries of data files may have deletion vectors, which Delta's root does not count either
                 add("delete_files", None)
         left = None if files is None or gone.entries is None or gone.entries > files else files - gone.entries
         add("data_files" if is_data else "delete_files", left)
@@ -103,7 +103,7 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
 
 
 def _live_count(stats: dict[str, int | None] | None, unit: str) -> int | None:
-    """Return the sum of added and existing; None if either is unknown."""
+    """Return the live files or rows (``unit``) of a manifest: added plus existing; None if either is unknown."""
     added, existing = (stats or {}).get(f"added_{unit}_count"), (stats or {}).get(f"existing_{unit}_count")
     return None if added is None or existing is None else added + existing
 
@@ -187,7 +187,7 @@ def _counted_otherwise(state: TableState) -> dict[str, str]:
 
 
 def _source_of_counts(state: TableState) -> list[tuple[str, str]]:
-    """Return a fact saying that counts are the summary's only; an empty list once the manifests have been read."""
+    """Return a fact saying that the counts come only from the summary; no fact once the manifests have been read."""
     summary = (state.snapshot.summary if state.snapshot else None) or {}
     if not any(_whole(summary.get(key)) is not None for key in _SUMMARY_KEYS.values()):
         return []

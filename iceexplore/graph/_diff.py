@@ -54,7 +54,8 @@ _FILES = build.schema(
         ("sequence_number", pa.int64()),
     ]
 )
-#: Where a file is listed: the root's row for its manifest (-1 for the root itself), and its row there; its partition.
+#: Where a file is listed: the row of its manifest in the root (-1: the file is in the root itself), its row in that
+#: manifest or root, and its partition.
 _PLACES = build.schema([("root_row", pa.int32()), ("row", pa.int64()), ("partition", pa.string())])
 _CONTENT = {
     ContentType.DATA: "data file",
@@ -81,8 +82,8 @@ class Diff:
         The manifests that were read for the comparison, besides the two roots.
     places_arrow
         Where each file of ``files_arrow`` is listed, in ``a`` if it was removed and in ``b`` if it was added:
-        ``root_row`` (the root's row for its manifest, -1 for the root itself), ``row`` (its row there) and
-        ``partition`` as text, empty if partitions were not requested.
+        ``root_row`` (the row of its manifest in the root; -1 if the file is in the root itself), ``row`` (its row in
+        that manifest or root) and ``partition`` as text, empty if partitions were not requested.
     """
 
     a: TableState
@@ -105,16 +106,16 @@ class Diff:
 
     @cached_property
     def carried(self) -> dict[str, tuple[int, int]]:
-        """The number of files and rows that both states have, by content.
+        """The numbers of files and rows that both states share, by kind of content.
 
-        Counts come from the roots where these suffice. Leaves with deletes, and leaves with entries that a manifest DV
-        removes, are read.
+        Counts come from the root where it states them. Delete manifests, and data manifests from which a manifest DV
+        removes entries, are read.
         """
         return self._carried()
 
     @cached_property
     def schema(self) -> list[Any]:
-        """The changes of the schema by field id, so that a renamed column does not look dropped and added."""
+        """The changes to the schema, matched by field id: a renamed column does not count as dropped and added."""
         return list(schema_changes(self.a.schema, self.b.schema))
 
     @cached_property
@@ -125,12 +126,15 @@ class Diff:
 
     @cached_property
     def properties(self) -> list[Any]:
-        """The table properties that were set, changed or removed; they belong to the metadata file, not a snapshot."""
+        """The table properties that were set, changed or removed.
+
+        Properties belong to the metadata file: if the two states are snapshots in the same one, no property differs.
+        """
         return list(properties_changes(self.a.metadata.properties, self.b.metadata.properties))
 
     @cached_property
     def counts_arrow(self) -> pa.Table:
-        """A row per content: added and removed files, rows and bytes, and files and rows carried over."""
+        """A row per kind of content: files, rows and bytes added and removed, and files and rows carried over."""
         rows = []
         t = self.files_arrow
         for content in (*_CONTENT.values(), _DV, _COLUMN_FILE):
@@ -151,20 +155,20 @@ class Diff:
     def rows(self) -> tuple[int, int]:
         """The numbers of rows added and removed, as metadata counts them.
 
-        A row counts as removed once: when it is deleted or, if it was not, when its file is removed. So deletes that
+        A row counts as removed once: when it is deleted or, if it never was, when its file is removed. So deletes that
         were removed with their data files, or merged into new deletes, are not counted again. If a deletion vector is
-        removed and its data file stays, the rows that it deleted count as added. An equality delete counts as one row.
+        removed and its data file stays, the vector's rows count as added. An equality delete counts as one row.
         """
         return self.change.rows
 
     @cached_property
     def change(self) -> SnapshotChange:
-        """What changed, counted from the files by the same rules by which `snapshot_change` counts a summary."""
+        """What changed, counted from the files by the rules that `snapshot_change` applies to a summary."""
         return files_change(self.files_arrow)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """Files that the comparison needed but that cannot be read, or only in part; counts may then be wrong."""
+        """The files that the comparison needed but could not read, or only in part; if any, counts may be wrong."""
         needed = {m.location for m in (self.a.root(), self.b.root()) if m is not None} | set(self.read)
         known = (p for state in (self.a, self.b) for p in state.problems.met())
         lost = {p.where.partition("#")[0] for p in known if p.severity == "error" or p.code == "manifest-salvaged"}
@@ -254,7 +258,7 @@ def diff(a: TableState, b: TableState, *, partitions: bool = False) -> Diff:
     removed = left.filter(pc.invert(pc.is_in(key_a, value_set=key_b)))
     added = right.filter(pc.invert(in_both_b))
     files = pa.concat_tables([file_changes("removed", removed), file_changes("added", added)])
-    # Not a closure: a Diff must be picklable.
+    # A partial, not a closure, because a Diff must be picklable.
     files_of_both = right.filter(pc.and_(in_both_b, pc.not_equal(right["content_type"], _COLUMN_FILE_TYPE)))
     carried = partial(_all_carried, _count(files_of_both), b, [by_b[loc] for loc in shared])
     places = pa.concat_tables([part.select(_PLACES.names) for part in (removed, added)])
@@ -271,7 +275,13 @@ def by_location(root: Manifest | None) -> dict[str, int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int], partitions: bool) -> pa.Table:
-    """Return the live data and delete files in a root itself and in some of its manifests, and where each is listed."""
+    """Return the live data and delete files of a root itself and of some of its manifests, with the `_PLACES` columns.
+
+    Parameters
+    ----------
+    rows
+        The row numbers of these manifests in the root.
+    """
     parts = []
     known: KnownTexts | None = {} if partitions else None
     if root is not None:
@@ -291,17 +301,17 @@ def _files(state: TableState, root: Manifest | None, rows: list[int], partitions
 def _placed(
     state: TableState, manifest: Manifest, root_row: int, rows: npt.NDArray[np.int64], known: KnownTexts | None
 ) -> pa.Table:
-    """Return the live files of a manifest, and where each is listed (`_PLACES`).
+    """Return the live files of a manifest, with the `_PLACES` columns.
 
     Parameters
     ----------
     rows
-        The row by which a tree names each entry.
+        The row of each entry in the manifest or root, as in the ids of tree nodes.
     known
         Texts of partition values (`partition_texts`); None to leave partitions empty.
     """
     count = len(manifest)
-    named = len(rows) == count  # else its content types are contradictory, and its own files cannot be matched to rows
+    named = len(rows) == count  # in a root whose content types contradict each other, the files' rows are unknown
     empty = pa.array([""] * count, pa.string()) if known is None else None
     places: dict[str, AnyArray] = {
         "root_row": pa.array(np.full(count, root_row), pa.int32()),
@@ -427,7 +437,10 @@ def files_change(files: pa.Table) -> SnapshotChange:
 
 
 def rows_changed(records: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """Return how many rows were added and removed, from record counts by change and content; see `Diff.rows`."""
+    """Return how many rows were added and removed, from the added and removed record counts of each kind of content.
+
+    See `Diff.rows` for the rules.
+    """
     data, positions, equality = (records.get(_CONTENT[kind], (0, 0)) for kind in ContentType if kind in _CONTENT)
     vectors = records.get(_DV, (0, 0))
     gone = data[1] + vectors[0] + positions[0] + equality[0]

@@ -15,7 +15,7 @@ __all__ = ["to_frame"]
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """Return the table as a data frame with Arrow-backed columns: 64-bit ids stay exact beside nulls.
+    """Return the table as a data frame with Arrow-backed columns: 64-bit ids stay exact even if a column has nulls.
 
     Values come from foreign files: when the frame is displayed, control characters in them are escaped.
     """

@@ -116,11 +116,11 @@ def ref_records(state: TableState) -> RefRecords:
 
 
 def history(state: TableState) -> pd.DataFrame:
-    """Return the history of the current snapshot, one row per change.
+    """Return when each snapshot became the current one, one row per change.
 
     Columns: made_current_at (UTC), snapshot_id, parent_id, is_current_ancestor, expired, operation, refs, and from the
-    summary added_data_files, deleted_data_files, added_records, deleted_records. Times come from the snapshot-log, or
-    without one from the snapshots' timestamps.
+    summary added_data_files, deleted_data_files, added_records, deleted_records. Times come from the snapshot-log or,
+    if there is none, from the timestamps of the current snapshot and its ancestors.
     """
     import pyarrow as pa
 

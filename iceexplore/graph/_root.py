@@ -1,4 +1,7 @@
-"""The entries of a root: manifests and, in V4, its own files and the manifest DVs of its leaves."""
+"""The entries of a root, a snapshot's manifest list or V4 root manifest: manifests and, in V4, files and manifest DVs.
+
+The manifests that a root lists are its leaves.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,9 @@ class Removed:
     Attributes
     ----------
     rows
-        The root's rows with these manifest DVs: one, or two with delta encoding.
+        The rows of the root that have these manifest DVs: one row, or two with delta encoding.
     entries
-        The number of removed entries that the root states; None if it does not.
+        The number of removed entries, from the root; None if the root does not state it.
     identity
         Identifies these vectors: if two roots have the same identity for a leaf, they remove the same entries of it.
     """
@@ -61,20 +64,23 @@ _NOTHING = Removed()
 
 
 def live_manifests(root: Manifest, contents: Collection[int] = MANIFESTS) -> list[int]:
-    """Return the rows of a root's live manifests of these types; in a v1-v3 manifest list, all of them are live."""
+    """Return the row numbers of a root's live manifests with one of these content types.
+
+    In a v1-v3 manifest list, every manifest is live.
+    """
     kinds = pa.array(sorted(contents), pa.int32())
     mask = pc.and_(live(root.entries), whole(pc.is_in(root.entries["content_type"], kinds)))
     return [int(row) for row in np.flatnonzero(bools(mask))]
 
 
 class Removals:
-    """The live manifest DVs of a root, by leaf. Reads nothing: counts are those stated in the root."""
+    """The live manifest DVs of a root, by leaf. Reads no file: all counts come from the root."""
 
     def __init__(self, root: Manifest) -> None:
         self._by_leaf: dict[str, Removed] = {}
         if not root.dv_rows:
             return
-        # Count for all leaves at once, as a root may have thousands.
+        # Take the columns once for all leaves, as a root may have thousands.
         every = [row for rows in root.dv_rows.values() for row in rows]
         counts = iter(removed_counts(root, every))
         keys = iter(build.to_pylist(row_keys(root.entries.take(pa.array(every, pa.int64())))))
@@ -84,7 +90,7 @@ class Removals:
             self._by_leaf[leaf] = Removed(tuple(rows), total, frozenset(islice(keys, len(rows))))
 
     def of(self, location: str | None) -> Removed:
-        """Return what manifest DVs remove from the leaf at this location."""
+        """Return what manifest DVs remove from the leaf at a location."""
         return self._by_leaf.get(canonical(location), _NOTHING) if location and self._by_leaf else _NOTHING
 
     def __bool__(self) -> bool:
@@ -92,7 +98,7 @@ class Removals:
 
     @property
     def all(self) -> list[Removed]:
-        """The removals of each leaf that has any."""
+        """What manifest DVs remove, for each leaf that has any."""
         return list(self._by_leaf.values())
 
 
@@ -142,7 +148,7 @@ def left_out(parent: Manifest, root: Manifest) -> dict[str, int]:
 
 
 def root_counts(root: Manifest) -> dict[str, int]:
-    """Count a root's rows by kind, with removals counted apart; kinds without rows are left out."""
+    """Count a root's live rows by kind, and all other rows as removals; kinds without rows are left out."""
     mask = bools(live(root.entries))
     kinds = np.asarray(pc.fill_null(root.entries["content_type"], -1).to_numpy())
     words = {
@@ -177,7 +183,7 @@ def row_keys(entries: pa.Table) -> AnyArray:
 
 
 def _digests(inline: AnyArray) -> AnyArray:
-    """Return a digest of each inline vector; there is at most one for each leaf."""
+    """Return a digest of each inline vector; there are few, at most one for each leaf."""
     if inline.null_count == len(inline):
         return pa.nulls(len(inline), pa.string())
     texts = [None if v is None else hashlib.blake2b(v, digest_size=16).hexdigest() for v in inline.to_pylist()]
@@ -185,7 +191,10 @@ def _digests(inline: AnyArray) -> AnyArray:
 
 
 def direct_places(root: Manifest, direct: Manifest) -> AnyArray:
-    """Map each row of a root to its row in `ManifestReader.direct`, which lists only files; null for other rows."""
+    """Return, for each row of a root, its row in `ManifestReader.direct` (only the root's own files); null for others.
+
+    All are null if the two do not have the same number of files.
+    """
     kinds = pa.array(sorted(FILES), pa.int32())
     mine = bools(whole(pc.is_in(root.entries["content_type"], kinds)))
     if int(mine.sum()) != len(direct):
@@ -194,5 +203,5 @@ def direct_places(root: Manifest, direct: Manifest) -> AnyArray:
 
 
 def bools(values: AnyColumn) -> npt.NDArray[np.bool_]:
-    """Return a mask for numpy; null becomes false."""
+    """Return a boolean column as a NumPy mask; null becomes false."""
     return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

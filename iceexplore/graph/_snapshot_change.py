@@ -16,9 +16,9 @@ _KEYS = {
     "rows": (("added-records",), ("deleted-records", "added-position-deletes", "added-equality-deletes")),
     "bytes": (("added-files-size",), ("removed-files-size",)),
 }
-#: By summary key, the number to which it is added, and the side: 0 for added, 1 for removed.
+#: For each summary key, the number to which its value is added, and the side: 0 for added, 1 for removed.
 _PLACES = {key: (name, side) for name, sides in _KEYS.items() for side, keys in enumerate(sides) for key in keys}
-#: The keys that are read.
+#: The summary keys that are read.
 _COUNTS = frozenset({*_PLACES, "removed-dvs", "removed-position-deletes"})
 _UNITS = (("data_files", "data file"), ("rows", "row"), ("delete_files", "delete file"))
 #: Greater numbers are reduced to this one, the largest integer that JavaScript represents exactly.
@@ -63,15 +63,16 @@ _NOTHING = SnapshotChange((0, 0), (0, 0), (0, 0), (0, 0))
 def snapshot_change(operation: str | None, summary: Mapping[str, Any] | None) -> SnapshotChange:
     """Return the change that a summary records; 0 for each count that it lacks.
 
-    Summaries count the rows of removed files, deleted ones included, and the rows of new deletes, merged ones included.
-    Rows that were deleted before are subtracted, if the summary shows that their vectors were merged into new ones or
-    removed with their data files. Removed position delete files are considered only for "replace", which changes no
-    rows: other operations may remove such files long after their rows were removed.
+    A summary counts all rows of removed files, even those that were deleted before, and all rows of new deletes, even
+    those merged from older deletes. Rows that were deleted before are subtracted if the summary shows that their
+    vectors were merged into new ones or removed with their data files. Removed position delete files are considered
+    only for "replace", which changes no rows: other operations may remove such files long after their rows were
+    removed.
     """
     counts = {key: _count(text) for key, text in (summary or {}).items() if key in _COUNTS}
     if not counts:
         return _NOTHING
-    # Loop over the few counts that a summary has, not over all keys: timelines call this for 10,000 snapshots.
+    # Loop over the few counts that are present, not over all keys: timelines do this for 10,000 snapshots.
     found = {name: [0, 0] for name in _KEYS}
     for key, count in counts.items():
         if place := _PLACES.get(key):

@@ -17,7 +17,7 @@ __all__ = ["TableState", "open_state", "refreshed", "state_of"]
 
 @dataclass(frozen=True, eq=False)
 class TableState:
-    """The state that a `Table` shows, from which packages above this one read. Immutable.
+    """The state that a `Table` shows; all higher-level packages read the table through it. Immutable.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class TableState:
 
     @property
     def format_badges(self) -> tuple[str, ...]:
-        """The badges on a table's card: its Iceberg version, or its Delta version and ``adaptiveMetadata``.
+        """The badges on a table's card: Iceberg's format version or, for a Delta table, its version and table feature.
 
-        A simulation of a Delta table has the Iceberg version, and the Delta version that it began with.
+        A simulation continues a Delta table as an Iceberg table, whose badges name the Delta version it started from.
         """
         iceberg = f"Iceberg v{self.metadata.format_version}"
         if DELTA_LOG not in self.metadata.properties:
@@ -80,7 +80,10 @@ class TableState:
 
     @property
     def format_name(self) -> str:
-        """The table's format for captions: Iceberg's version; Delta and its feature, then Iceberg's if simulated on."""
+        """The table's format in captions: Iceberg's version or, for a Delta table, Delta and its table feature.
+
+        If a simulation has continued a Delta table as an Iceberg table, both formats are named.
+        """
         iceberg = f"Iceberg v{self.metadata.format_version}"
         if DELTA_LOG not in self.metadata.properties:
             return iceberg
@@ -88,12 +91,12 @@ class TableState:
         return delta if all(map(_is_delta_version, self.metadata.snapshots)) else f"{delta}, then {iceberg}"
 
     def refuse_delta(self, what: str) -> None:
-        """Raise an error for a Delta table; ``what`` is a sentence that says what is not possible, and what is."""
+        """Raise an error if this is a Delta table; ``what`` says what is not possible, and what to do instead."""
         if self.opened.is_delta:
             raise UnsupportedError(f"{self.name} is a Delta table: {what}")
 
     def root(self, snapshot: Snapshot | None = None) -> Manifest | None:
-        """Return the manifest list or root manifest of a snapshot (default: the selected one); None without one."""
+        """Return the manifest list or root manifest of a snapshot (default: the selected one); None if it has none."""
         wanted = snapshot or self.snapshot
         return None if wanted is None else self.reader.root(wanted)
 
@@ -104,9 +107,10 @@ class TableState:
         rows: Iterable[int] | None = None,
         parts: frozenset[str] = frozenset({"entries"}),
     ) -> Iterator[Manifest]:
-        """Yield the live leaf manifests of a snapshot, in the order of its root; ``rows``, the root's, selects some.
+        """Yield the live leaf manifests of a snapshot, in the order of its root.
 
-        Unless ``rows`` are given, a V4 root's own files come first, as one more leaf: see `ManifestReader.leaves`.
+        ``rows`` selects some of them by their row numbers in the root. Without it, a V4 root's own files come first,
+        as one more leaf: see `ManifestReader.leaves`.
         """
         root = self.root(snapshot)
         if root is not None:
@@ -178,7 +182,7 @@ def refreshed(state: TableState) -> TableState:
     Raises
     ------
     TableChangedError
-        The source now has a different table, with a different ``table-uuid`` (spec, "Table Metadata").
+        The source now has a different table, with a different ``table-uuid`` (spec, "Table Metadata": ``table-uuid``).
     """
     source = state.opened.source
     new = state_of(reopen(source), strict=state.problems.strict)

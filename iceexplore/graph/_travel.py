@@ -18,7 +18,7 @@ SnapshotLike: TypeAlias = TableState | Snapshot | Ref | int | str
 
 
 def clock(metadata: TableMetadata) -> tuple[list[tuple[int, int]], bool]:
-    """Return when each snapshot became current (milliseconds and id, oldest first), and whether a log says so.
+    """Return when each snapshot became current (milliseconds and id, oldest first), and whether a snapshot-log says so.
 
     Time travel uses the snapshot-log (spec, "Table Metadata": ``snapshot-log``). For a table without one, it uses the
     timestamps of the current snapshot and its ancestors.
@@ -43,9 +43,10 @@ def travel(
     Raises
     ------
     OptionError
-        None or more than one of them is given.
+        None or more than one of them is given, or the given one is not of an accepted form.
     SnapshotNotFoundError
-        No such snapshot, time, ref or version; the message lists the nearest ones.
+        The snapshot, ref or version does not exist, or the table had no snapshot at that time; the message lists the
+        nearest ones.
     """
     every = {"snapshot": snapshot, "timestamp": timestamp, "ref": ref, "version": version}
     given = [name for name, value in every.items() if value is not None]
@@ -71,7 +72,7 @@ def travel(
 
 
 def _compare_uuids(state: TableState, other: TableState) -> None:
-    """Add a problem to both states if their metadata files, found through one another, are of different tables."""
+    """Add a problem to each of two metadata files, one of which was found through the other, if their tables differ."""
     for one, two in ((state, other), (other, state)):
         mine, its = one.metadata.table_uuid, two.metadata.table_uuid
         if not mine or not its or mine.lower() == its.lower():

@@ -1,4 +1,4 @@
-"""The cells of a file map: each has one file or, if there are too many files for that, several."""
+"""The cells of a file map: each represents one file or, if there are too many files for that, several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CellGroup", "FileCells", "MOST_CELLS", "MOST_GROUPS", "file_cells"]
 
 Ints = npt.NDArray[np.int64]
 
-#: The approximate maximum number of cells. If there are more files, each cell has several.
+#: The approximate maximum number of cells. If there are more files, each cell represents several.
 MOST_CELLS = 2_400
 #: Maximum number of groups. If there are more partitions, neighbouring ones are merged.
 MOST_GROUPS = 24
@@ -32,13 +32,13 @@ class CellGroup:
     label
         A label from `LiveFiles.labels`; for several partitions, the first and last label and their number.
     files, rows, size
-        The live data files, their rows as their metadata states them, and the bytes of all live files.
+        The number of live data files, the rows that the metadata states for them, and the bytes of all live files.
     deletes
-        The live delete files and vectors.
+        The number of live delete files and vectors.
     added, removed
-        The files of any kind that the snapshot added and removed.
+        The numbers of files of any kind that the snapshot added and removed.
     cells
-        The number of its cells, which follow those of the group before.
+        The number of the group's cells, which come right after those of the previous group.
     """
 
     label: str
@@ -62,7 +62,8 @@ class FileCells:
     partitions
         The number of partitions.
     files
-        The number of files in each cell. The files of a cell are of one kind, and all carried over, added or removed.
+        The number of files in each cell. The files of a cell are of one kind and share one change: all were carried
+        over, added or removed.
     kind, change
         As in `LiveFiles`.
     size, age
@@ -72,7 +73,7 @@ class FileCells:
     rows
         The rows of each cell.
     manifest, row
-        The place of each cell's first file, as in `LiveFiles`.
+        Where the first file of each cell is listed, as in `LiveFiles`.
     most
         The maximum number of files in a cell.
     total
@@ -104,8 +105,8 @@ def file_cells(found: LiveFiles, most: int = MOST_CELLS, groups: int = MOST_GROU
     shown, label_of = _groups(found, groups)
     group = label_of[found.partition] if count else found.partition
     per = max(1, -(-count // max(1, most)))
-    # This changes the order only within merged partitions. If cells have several files, changed files get cells of
-    # their own.
+    # Sorting changes the order only within merged partitions. If cells have several files, changed files are sorted
+    # apart, so that they get cells without other files.
     keys = (found.change, found.kind, group) if per > 1 else (found.kind, group)
     order = np.lexsort(keys)
     columns = {name: getattr(found, name)[order] for name in _COLUMNS}
@@ -172,7 +173,7 @@ def _groups(found: LiveFiles, most: int) -> tuple[list[str], Ints]:
 
 
 def _starts(keys: Ints, per: int) -> Ints:
-    """Return where cells begin: where a key changes, and after each ``per`` files."""
+    """Return where cells begin: where a key changes, and after every ``per`` files."""
     count = keys.shape[1]
     begins = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
     run = np.maximum.accumulate(np.where(begins, np.arange(count), 0))

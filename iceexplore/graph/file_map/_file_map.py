@@ -46,7 +46,7 @@ _MOST_FRAMES = 12
 
 
 def cell_shades(cells: FileCells, color: CellColor) -> bytes:
-    """Return the shade of each cell: larger, newer, or with more deletes is stronger."""
+    """Return the shade of each cell: the larger, the newer, or the more deleted its files, the stronger."""
     top = LEVELS - 1
     if color == "size":
         logs = np.log(np.maximum(cells.size, 1))
@@ -84,7 +84,7 @@ def cell_legend(cells: FileCells, color: CellColor) -> list[str]:
 
 
 def group_note(group: CellGroup) -> str:
-    """Return the numbers of a group: ``12 files · 3,400 rows · 1.5 MiB · 2 deletes``."""
+    """Return the numbers of a group: ``12 files · 3,400 rows · 1.5 MiB · 2 delete files``."""
     if not (group.files or group.deletes):
         return "no files"
     words = [amount(group.files, "file"), amount(group.rows, "row"), human_bytes(group.size)]
@@ -94,7 +94,7 @@ def group_note(group: CellGroup) -> str:
 
 @dataclass(frozen=True)
 class FileMap:
-    """A picture of a table's files, by partition, in some snapshots: see `file_map`.
+    """A picture of a table's files, by partition, in one snapshot or several: see `file_map`.
 
     In a notebook it is shown as an image; ``print`` shows its last snapshot as text.
 
@@ -115,7 +115,7 @@ class FileMap:
 
     @property
     def partitions(self) -> pd.DataFrame:
-        """The partitions in the last snapshot: files, rows, bytes, delete files, and files added and removed by it."""
+        """The partitions in the last snapshot: files, rows, bytes, delete files, and files it added and removed."""
         groups = self.cells[-1].groups if self.cells else ()
         names = ("files", "rows", "size", "deletes", "added", "removed")
         columns: dict[str, AnyArray] = {"partition": pa.array([g.label for g in groups], pa.string())}
@@ -145,7 +145,7 @@ class FileMap:
         count = amount(self.cells[-1].total, "file") if self.cells else "no snapshot"
         words = f"{count} in {amount(self.cells[-1].partitions, 'partition')}" if last and any(last) else count
         legend = dict.fromkeys(line for cells in self.cells for line in cell_legend(cells, self.color))
-        if len(self.cells) > 1:  # each snapshot has its own range
+        if len(self.cells) > 1:  # each snapshot has its own range: explain only the last one's
             legend = dict.fromkeys(cell_legend(self.cells[-1], self.color))
         return CellMap(f"Files of {self.state.name}", words, tuple(heads), tuple(rows), tuple(legend))
 

@@ -30,7 +30,8 @@ CARRIED, ADDED, REMOVED = 0, 1, 2
 #: The kinds of files, named as in `TreeNode.kind`; columns hold indexes into this.
 FILE_KINDS = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 _DATA, _POSITIONS, _EQUALITY, _VECTOR = range(4)
-#: Column of position delete files with the data file's path (spec, "Reserved Field IDs": ``file_path``).
+#: Field id of the column of position delete files that has the data file's path (spec, "Reserved Field IDs":
+#: ``file_path``).
 _FILE_PATH_ID = 2147483546
 _ORDERED = ("kind", "change", "partition", "rows", "size", "deleted", "age", "manifest", "row", "ordinal")
 _COLUMNS = (
@@ -59,16 +60,16 @@ class LiveFiles:
     change
         `ADDED` or `REMOVED` by the snapshot, or `CARRIED`. Removed files are not live.
     partition
-        Indexes of partitions, in their order; see `labels`.
+        The index of each file's partition, in the order of partitions; see `labels`.
     rows, size
         The row count and the bytes that the metadata states; 0 if it states none. A deletion vector has the size of its
         blob.
     deleted
-        The rows of a data file that deletes of this file alone remove: its deletion vector, or position delete files
-        for it; -1 if there are such deletes and their number is not stated, 0 for other files.
+        How many rows of a data file are removed by deletes that apply to this file alone (its deletion vector, or
+        position delete files); -1 if there are such deletes but the number is not stated, 0 for other files.
     age
-        The number of snapshots since the file was added, of those in the metadata; for a file that an expired snapshot
-        added, the number of all snapshots.
+        How many snapshots ago the file was added, counting those in the metadata; if an expired snapshot added it, the
+        number of all snapshots.
     manifest, row
         The row of its manifest in the snapshot's root (-1 for a file in the root itself), and its row in that manifest
         or root. For removed files, the root is the parent snapshot's.
@@ -239,7 +240,7 @@ def _removed(state: TableState, places: Mapping[str, int], now: Sequence[_Part])
 def _file_keys(entries: pa.Table) -> AnyChunkedArray:
     """Return keys that identify files: the location and, for a blob in a Puffin file, its offset."""
     offset = pc.cast(pc.struct_field(entries["deletion_vector"], "offset"), pa.string())
-    is_data = pc.equal(entries["content_type"], int(ContentType.DATA))  # its vector, if it has one, may change
+    is_data = pc.equal(entries["content_type"], int(ContentType.DATA))  # the vector of a data file may change
     offset = pc.if_else(is_data, pa.scalar("", pa.string()), pc.fill_null(offset, ""))
     return pc.binary_join_element_wise(
         entries["location"], offset, "\x1f", null_handling="replace", null_replacement=""
@@ -308,9 +309,10 @@ def _deleted(entries: pa.Table, kind: Ints, change: Ints, parts: Sequence[_Part]
 
 
 def _first_of(wanted: AnyArray, places: AnyArray) -> AnyArray:
-    """Return, for each wanted value, the index of the first of the ``places`` that equals it; null if none does.
+    """Return, for each wanted value, the index of the first of ``places`` that equals it; null if none does.
 
-    As few values are wanted, selecting the places that equal any of them first cuts the time to a third.
+    Few values are wanted and there are many places: selecting the places that equal any wanted value first takes a
+    third of the time.
     """
     near = build.array(np.flatnonzero(bools(pc.is_in(places, value_set=wanted))))
     found: AnyArray = near.take(pc.index_in(wanted, value_set=places.take(near)))
@@ -354,7 +356,7 @@ class DeletedRows:
 def deleted_rows(state: TableState) -> DeletedRows:
     """Return the deleted rows of a snapshot's data files, from its deletion vectors and position delete files.
 
-    Only the root and delete manifests are read: vectors are there in V4 tables, too, including those of Java's V4.
+    Only the root and delete manifests are read: V4 tables have their vectors there, too, even those that Java writes.
     """
     root = state.root()
     parts: list[_Part] = []
@@ -390,7 +392,7 @@ def _bare(locations: AnyArray) -> AnyArray:
 
 
 def _single_paths(entries: pa.Table, kind: Ints, parts: Sequence[_Part]) -> AnyChunkedArray:
-    """Return the data file of position delete files without ``referenced_file``, by their ``file_path`` bounds.
+    """Return the only data file of position delete files without ``referenced_file``, from their ``file_path`` bounds.
 
     Java: ``ContentFileUtil.referencedDataFile``; Iceberg 1.7 and earlier wrote no ``referenced_data_file``.
     """
@@ -439,7 +441,7 @@ class _Tuples:
     index
         The partition of each file.
     first
-        A file of each partition.
+        The index of one file of each partition.
     """
 
     def __init__(self, metadata: TableMetadata, parts: Sequence[_Part], specs: Ints | Sequence[int]) -> None:

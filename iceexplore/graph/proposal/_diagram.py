@@ -113,9 +113,9 @@ def build_proposal_diagram(
     Raises
     ------
     OptionError
-        ``snapshots`` is of no accepted form.
+        The form of ``snapshots`` is not accepted.
     SnapshotNotFoundError
-        No such snapshot; the message lists the nearest ones.
+        A snapshot does not exist; the message lists the nearest ones.
     """
     ids = set(chosen_snapshots(NodeSource(state, "short"), snapshots))
     chosen = [s for s in state.metadata.snapshots if s.snapshot_id in ids]
@@ -152,8 +152,8 @@ def seed_diagram(
     names
         Short names by location; a file without one gets the next free name of its kind.
     max_rows, max_children
-        Maximum number of entries shown per manifest, and of a root's children that get nodes; a last row counts the
-        rest.
+        Maximum number of entries shown per manifest, and maximum number of a root's children that get nodes; a last row
+        counts the rest.
     """
     chosen = list(snapshots)
     builder = _Builder(state, SeedNames(names or {}), max_rows, max_children)
@@ -255,7 +255,7 @@ class _Builder:
         place = vector["offset"], vector["size_in_bytes"]
         where = f"{root.location}#entry {row}"
         try:
-            if content == ContentType.MANIFEST_DV or None in place:  # None: inline, else the read fails
+            if content == ContentType.MANIFEST_DV or None in place:  # None: the vector is inline, or reading it fails
                 found = read_manifest_dv(self.state.storage, root, row)
             else:
                 from iceexplore.deletes import read_deletion_vector

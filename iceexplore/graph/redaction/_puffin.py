@@ -64,7 +64,7 @@ def redact_puffin(
 
 
 def _kept(data: bytes, end: int, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Return zeros, with the spans that are deletion vectors copied."""
+    """Return ``end`` zero bytes into which those spans of the data that are deletion vectors are copied."""
     out = bytearray(end)
     for offset, length in spans:
         if offset < 0 or length < 0 or offset + length > end:

@@ -62,7 +62,8 @@ _EXTENSION = re.compile(
 )
 #: Path segments that are kept: folders that every table has, the folder of a bundle, and ``.`` and ``..``.
 _FOLDERS = frozenset({"", ".", "..", "metadata", "data", "_elsewhere"})
-#: A path extends to the end of its line or to a closing quote, as folder names may contain spaces and apostrophes.
+#: A path extends to the end of its line or to the closing quote, because folder names may contain spaces and
+#: apostrophes.
 _PATH = re.compile(
     r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
 )
@@ -98,7 +99,7 @@ Walk = Generator[Any, Any, Any]
 
 
 def walked(walk: Walk) -> JsonValue:
-    """Run a walk whose steps are generators, as documents may be nested deeper than Python's stack."""
+    """Run a walk and return its result; steps are generators because documents may be nested deeper than the stack."""
     stack, value = [walk], None
     while True:
         try:
@@ -119,7 +120,7 @@ def redactions(redact: bool | str | Iterable[str]) -> frozenset[str]:
     Raises
     ------
     OptionError
-        An unknown kind, or not a text or texts.
+        A kind is unknown, or ``redact`` is neither a boolean nor one or several texts.
     """
     if isinstance(redact, bool):
         return frozenset(REDACTIONS if redact else ())
@@ -172,7 +173,7 @@ class Redaction:
         self._numbers: dict[Any, dict[Any, int]] = {}
 
     def hashed(self, text: str) -> str:
-        """Return a placeholder: the same for equal texts, and not traceable to the text without the key."""
+        """Return a placeholder for a text: equal texts get equal ones, which without the key do not reveal the text."""
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=6).hexdigest()
 
     def text(self, text: str) -> str:
@@ -277,7 +278,7 @@ class Redaction:
         return "/".join([*map(self._folder, folders), self._segment(last)])
 
     def _folder(self, segment: str) -> str:
-        """Redact a path segment as `_segment` does, cached, as many files share a folder."""
+        """Redact a path segment like `_segment`, with a cache because many files share a folder."""
         made = self._folders.get(segment)
         if made is None:
             made = self._segment(segment)

@@ -8,8 +8,8 @@ __all__ = ["BLANK", "blank_secrets", "is_secret_name"]
 
 BLANK = "REDACTED"
 
-#: Not secrets: Iceberg's own keys ("partition-key", "key_metadata", "encryption.key-id", "encryption-keys") and the
-#: authentication method ("auth.type").
+#: Names of secrets. Iceberg's own keys ("partition-key", "key_metadata", "encryption.key-id", "encryption-keys") and
+#: the authentication method ("auth.type") are not secrets and do not match.
 _SECRET_NAME = re.compile(
     r"""secret | token | pass(word|wd|phrase|code) | (?<![a-z])pass$ | pwd | credential | (?<![a-z])creds?(?![a-z])
     | (access|api|account|sse) [-_.]? key | (?<![a-z])(en|de)cryption [-_.]? key $ | (?<![a-z_-])key $
@@ -37,7 +37,7 @@ _TYPE = re.compile(
     | (?:struct|list|map) (?=[<(]) ) (?= [\s,;)>\]}(<] | \Z )""",
     re.X,
 )
-#: The value of such a name. A truncated text may lack the closing quote.
+#: The value that follows the name of a secret. A truncated text may lack the closing quote.
 _VALUE = re.compile(
     r"""(?P<quote>["']) (?: (?!(?P=quote))[^\\] | \\. )* (?: (?P=quote) | \\?\Z )
     | (?P<escaped>\\+["']) .*? (?: (?<!\\)(?P=escaped) | \Z )
@@ -67,7 +67,7 @@ _PERHAPS = re.compile(
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a property of this name is a secret."""
+    """Return whether a property with this name has a secret as its value."""
     if name.isascii():  # the regular expression's case folding maps some other letters to ASCII ones
         plain = name.lower()
         if not any(part in plain for part in _SECRET_PARTS):
@@ -76,7 +76,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def blank_secrets(text: str) -> str:
-    """Return a text with everything redacted that has the form of a secret.
+    """Return a text in which everything that has the form of a secret is redacted.
 
     These are the user and the query of URLs, values of secret names (``password=...``, ``token: ...``,
     ``--password ...``), private keys, webhook URLs, and tokens with a known prefix.

@@ -103,7 +103,7 @@ COUNTS = frozenset(
     ]
 )
 
-#: Other summary entries, and the values that are kept.
+#: Other summary entries, each with a pattern for the values that are kept.
 SUMMARY_WORDS = {
     "operation": re.compile("append|replace|overwrite|delete"),
     "partition-summaries-included": re.compile("true|false"),
@@ -140,7 +140,7 @@ LOCATION_PROPERTIES = frozenset(
     ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path", "location"]
 )
 
-#: Prefixes of properties of one column, followed by its name.
+#: Prefixes of properties that apply to one column; the column's name follows the prefix.
 COLUMN_PROPERTIES = (
     "write.metadata.metrics.column.",
     "write.parquet.bloom-filter-enabled.column.",

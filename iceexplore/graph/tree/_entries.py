@@ -36,7 +36,8 @@ __all__ = ["EntryNodes", "ProblemIndex", "Rows", "is_manifest"]
 
 Rows = npt.NDArray[np.int64]
 
-#: Column of position delete files with the data file's path (spec, "Reserved Field IDs": ``file_path``).
+#: Field id of the column of position delete files that has the data file's path (spec, "Reserved Field IDs":
+#: ``file_path``).
 _FILE_PATH_ID = 2147483546
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 _GONE = (Status.DELETED, Status.REPLACED)
@@ -316,7 +317,7 @@ class EntryNodes:
         return f"{record['partition_spec_id']} {sorted(values.items())!r}" if known else None
 
     def _deleted_rows(self, snapshot: Snapshot) -> Mapping[str, int]:
-        """Return the deleted rows of a snapshot's data files by location, read once."""
+        """Return the deleted rows of a snapshot's data files by location; they are counted only once."""
         if snapshot.snapshot_id not in self._deleted:
             self._deleted[snapshot.snapshot_id] = deleted_rows(self._state, snapshot, self.single_paths)
         return self._deleted[snapshot.snapshot_id]
@@ -337,7 +338,7 @@ class EntryNodes:
         return result_type(transform, column[1].type if column else None)
 
     def single_paths(self, manifest: Manifest, records: Sequence[dict[str, Any]], take: AnyArray) -> list[str | None]:
-        """Return the data file of each record: its referenced file, or its file_path bounds if they are equal.
+        """Return the data file that each record names: its referenced file, or its file_path bounds if they are equal.
 
         Java: ``ContentFileUtil.referencedDataFile``; Iceberg 1.7 and earlier wrote no ``referenced_data_file``.
         """

@@ -54,7 +54,7 @@ def name(labels: Labels, kind: str, location: str | None) -> str:
 
 
 def short_time(ms: int | None) -> str:
-    """Return a time to the second."""
+    """Return a time as text, to the second."""
     text = format_ms(ms)
     return f"{text.partition('.')[0]} UTC" if text.endswith(" UTC") else text
 
@@ -77,7 +77,7 @@ def manifest_lines(
     """Return lines with file counts by status, rows and bytes, removals by manifest DVs, and partition ranges.
 
     Counts describe the manifest as written, regardless of manifest DVs. "Added" and "deleted" refer to the snapshot
-    that wrote it, so only nodes of that snapshot (``own``) show counts with signs.
+    that wrote the manifest, so only nodes of that snapshot (``own``) show these counts separately.
     """
     counts, size = _manifest_counts(entry, own=own), _manifest_size(entry)
     lines = [counts, size]
@@ -239,9 +239,9 @@ def wrapped(parts: list[str], between: str) -> list[str]:
 def _scope(entry: Mapping[str, Any], metadata: TableMetadata, *, equality: bool) -> str:
     """Return the scope of a delete without a referenced file (spec, "Scan Planning").
 
-    An equality delete applies to data files with a smaller data sequence number in its partition, or in all partitions
-    if its spec is unpartitioned. A position delete applies to data files with the same or a smaller one in its
-    partition.
+    An equality delete applies to the data files with a smaller data sequence number in its partition, or in all
+    partitions if its spec is unpartitioned. A position delete applies to the data files in its partition with the same
+    or a smaller sequence number.
     """
     spec = metadata.spec(entry["partition_spec_id"]) if entry["partition_spec_id"] is not None else None
     everywhere = spec is not None and spec.is_unpartitioned

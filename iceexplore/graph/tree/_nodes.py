@@ -43,7 +43,7 @@ class NodeId:
 
     @classmethod
     def parse(cls, text: str) -> NodeId | None:
-        """Parse an id; None if it is not valid in every tree of the table, as ``more`` and ``carried`` are not."""
+        """Return the parsed id; None if it is invalid or, like those of folds, means something in one tree only."""
         kind, _, rest = text.partition(":")
         if kind == "ref":
             return cls("ref", (), unquote(rest, errors="surrogatepass"))

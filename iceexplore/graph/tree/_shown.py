@@ -311,7 +311,7 @@ class _Builder:
         counts = [_ASSUMED_FILES if m.child_count is None else m.child_count for m in wanted]
         shares = share(counts, self.room()) if every else [0] * len(wanted)
         limits = {m.id: max(n, self.expanded.get(m.id, 0)) for m, n in zip(wanted, shares, strict=True)}
-        # Delete manifests first: data files that their deletes refer to are preferred in data manifests.
+        # Delete manifests first, so that data manifests preferably show the data files to which these deletes refer.
         wanted.sort(key=lambda m: m.kind != "delete-manifest")
         for kind in ("delete-manifest", "data-manifest"):
             for snapshot, root in roots:

@@ -288,7 +288,7 @@ class NodeSource:
         return self._entry(snapshot, parsed)
 
     def has(self, node_id: str) -> bool:
-        """Return whether a node with this id exists; does not build a manifest's or file's node."""
+        """Return whether a node with this id exists, without building it if it is a manifest or file."""
         parsed = NodeId.parse(node_id)
         if parsed is None or parsed.kind not in ("manifest", "file"):
             return self.find(node_id) is not None
@@ -337,7 +337,7 @@ class NodeSource:
         if snapshot is None or parsed.kind in ("metadata", "file", "statistics", "ref"):
             return []
         if parsed.kind == "snapshot":
-            # In V4 only reading the file shows if it is a manifest list or a root manifest; below V4 it is a list.
+            # In V4, only reading the file shows whether it is a manifest list or a root manifest; below, it is a list.
             read = self.state.root(snapshot) if self.state.metadata.may_have_root_manifests else None
             return [self.root(snapshot, read), *self.statistics(snapshot)][page]
         place = self._inside(snapshot, parsed)

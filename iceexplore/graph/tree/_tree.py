@@ -105,7 +105,7 @@ class Tree:
         return self._source.children(node_id, offset, limit, changed_first=changed_first)
 
     def folded(self, node_id: str, offset: int) -> FoldedRows | None:
-        """Return the children of a root or manifest from ``offset`` on as cells, changed ones first.
+        """Return a root's or manifest's children from ``offset`` on as cells, changed ones first; else None.
 
         None for any other node.
 
@@ -206,8 +206,8 @@ def build_tree(
         ``current`` (the state's snapshot), ``all``, a snapshot id, several ids, or a small number for the last N
         snapshots. A number that is the id of a snapshot means that snapshot.
     depth
-        ``snapshots`` reads no further file, ``manifests`` reads manifest lists, ``files`` also those manifests whose
-        files fit into the tree.
+        ``snapshots`` reads no further files; ``manifests`` reads manifest lists; ``files`` reads, in addition, those
+        manifests whose files fit into the tree.
     labels
         ``short`` (file names), ``full`` (locations, sequence numbers), ``counts`` (no names).
     max_nodes
