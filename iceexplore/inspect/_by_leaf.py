@@ -45,7 +45,7 @@ class ByLeaf:
     maker
         A function that takes a state and the table's schema, and returns the `LeafMaker` that yields a leaf's rows.
     every
-        Read the manifests of every snapshot, each once, instead of only those of the state's snapshot.
+        True if the table reads the manifests of every snapshot, each once, not only those of the state's snapshot.
     contents
         Content types of the manifests to read.
     parts
@@ -71,7 +71,7 @@ class ByLeaf:
     def narrowed(self, schema: pa.Schema, columns: Collection[str]) -> tuple[ByLeaf, pa.Schema]:
         """Return a copy that decodes only what these columns need, and the schema for its maker.
 
-        The schema has more columns if the maker cannot leave out any.
+        If the maker cannot leave out columns, both are unchanged.
         """
         if not self.statistics:
             return self, schema

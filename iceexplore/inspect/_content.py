@@ -1,4 +1,4 @@
-"""``content_entries``, ``column_stats`` and the two tables of deletion vectors, which Spark does not have."""
+"""``content_entries``, ``column_files``, ``column_stats`` and two tables of deletion vectors, which Spark lacks."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def content_entries_schema(state: TableState) -> pa.Schema:
 def content_entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
     """Return the function that yields ``content_entries``: a row for each row of the root and of every live leaf.
 
-    Entries of all format versions have the same columns. ``status`` is as written; ``manifest_dv`` is the ordinal of
-    the root's row whose manifest DV removes an entry of a leaf.
+    Entries of all format versions have the same columns. ``status`` is as written; if a manifest DV removes the entry
+    of a leaf, ``manifest_dv`` is the ordinal of the root's row that has this manifest DV.
     """
     union = partition_union(state.metadata)
 
@@ -290,7 +290,7 @@ def _live_manifest_rows(root: Manifest) -> AnyArray:
 
 
 def _any_valid(arrays: list[AnyArray]) -> AnyArray:
-    """Return where at least one of the arrays has a value."""
+    """Return a mask of the rows in which at least one of the arrays has a value."""
     out = pc.is_valid(arrays[0])
     for array in arrays[1:]:
         out = pc.or_(out, pc.is_valid(array))

@@ -13,8 +13,8 @@ from iceexplore.metadata import TableMetadata, human_value, parse_transform
 
 __all__ = ["essentials", "partition_texts", "tuple_texts"]
 
-#: The columns to show of each table. In a narrow terminal, pandas leaves out those in the middle first. For tables that
-#: are not listed, all plain columns are shown.
+#: The columns of each table to show, in an order that suits pandas, which in a narrow terminal leaves out the middle
+#: columns first. For tables that are not listed, all columns except nested ones are shown.
 _FILE = ("name", "content", "referenced_data_file", "partition", "record_count", "file_size_in_bytes")
 _MANIFEST = ("name", "content", "length", "added_snapshot_id", "added", "existing", "deleted")
 _ENTRY = ("name", "status", "content", "referenced_data_file", "partition", "record_count", "file_size_in_bytes")
@@ -65,11 +65,11 @@ _SHORT = {
     "content_offset": "offset",
     "file_path": "delete_file",
 }
-#: Columns with locations: the first one that a table has gives the names of its rows.
+#: Columns with locations: the first of these that a table has provides the names of its rows.
 _LOCATIONS = ("file_path", "path", "location", "file", "manifest")
 _MORE_LOCATIONS = ("referenced_data_file", "referenced_file", "delete_file_path", "manifest_list")
-#: Tables whose rows are named by another column: vectors share Puffin files, so their names are those of what they
-#: apply to.
+#: Tables in which a different column provides the names: vectors may share a Puffin file, so each is named after the
+#: file or manifest to which it applies.
 _NAMED_BY = {"deletion_vectors": "referenced_data_file", "manifest_deletion_vectors": "manifest"}
 _UUID = r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _CODES: dict[str, dict[int, str]] = {
@@ -144,7 +144,7 @@ def short_names(locations: AnyArray | AnyChunkedArray) -> AnyArray:
 
 
 def _words(values: AnyArray, names: dict[int, str]) -> AnyArray:
-    """Return codes as words; a code without a name as its digits."""
+    """Return codes as words; a code that has no name becomes its digits."""
     codes = values.dictionary_encode()
     words = [None if code is None else names.get(code, str(code)) for code in build.to_pylist(codes.dictionary)]
     made: AnyArray = pa.array(words, pa.string()).take(codes.indices)

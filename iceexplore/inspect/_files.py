@@ -98,7 +98,7 @@ def entries_schema(state: TableState) -> pa.Schema:
 
 
 def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> AnyArray | None:
-    """Return a mask of the live entries of the types that manifests of these contents list; None if all entries are."""
+    """Return a mask of the live entries that belong in manifests with these contents; None if all entries do."""
     mask = live(leaf.entries)
     kinds = wanted(leaf, contents)
     if kinds is not None:
@@ -117,7 +117,7 @@ def live_position_deletes(leaf: Manifest, union: PartitionUnion) -> pa.Table:
 
 
 class _Builder:
-    """Build the columns of the metadata tables of files, one manifest at a time."""
+    """Builds the columns of the tables of files and entries, for one manifest at a time."""
 
     def __init__(self, state: TableState, fields: list[AnyField] | None = None) -> None:
         self.fields = _file_fields(state) if fields is None else fields
@@ -188,7 +188,7 @@ def entries_maker(state: TableState, schema: pa.Schema) -> LeafMaker:
 
     If a manifest DV removes an entry of a V4 leaf, the row has status 2 and the id of the snapshot that wrote the
     vector, as if that snapshot had rewritten the manifest (which a v3 commit does). If a vector was merged with an
-    older one, all of its removals get the newer snapshot.
+    older one, all its removals have the newer snapshot.
     """
     builder = _Builder(state)
 

@@ -195,7 +195,7 @@ DEFINITIONS: dict[str, Definition] = {
 
 
 class Inspect:
-    """The metadata tables of a table: Spark's, with its names, columns and values, and ten more.
+    """The metadata tables of a table: Spark's, with Spark's names, columns and values, and eleven more.
 
     ``t.inspect.files()`` returns a pandas data frame, ``t.inspect.files.arrow()`` an Arrow table and
     ``t.inspect.files(spark=spark)`` a Spark data frame; ``t.inspect.files.essentials()`` has few columns and short

@@ -59,7 +59,7 @@ class LeafRows:
         return self.nbytes / max(1, rows)
 
     def to_make(self, rows: npt.NDArray[np.int64]) -> int:
-        """Return how many rows `take` must build to return these: all rows of each manifest that is not cached."""
+        """Return how many rows `take` must build to return these rows: all of each manifest that is not cached."""
         leaves = set(np.unique(np.searchsorted(self._begins, rows, side="right") - 1).tolist()) - self._kept.keys()
         return sum(int(self._begins[leaf + 1] - self._begins[leaf]) for leaf in leaves)
 

@@ -69,7 +69,7 @@ METADATA_LOG_SCHEMA = build.schema(
 
 
 def rows_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Return a table of records of the table metadata (few, so built row by row)."""
+    """Return records of the metadata file as a table; as they are few, it is built from Python objects."""
     columns = {field.name: [row[field.name] for row in rows] for field in schema}
     return pa.table([_column(columns[f.name], f.type) for f in schema], schema=schema)
 

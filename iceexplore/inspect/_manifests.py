@@ -64,7 +64,7 @@ def _rows(root: Manifest) -> pa.Table:
 
 
 def _columns(root: Manifest, metadata: TableMetadata) -> list[AnyArray]:
-    """Return the columns; counts are those of the manifest as written, regardless of manifest DVs (V4)."""
+    """Return the columns of ``manifests``; counts are those of the manifest as written, regardless of manifest DVs."""
     rows = _rows(root)
 
     def own(name: str) -> AnyArray:

@@ -30,7 +30,7 @@ __all__ = ["Build", "Definition", "FrameTable", "MetadataTable", "OnSpark"]
 #: ``on_error``.
 OnSpark: TypeAlias = Callable[..., Any]
 
-#: Reads a metadata table of a state, in parts of this schema.
+#: Reads a metadata table of a state and yields it in parts, all of which have the given schema.
 Build: TypeAlias = Callable[[TableState, pa.Schema], Iterable[pa.Table]]
 
 
@@ -58,9 +58,9 @@ class FrameTable:
     Parameters
     ----------
     schema
-        Returns the columns; reads nothing.
+        A function that returns the columns; it reads nothing.
     build
-        Reads the table, in parts of this schema.
+        A function that reads the table and yields it in parts, all of which have the given schema.
     docs
         A description of each column; a key ``table.column`` applies to that table only.
     """

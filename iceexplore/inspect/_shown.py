@@ -56,7 +56,7 @@ def as_text(array: AnyArray) -> AnyArray:
     if pa.types.is_binary(array.type) or pa.types.is_fixed_size_binary(array.type):
         return binary_hex(array.cast(pa.binary()))
     if pa.types.is_timestamp(array.type) and array.type.tz is not None:
-        plain = array.cast(pa.timestamp(array.type.unit)).cast(pa.string())  # a zone would need a time zone database
+        plain = array.cast(pa.timestamp(array.type.unit)).cast(pa.string())  # avoids the need for a time zone database
         return pc.binary_join_element_wise(plain, "Z", "")
     try:
         return array.cast(pa.string())

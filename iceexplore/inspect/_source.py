@@ -72,7 +72,7 @@ def every_root(state: TableState) -> Iterator[tuple[Snapshot, Manifest]]:
             yield snapshot, root
 
 
-#: A snapshot, its root, whether the root's own files are requested too, and rows of the root.
+#: A snapshot, its root, whether the root's own files are to be read, too, and the root's rows with manifests to read.
 Rows: TypeAlias = tuple[Snapshot, Manifest, bool, list[int]]
 
 
@@ -87,8 +87,8 @@ def snapshot_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]
 def reachable_rows(state: TableState, contents: frozenset[int]) -> Iterator[Rows]:
     """Yield the leaf manifests of every snapshot in the metadata, each once (like Java's ``reachableManifests``).
 
-    If several snapshots list a leaf, the one whose manifest DV removes the fewest entries counts. The own files of
-    every root are included.
+    If several snapshots list a leaf, the one whose manifest DV removes the fewest entries counts. Files in the roots
+    themselves (V4) are included.
     """
     seen: set[str] = set()
     waiting: dict[str, tuple[float, Snapshot, int]] = {}  # leaves with a manifest DV in every root read so far
@@ -158,7 +158,7 @@ def reachable_leaves(
 
 
 def wanted(leaf: Manifest, contents: frozenset[int]) -> AnyArray | None:
-    """Return a mask of the entries of the types that manifests of these contents list; None if all entries are."""
+    """Return a mask of the entries whose content type belongs in manifests with these contents; None if all do."""
     if contents == ALL or (leaf.root_row is not None and not leaf.dialect.deletion_vectors_on_entries):
         return None
     kinds = pa.array(sorted(kind for c in contents for kind in _FILES_OF[c]), pa.int32())
@@ -166,7 +166,7 @@ def wanted(leaf: Manifest, contents: frozenset[int]) -> AnyArray | None:
 
 
 def _distinct(root: Manifest, contents: frozenset[int], seen: set[str]) -> list[tuple[int, str]]:
-    """Return row and location of the live manifests of these kinds that are not in ``seen``, each location once.
+    """Return the row and location of each live manifest of these kinds that is not in ``seen``, each location once.
 
     In dialects that store deletion vectors on the entries of data files, data manifests hold deletes, too.
     """

@@ -1,1 +1,1 @@
-"""Files without their table: a manifest, a manifest list, a Puffin file, a footer."""
+"""Loose files, which are opened without their table: a manifest, a manifest list, a Puffin file, a data file."""

@@ -1,4 +1,4 @@
-"""Build the card of a file that is opened without its table (a loose file); importing this module registers it."""
+"""The card of a loose file, a file opened without its table. Importing this module registers `loose_card`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VALUE = 300
 
 @card_of.register
 def loose_card(file: LooseFile) -> Card:
-    """Return the card: kind, header, first records and problems, as plain text that is not escaped yet."""
+    """Return a loose file's card: kind, header, first records and problems, as plain text that is not escaped yet."""
     scalars = [(k, v) for k, v in file.header.items() if not isinstance(v, (Mapping, list))]
     facts = [("size", human_bytes(file.size)) if file.size is not None else ("size", "unknown")]
     facts += [(k, _text(v, 80)) for k, v in scalars if v not in (None, "")]

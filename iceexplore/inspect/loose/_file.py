@@ -47,9 +47,9 @@ class LooseFile:
     kind
         ``manifest``, ``manifest list``, ``root manifest``, ``table metadata``, ``view metadata``, ``udf metadata``,
         ``puffin``, ``deletion vector``, ``parquet``, ``orc``, ``avro`` or ``json``, recognized by content, not by name.
-        There is one exception: a V4 root that holds only data files looks like a leaf. If its key-value metadata does
-        not show what it is, its name decides; if the name does not show it either, the kind is ``manifest``. For
-        manifests, ``header["known by"]`` has the evidence.
+        The exception is a V4 root that holds only data files and so looks like a leaf: its key-value metadata decides
+        or, if that says nothing, its name; otherwise the kind is ``manifest``. For manifests, ``header["known by"]``
+        has the evidence.
     size
         Bytes of the file, or of the deletion vector if ``offset`` and ``size`` were given.
     header
@@ -90,14 +90,16 @@ class LooseFile:
         return self._records()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the records as a data frame; 64-bit integers stay exact beside nulls. Raises what `arrow` does."""
+        """Return the records as a data frame; 64-bit integers stay exact even beside nulls. Same errors as `arrow`."""
         import pandas as pd
 
         frame: pd.DataFrame = self.arrow().to_pandas(types_mapper=pd.ArrowDtype)
         return shown_frame(frame)
 
     def content_entries(self) -> pa.Table:
-        """Return the entries of a manifest or manifest list in the columns of all format versions, without inheritance.
+        """Return a manifest's or manifest list's entries, with the same columns for all format versions.
+
+        Values that an entry inherits from the manifest list are not filled in.
 
         Raises
         ------
@@ -109,10 +111,10 @@ class LooseFile:
         return self._entries()
 
     def manifest_deletion_vectors(self) -> pa.Table:
-        """Decode the manifest DVs of a V4 root: the leaf and positions each one removes, and its encoding.
+        """Decode the manifest DVs of a V4 root: the leaf of each one, the positions that it removes, and its encoding.
 
-        `arrow` returns them as written. If a vector cannot be decoded, the column ``fault`` says why. A vector in a
-        Puffin file is not read; its row has the location and offset.
+        `arrow` returns the vectors as written. If a vector cannot be decoded, ``fault`` says why; for a vector in a
+        Puffin file, which is not read, only location and offset are given.
 
         Raises
         ------
@@ -160,7 +162,7 @@ def open_file(
     FileMissingError, AccessDeniedError, StorageError
         The file cannot be read.
     FormatError
-        The file is of no kind that tables consist of. A damaged file of a known format opens with `problems`.
+        The file is not of a kind that occurs in tables. A damaged file of a known format opens with `problems`.
     OptionError
         Only one of ``offset`` and ``size`` is given, or the source is a folder.
     """
@@ -188,7 +190,7 @@ def open_udf(source: str | os.PathLike[str], *, properties: Mapping[str, str] | 
     FormatError
         It is not the metadata of a function.
     UnsupportedError
-        A ``format-version`` above 1.
+        The ``format-version`` is above 1.
 
     Examples
     --------
@@ -236,7 +238,7 @@ def open_loose_storage(
     OptionError
         The source is a folder, or not a path.
     FileMissingError
-        No such local file.
+        The local file does not exist.
     """
     asked: Any = source
     if not isinstance(asked, (str, os.PathLike)) or not isinstance(given := os.fspath(asked), str):

@@ -68,8 +68,8 @@ SNAPSHOTS = build.schema(
 class Content:
     """The content of a loose file.
 
-    ``records`` reads its records and ``entries`` its content entries, for a manifest. ``vectors`` decodes the manifest
-    DVs of a V4 root and is None for other files.
+    ``records`` reads the file's records. ``entries`` returns a manifest's content entries, and ``vectors`` decodes the
+    manifest DVs of a V4 root; they are None for other files.
     """
 
     kind: str
@@ -179,7 +179,13 @@ def _udf(document: dict[str, Any], location: str) -> Content:
 
 
 def _other_json(data: bytes, location: str) -> dict[str, Any] | None:
-    """Return a JSON object that is not table metadata, gzipped or not, else None. Raises `MemoryLimitError`."""
+    """Return the JSON object (gzipped or not) in a file that is not table metadata; None if it has none.
+
+    Raises
+    ------
+    MemoryLimitError
+        Parsing the file would exceed the memory limit.
+    """
     with contextlib.suppress(ValueError, RecursionError, zlib.error):
         plain = zlib.decompressobj(31).decompress(data, MAX_JSON_BYTES) if data[:2] == b"\x1f\x8b" else data
         document = load_json(plain, Budget(location, len(data)), "the JSON")

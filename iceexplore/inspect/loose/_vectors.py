@@ -1,4 +1,4 @@
-"""The manifest deletion vectors of a loose V4 root, decoded to the entries of each leaf that they remove."""
+"""The manifest deletion vectors of a loose V4 root, decoded: the positions that they remove from each leaf."""
 
 from __future__ import annotations
 

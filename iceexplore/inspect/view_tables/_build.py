@@ -183,7 +183,7 @@ def build_schemas(state: ViewState, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 def build_properties(state: ViewState, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the view's properties by name."""
+    """Yield the view's properties, sorted by key."""
     yield rows_table([{"key": k, "value": v} for k, v in sorted(state.metadata.properties.items())], schema)
 
 

@@ -37,8 +37,8 @@ _TABLES: dict[str, tuple[str, pa.Schema, _Build]] = {
 
 _DOCS = {
     "created_at": "time at which the version was created, UTC",
-    "default_catalog": "catalog of references without one; null is the view's own catalog",
-    "default_namespace": "namespace of references without one",
+    "default_catalog": "catalog for references that name no catalog; null means the view's own catalog",
+    "default_namespace": "namespace for references that name no namespace",
     "dialect": "dialect of the SQL",
     "dialects": "dialects of the version's SQL",
     "doc": "comment on the field",
@@ -57,7 +57,7 @@ _DOCS = {
     "name": "full name of the field",
     "number": "number in the file's name",
     "operation": "create or replace (early drafts only)",
-    "parent_id": "version that it replaced (early drafts only)",
+    "parent_id": "version that this version replaced (early drafts only)",
     "required": "whether the field has no nulls",
     "schema_id": "id of the schema",
     "schemas.is_current": "whether it is the schema of the version that is shown",
