@@ -49,7 +49,7 @@ class TableState:
 
     @property
     def name(self) -> str:
-        """The catalog's identifier, or the last part of the location."""
+        """The catalog's identifier, the name of the folder or zip, or the last part of the location."""
         return self.opened.name_of(self.metadata.location, "table")
 
     @property

@@ -1,4 +1,4 @@
-"""Read and write a table's bytes: file systems, catalogs, zips, moved tables, and the roots of reads."""
+"""Read and write a table's bytes: file systems, catalogs, zips, moved tables, and the roots that limit reads."""
 
 from __future__ import annotations
 

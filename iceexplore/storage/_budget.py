@@ -21,13 +21,13 @@ __all__ = ["BIG", "Budget", "DATA_RATIO", "FLOOR", "RATIO", "VARIABLE", "allowed
 
 #: The environment variable that sets the limit when the process starts.
 VARIABLE = "ICEEXPLORE_MEMORY_LIMIT"
-#: Every file may take this much, however small it is; a larger file may take `RATIO` times its stored size.
+#: The bytes of memory that any file may take, however small it is; a large one may take `RATIO` times its stored size.
 FLOOR = 512 << 20
 #: Manifests compress by a factor of 10 to 30, a manifest of zeros by 1,000.
 RATIO = 64
 #: The same ratio for data files: columns with few distinct values compress better than metadata.
 DATA_RATIO = 256
-#: Assumed memory where the machine's cannot be determined: that of a small one.
+#: The memory to assume where the machine's cannot be determined: that of a small machine.
 _UNKNOWN = 4 << 30
 _LEAST = 64 << 20
 _SHARE = 4
@@ -44,11 +44,11 @@ _given: int | None = None
 
 
 def memory_limit(limit: int | str | None = None) -> int:
-    """Return the memory that decoding may take, in bytes; set it if one is given.
+    """Return the memory that decoding may take, in bytes, after setting it if ``limit`` is given.
 
-    The default is a quarter of the machine's memory, or of the container's where that is less. By default,
-    each file is limited, too: a metadata file may decode to 64 times its size, a data file to 256 times, or either to
-    512 MiB if that is more. Once a limit is set, only that limit applies.
+    The default is a quarter of the machine's memory, or of the container's where that is less. By default, a single
+    file is limited, too: a metadata file may decode to 64 times its size, a data file to 256 times its size, and either
+    to 512 MiB if that is more. Once a limit is set, only that limit applies.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Budget:
     Attributes
     ----------
     limit, used
-        Bytes.
+        The memory that the file may take, and the memory reserved so far, in bytes.
     """
 
     def __init__(self, location: str, stored: int | None, *, ratio: int = RATIO, most: int | None = None) -> None:

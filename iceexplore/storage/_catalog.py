@@ -70,7 +70,7 @@ class CatalogTable:
     def read(self, document: Mapping[str, Any]) -> CatalogTable:
         """Return a copy with PyIceberg's object, built from the parsed metadata file as PyIceberg's loading does.
 
-        PyIceberg configures a table's FileIO by the catalog's properties, overridden by the table's own.
+        PyIceberg configures a table's FileIO with the catalog's properties, which the table's own override.
         """
         if self.unread is None:
             return self
@@ -101,7 +101,7 @@ class CatalogTable:
         return cls(".".join(table.name()), table.metadata_location, table.io, warehouse, table)
 
     def document(self) -> dict[str, Any] | None:
-        """Return the metadata as PyIceberg parsed it, without the keys that PyIceberg does not know."""
+        """Return a table's metadata as PyIceberg parsed it, without keys that it does not know; a view's as sent."""
         if self.table is None:
             return self.sent
         document: dict[str, Any] = json.loads(self.table.metadata.model_dump_json(by_alias=True, exclude_none=True))
@@ -146,7 +146,7 @@ def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[s
         refuse_namespace(loaded, key, e)
         raise CatalogError(f"no table {shown} in catalog {catalog_name(loaded)}{_nearest(loaded, key)}") from e
     except Exception as e:
-        if "." not in shown:  # PyIceberg raises a ValueError: a table's name has a namespace
+        if "." not in shown:  # PyIceberg raises a ValueError for a name without a namespace
             refuse_namespace(loaded, key, e)
         # PyIceberg loads and validates in one step, and version 0.12 refuses damaged metadata and unknown types
         # (variant). The metadata location can be requested alone.
@@ -204,7 +204,7 @@ def version_notes() -> tuple[str, ...]:
 
 
 def refuse_namespace(catalog: Catalog, key: str | tuple[str, ...], cause: Exception, wanted: str = "table") -> None:
-    """If a name is that of a namespace, raise an error that says what the namespace holds."""
+    """Raise an error if a name is that of a namespace; the error says what the namespace contains."""
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
         if not catalog.namespace_exists(parts):
@@ -239,7 +239,7 @@ def _unread(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> Catalog
 
     None for other catalogs, for subclasses that override loading, and where there is no such table.
     """
-    sql = sys.modules.get("pyiceberg.catalog.sql")  # not imported: no SQL catalog exists
+    sql = sys.modules.get("pyiceberg.catalog.sql")  # if it is not imported, no SQL catalog exists
     if sql is None or not isinstance(catalog, sql.SqlCatalog):
         return None
     own = ("load_table", "_convert_orm_to_iceberg")

@@ -73,7 +73,7 @@ def catalog_contents(catalog: Catalog, below: tuple[str, ...] = ()) -> Iterator[
     Parameters
     ----------
     below
-        The namespace; by default ``()``, which means the whole catalog.
+        The namespace; ``()``, the default, is the catalog itself.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def _contents(catalog: Catalog, namespace: tuple[str, ...], no_views: str | None
     Parameters
     ----------
     no_views
-        Why the catalog could not list the views of an earlier namespace, in which case this namespace's views are not
-        requested. None if it could.
+        Why the catalog could not list the views of an earlier namespace, in which case no more views are requested;
+        None if it could.
     """
     failed = None
     tables: tuple[tuple[str, ...], ...] = ()
@@ -214,7 +214,7 @@ def load_named(name: str, properties: Mapping[str, str]) -> Catalog:
     Raises
     ------
     CatalogError, MissingDependencyError
-        It is not configured or cannot be reached, or PyIceberg is not installed.
+        The catalog is not configured or cannot be reached, or PyIceberg is not installed.
     """
     try:
         from pyiceberg.catalog import load_catalog
@@ -242,14 +242,14 @@ def is_configured(name: str) -> bool:
 
 
 def not_a_table(what: str, catalog: Catalog, call: str, wanted: str = "table", opener: str = "ix.open") -> str:
-    """Return the text of an error for a catalog where a table or view is expected: its content and the calls to use.
+    """Return the error text for a catalog given in place of a table or view: what it holds, and the calls to use.
 
     Parameters
     ----------
     what
-        How the user gave it.
+        How the user named the catalog.
     call
-        The catalog as the text of an argument, for the calls that the error suggests.
+        The catalog, written as an argument in the suggested calls.
     wanted, opener
         What is expected, and the function that opens it.
     """
@@ -261,7 +261,7 @@ def not_a_table(what: str, catalog: Catalog, call: str, wanted: str = "table", o
 
 
 def catalog_name(catalog: object) -> str:
-    """Return a catalog's name, else that of its class."""
+    """Return a catalog's name or, if it has none, that of its class."""
     return str(getattr(catalog, "name", type(catalog).__name__))
 
 

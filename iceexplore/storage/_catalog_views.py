@@ -41,7 +41,7 @@ def from_view(view: Any) -> CatalogTable:  # noqa: ANN401  (PyIceberg's View, wh
     Raises
     ------
     CatalogError
-        Its metadata cannot be written as JSON.
+        The view's metadata cannot be written as JSON.
     """
     try:
         name = ".".join(view.name())
@@ -73,7 +73,7 @@ def view_from_catalog(identifier: object, catalog: CatalogLike, properties: Mapp
     try:
         found = _from_sql(loaded, key, shown) if hasattr(loaded, "engine") else _from_rest(loaded, key, shown)
     except Exception:
-        found = None  # PyIceberg's own loading, tried next, raises a more informative error than this one
+        found = None  # PyIceberg's own error, raised below, is more informative
     if found is not None:
         return found
     try:
@@ -83,7 +83,7 @@ def view_from_catalog(identifier: object, catalog: CatalogLike, properties: Mapp
 
 
 def _from_sql(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> CatalogTable | None:
-    """Return a view of an SQL catalog: other engines put views into the table that PyIceberg reads tables from."""
+    """Return a view of an SQL catalog: other engines put views into the SQL table from which PyIceberg reads tables."""
     if getattr(catalog, "_schema_version", None) != "v1":
         return None
     location = sql_location(catalog, key, "VIEW")
@@ -131,7 +131,7 @@ def _refusal(catalog: Catalog, key: str | tuple[str, ...], shown: str, cause: Ex
                 f"PyIceberg's {type(catalog).__name__} cannot load views; open {shown} by its folder or metadata file"
             )
         names = []
-    else:  # PyIceberg cannot load the views of SQL catalogs, but they can be listed: a view not listed is missing
+    else:  # an SQL catalog's views are listed from its rows, and PyIceberg cannot load any of them
         is_missing = is_missing or (isinstance(cause, NotImplementedError) and shown not in names)
     if not is_missing:
         return CatalogError(

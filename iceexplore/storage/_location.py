@@ -45,8 +45,8 @@ def is_uri(location: str) -> bool:
 def canonical(location: str) -> str:
     """Return the one canonical spelling of a location.
 
-    Local files are plain paths, without ``.``, ``..`` (where they can be resolved) or doubled slashes;
-    everything else is ``scheme://authority/path``. A ``file://x/y`` (two slashes, a common writer's bug) is the
+    Local files are plain paths, without ``.``, doubled slashes, or ``..`` (except at the start of a relative path);
+    everything else is ``scheme://authority/path``. A ``file://x/y`` (two slashes, a common bug in writers) is the
     relative path ``x/y``. Doubled slashes in an object store's key are kept: they are part of the name there.
     """
     if _FILE.match(location):

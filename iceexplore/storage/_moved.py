@@ -51,7 +51,7 @@ def _text(given: Unchecked) -> Unchecked:
 
 
 class Moves:
-    """Prefixes as written, each mapped to its current place; the longest prefix wins."""
+    """Location prefixes as written in the metadata, each mapped to its current place; the longest prefix wins."""
 
     def __init__(self, given: Mapping[str, str | os.PathLike[str]] | None = None) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Moves:
         pairs = [tuple(map(_text, pair)) for pair in asked.items()] if isinstance(asked, Mapping) else [(None,)]
         if not all(isinstance(x, str) for pair in pairs for x in pair):
             like = "{'s3://bucket/t': '/data/t'}"
-            raise OptionError(f"moved={given!r}: give each prefix as written its current place, such as {like}")
+            raise OptionError(f"moved={given!r}: give the current place of each prefix as written, such as {like}")
         for written, real in pairs:
             place = canonical(check_host(real))
             self.add(written, place if is_absolute(place) else canonical(os.path.abspath(real)))
@@ -81,7 +81,7 @@ class Moves:
             return True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_lock"}  # for another process
+        return {k: v for k, v in self.__dict__.items() if k != "_lock"}  # a lock cannot be pickled
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
@@ -165,7 +165,7 @@ class FolderIndex:
     _by_name: dict[str, list[str]] | None = field(default=None, repr=False)
 
     def folders(self, name: str) -> list[str]:
-        """Return the folders of this name, those nearest to the root first."""
+        """Return the folders with this name, those nearest to the root first."""
         if self._by_name is None:
             self._by_name = self._walk()
         return self._by_name.get(name, [])
@@ -227,7 +227,7 @@ def find_moves(
     metadata_file, folder
         The current, canonical places of the metadata file and of the table's folder.
     moves
-        The known moves (``moved=``, which take precedence); moves found are added.
+        The known moves (``moved=``, which take precedence), to which the moves found are added.
     exists
         Returns whether a real location exists; called a few times, never for a table that has not moved.
     index
@@ -288,7 +288,10 @@ def find_moves(
 
 
 def written_is_here(written: str, folder: str) -> bool:
-    """Return whether a location as written is the folder itself; relative ones begin at the working directory."""
+    """Return whether a location as written is the folder itself.
+
+    A relative location begins at the working directory or, if the folder is remote, at the folder.
+    """
     place = canonical(written)
     if not is_absolute(place):
         place = canonical(os.path.abspath(place)) if is_local(folder) else join(folder, place)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 __all__ = ["Listener", "progress", "report_progress", "result_of"]
 
 T = TypeVar("T")
-#: Called with the number of steps done, their total, and the things counted.
+#: A function that is called with the number of steps done, the total number, and what is counted.
 Listener: TypeAlias = Callable[[int, int, str], object]
 
 #: Fewer files than this are read without a bar, even from slow storage.
@@ -37,7 +37,7 @@ def progress(total: int, what: str) -> Iterator[Callable[[], object]]:
     total
         The number of steps.
     what
-        The things counted, in the plural.
+        What is counted, in the plural, such as ``files``.
     """
     listener: Listener | None = getattr(_of_thread, "listener", None)
     if listener is not None and total >= MIN_FILES:

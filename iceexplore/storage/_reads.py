@@ -54,7 +54,7 @@ class ReadLog:
         self._items: list[Read] = []
 
     def __reduce__(self) -> tuple[type[ReadLog], tuple[()]]:
-        return ReadLog, ()  # another process starts an empty log
+        return ReadLog, ()  # another process starts with an empty log
 
     def add(self, read: Read) -> None:
         """Record a read."""

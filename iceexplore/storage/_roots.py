@@ -26,7 +26,7 @@ def allowed_places(allow: Unchecked) -> tuple[str, ...]:
     Raises
     ------
     OptionError
-        The argument is neither a location nor several.
+        The argument is neither one location nor several.
     """
     asked = [allow] if isinstance(allow, (str, PathLike)) else allow
     given = [fspath(x) if isinstance(x, PathLike) else x for x in asked] if isinstance(asked, Iterable) else [asked]
@@ -64,7 +64,7 @@ def outside(storage: Places, locations: Iterable[str]) -> tuple[int, tuple[str, 
 
 
 def _fewest(places: Iterable[str]) -> tuple[str, ...]:
-    """Return the places that are inside no other; if there are too many, the folders that they share."""
+    """Return the places that are not inside any other; if there are too many, the folders that they share."""
     found = _outermost(places)
     while len(found) > _MOST:
         deepest = max(place.count("/") for place in found)

@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 class Search(Generic[T]):
-    """The items of an iterator, as far as they have been found.
+    """The items that an iterator has yielded so far.
 
     Parameters
     ----------
     begin
-        Returns the iterator. Its steps may take long or hang, such as requests to a catalog.
+        A function that returns the iterator, whose steps may take long or hang, such as requests to a catalog.
     own_thread
         Search in a separate thread, so that a step that hangs can be abandoned. False if only the calling thread can
         use the source: the time limit then applies between two steps.
@@ -44,7 +44,7 @@ class Search(Generic[T]):
     def run(self, time_limit: float | None = None) -> bool:
         """Search to the end or for ``time_limit`` seconds; return whether the end was reached.
 
-        If the time limit interrupts a step, the step goes on in its thread; the next call waits for it and continues.
+        A step that was running when the time was up still runs in its thread; the next call waits for it and goes on.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Search(Generic[T]):
     def _wait(self, end: float | None) -> None:
         try:
             while not self._is_over() and (end is None or time.monotonic() < end):
-                # The thread of an earlier call may have seen the signal to stop: once it ends, a new one continues.
+                # A thread that was told to stop by an earlier call may be about to end: then a new one goes on.
                 if self._thread is None or not self._thread.is_alive():
                     # A daemon thread: a thread that hangs cannot be ended, and Python must not wait for it at exit.
                     self._thread = threading.Thread(target=self._until, args=(None,), name="search", daemon=True)

@@ -77,7 +77,7 @@ class FileInfo:
 
 
 class Storage:
-    """Reads the files of one table, within its roots; every read is logged. See the module for the rule on roots.
+    """Reads the files of one table, within its roots; every read is logged. The module's docstring defines the roots.
 
     Created by `open_source`. Locations are as the table spells them; `resolve` and `unresolve` translate.
 
@@ -150,7 +150,7 @@ class Storage:
 
     @property
     def moves(self) -> Moves:
-        """The known prefixes, to be extended."""
+        """The known moves, which the caller may extend."""
         self._folders.clear()
         return self._moves
 
@@ -195,10 +195,11 @@ class Storage:
         return real
 
     def closed_folder(self, written: str) -> tuple[str, frozenset[str]] | None:
-        """Return the real folder of the files in a folder, and the names of the links in it; None if it is not known.
+        """Return the real folder of a folder as written, and the names of the links in it; None if it is not known.
 
-        It is known after one of its files was resolved, if all of them may be read. A file whose name is not that of a
-        link is then at ``folder/name``. Listing a folder once takes less time than looking at each of its files.
+        The real folder is known once one of the files in it has been resolved, if all of them may be read. A file whose
+        name is not that of a link is then at ``folder/name``. Listing a folder once takes less time than checking each
+        of its files.
         """
         folder = self._folders.get(written)
         return None if folder is None else (folder, _links_in(folder))
@@ -207,7 +208,8 @@ class Storage:
         """Return the real location of a file, to compare whether two locations mean the same file.
 
         In a moved table, several spellings may mean the same file (two prefixes that now are the same folder, or a path
-        of which only the end is known). A location of no file, or outside the roots, is returned in canonical form.
+        of which only the end is known). A location outside the roots, or with a name that no file can have, is returned
+        in canonical form.
         """
         try:
             return self.resolve(location) if self.moved else canonical(location)
@@ -220,7 +222,7 @@ class Storage:
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:
-        """Return the table's spelling of a real location in any engine's spelling; return unknown ones unchanged."""
+        """Return the table's spelling of a real location, which any engine may have spelled; if unknown, unchanged."""
         place = canonical(real)
         found = self._moves.unapply(place)
         if found is None and "%" in place:
@@ -228,7 +230,7 @@ class Storage:
         return real if found is None else found
 
     def key(self, location: str) -> str:
-        """Return the beginning of a file's cache keys, which is the same for all storages that share the file."""
+        """Return the part of a file's cache key that identifies the storage; storages that share files share it."""
         return self.identity
 
     def folder_of(self, location: str) -> str:
@@ -383,7 +385,7 @@ class Storage:
         return found.st_mtime_ns, found.st_size
 
     def list(self, location: str, *, recursive: bool = False) -> builtins.list[FileInfo]:
-        """Return the files in a folder (with ``recursive`` under it) by name. Raises the same errors as `read`."""
+        """Return the files in a folder (with ``recursive``, all below it) by name. Raises the same errors as `read`."""
         found = self.entries(self.resolve(location), recursive=recursive)
         return [FileInfo(self.unresolve(e.real), e.size, e.etag, e.modified_ms) for e in found if not e.is_folder]
 
@@ -401,14 +403,14 @@ class Storage:
             return None
 
     def entries(self, real: str, *, recursive: bool = False, details: bool = True) -> builtins.list[Entry]:
-        """Return a folder's entries; without ``details`` possibly only names. Raises the same errors as `read`."""
+        """Return a folder's entries, without ``details`` perhaps only names. Raises the same errors as `read`."""
         self._check(real, real)
         return self._ask(
             self.unresolve(real), real, "list", lambda: self._backend(real).list(real, recursive, details), 0
         )
 
     def close(self) -> None:
-        """Remove the extracted zip, if there is one; it cannot be read afterwards."""
+        """Remove the extracted zip, if there is one; its table cannot be read afterwards."""
         if self._remove is not None:
             self._closed = True
             self._remove()
@@ -431,7 +433,7 @@ class Storage:
         place = canonical(location)
         real = self._moves.apply(place)
         if real is None and not is_absolute(place):
-            # No prefix fits, so write it relative to the table's location, as format version 4 allows.
+            # No prefix fits, so the location is relative to the table's location, as format version 4 allows.
             real = canonical(join(self.folder, place))
         if real is None:
             real = place
@@ -514,7 +516,7 @@ class Storage:
             return self._local
         if self._given is not None:
             return self._given
-        # One per bucket: credentials and regions may differ.
+        # One backend per bucket: credentials and regions may differ.
         key = "/".join(real.split("/", 3)[:3])
         found = self._remote.get(key)
         if found is None:
@@ -583,8 +585,8 @@ class Storage:
         found = self.index.find(place) if self.index is not None else None
         if found is None:
             return None
-        # The callback may raise, every time this guess is made. The move is recorded, so that `place` also matches
-        # deletes that spell the file's location differently.
+        # The callback may raise, so call it before recording the move: it must raise every time this guess is made. The
+        # move is recorded so that `Storage.place` also matches deletes that spell the file's location differently.
         if self.on_rescue is not None:
             self.on_rescue(location, *found)
         self.moves.add(*found)
@@ -596,7 +598,7 @@ def _absolute(place: str) -> str:
 
 
 def _links_in(folder: str) -> frozenset[str]:
-    """Return the names of a folder's symbolic links; empty if the folder is remote or cannot be listed."""
+    """Return the names of a folder's symbolic links; an empty set for a remote folder or one that cannot be listed."""
     if not is_local(folder):
         return frozenset()
     try:

@@ -33,7 +33,7 @@ _LOCKS: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 _SWEPT = re.compile(r"iceexplore-(?:overlay|zip|table|copy)-locked-[A-Za-z0-9_]{8}")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
-#: Seconds between two sweeps of a process: listing a hundred thousand names takes a tenth of a second.
+#: Seconds between two sweeps by a process: listing a hundred thousand names takes a tenth of a second.
 _PAUSE = 60.0
 _DAY = 86_400.0
 _last_sweep: dict[str, float] = {}
@@ -41,12 +41,12 @@ _sweeping = threading.Lock()
 
 
 class TemporaryFolder:
-    """A folder of this process in the system's temporary one.
+    """A folder of this process in the system's temporary folder.
 
     Parameters
     ----------
     kind
-        Its content; a part of its name.
+        The folder's content, which becomes a part of its name.
     what
         What needs the folder, for the error: ``"the simulation"``.
     instead
@@ -70,7 +70,7 @@ class TemporaryFolder:
             parent = tempfile.gettempdir()
             _sweep(parent)
             made = os.path.realpath(tempfile.mkdtemp(prefix=f"iceexplore-{kind}-", dir=parent))
-        # Rename it only when it is locked, so that no process sees it unlocked under a name that is swept.
+        # Rename the folder only once it is locked, so that no process sees it unlocked under a name that is swept.
         self.path, self._lock = _locked(made, kind)
         self._owner = os.getpid()
 
@@ -162,8 +162,8 @@ def _sweep_one(path: str, least_age: float = 0) -> None:
 def folder_beside(target: str) -> Iterator[str]:
     """Create a hidden folder beside ``target``, to be renamed to it; remove it at the end if it still exists.
 
-    A killed process leaves its folder behind. The next one for the same target removes it if it is unlocked and a day
-    old: on file systems shared between machines, the locks of other machines may be invisible.
+    A killed process leaves its folder behind. The next call for the same target removes that folder if it is unlocked
+    and a day old: on file systems shared between machines, the locks of other machines may be invisible.
     """
     parent, name = os.path.split(target)
     start = f".{name[:80]}-iceexplore-"

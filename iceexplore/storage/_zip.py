@@ -23,7 +23,7 @@ __all__ = ["ZipLimits", "extract_zip", "is_zip", "member_name", "write_zip"]
 
 _STEP = 1 << 20
 _ELSEWHERE = "_elsewhere"
-#: Errors which, once the zip is open, mean that the extracted files cannot be written.
+#: Errors that concern the extracted files, not the zip: when one of them occurs, the zip is already open.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -57,7 +57,7 @@ def is_zip(head: bytes) -> bool:
 
 
 def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None = None) -> TemporaryFolder:
-    """Extract into a new temporary folder and return it; the caller removes it.
+    """Extract a zip into a new temporary folder and return the folder; the caller removes it.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def member_name(storage: Storage, table_location: str, location: str) -> str:
         tail = relative_to(real, storage.folder)
     except IceexploreError:
         tail = None
-    # With an overlay in front of the table, a file is elsewhere on disk and still has a table location.
+    # A file of an overlay is elsewhere on the disk, but its location is still in the table.
     tail = tail or relative_to(place, canonical(table_location))
     if tail and ".." not in tail.split("/"):
         return tail

@@ -37,7 +37,7 @@ from iceexplore.storage.finding._versions import (
 __all__ = ["Pick", "Picker", "nearest_versions"]
 
 _MOST_TIED = 64
-#: A version hint is a number or a file name; a file with more bytes than this is not a hint.
+#: Maximum size of a version hint, which contains only a number or a name.
 _HINT_BYTES = 64 << 10
 _MOST_STEPS = 100_000
 
@@ -75,7 +75,7 @@ class Picker:
         Raises
         ------
         SnapshotNotFoundError
-            No such version.
+            The version does not exist.
         FormatError
             No file can be read as metadata.
         """
@@ -104,7 +104,7 @@ class Picker:
         return None if pick is None else Pick(pick.real, pick.document, (*pick.notes, *hint))
 
     def newest_of(self, reals: Sequence[str], *, one_table: bool = False) -> Pick | None:
-        """Return the newest of files whose names do not show the order; None if no file is metadata.
+        """Return the newest of several files whose names do not show their order; None if none of them is metadata.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class Picker:
         return (entry.modified_ms if entry else None) or 0
 
     def _newer_than(self, folder: str, real: str) -> str | None:
-        """Return a file with a larger number than the hinted one; None if none, or if listing costs a request."""
+        """Return the file with the largest number; None if the hinted one is not smaller, or in a remote folder."""
         number = parse_name(real)
         if number is None or not is_local(folder):
             return None
@@ -313,7 +313,7 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
 
 
 def _is_rival(other: Pick, best: Pick, uuid: str) -> bool:
-    """Return whether a file that no metadata log lists could be the newest; a failed commit's has a lower number."""
+    """Return whether a file that no metadata log lists could be the newest; failed commits have lower numbers."""
     if other.document.get(uuid) != best.document.get(uuid):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)

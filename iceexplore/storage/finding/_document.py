@@ -43,7 +43,7 @@ def parse_document(
         The objects of its JSON would exceed the memory limit.
     """
     notes: list[str] = []
-    # Raise the limit for objects with ``max_bytes``, which a user may set far above the default.
+    # The limit grows with ``max_bytes``, which may be set far above the default.
     budget = Budget(location, len(data), most=max(_MOST_OBJECTS, 4 * max_bytes))
     is_gzip, name = data[:2] == _GZIP, location.rpartition("/")[2]
     if ".metadata.json" in name and is_gzip != (".gz" in name):
@@ -83,7 +83,7 @@ def _not_metadata(why: str, location: str, kind: DocumentKind) -> FormatError:
 
 
 def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
-    """Return all members of a gzip file decompressed; zlib verifies each CRC and length."""
+    """Return the decompressed content of all members of a gzip file; zlib verifies each CRC and length."""
     plain = bytearray()
     rest = data
     while rest[:2] == _GZIP:
@@ -108,7 +108,7 @@ def _gunzip(data: bytes, location: str, max_bytes: int) -> bytearray:
 
 
 def _unzstd(data: bytes, location: str, max_bytes: int) -> bytes:
-    """Return a zstd file decompressed. No version of the spec mentions Zstandard, but iceberg-go writes it."""
+    """Return the decompressed content of a zstd file, which no version of the spec mentions, but iceberg-go writes."""
     import pyarrow as pa
 
     parts: list[bytes] = []
@@ -135,7 +135,7 @@ def too_large(max_bytes: int, location: str) -> FormatError:
 
 
 def _json(data: bytes | bytearray, location: str, budget: Budget, what: str) -> tuple[Any, bool]:
-    """Return the document, and whether its strings are valid Unicode: lone surrogates cannot be stored."""
+    """Return the document, and whether its strings were valid Unicode; lone surrogates are replaced by U+FFFD."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:

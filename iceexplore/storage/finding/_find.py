@@ -28,7 +28,7 @@ from iceexplore.storage.stores._backend import Entry
 __all__ = ["FoundFolder", "find_table", "found_folder", "missing_path", "table_folder", "tables_below"]
 
 _MOST_LOOSE = 64
-#: The folder of a Delta table's log. `delta` defines it, too, but this package must not import that one.
+#: The folder of a Delta table's log. The package `delta` has it, too, but this package must not import that one.
 _DELTA_LOG = "_delta_log"
 #: Java, PyIceberg and Spark write the UUID among the first keys of a metadata file; early drafts of views have none.
 _HEAD = 4096
@@ -57,7 +57,7 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
     Raises
     ------
     MetadataNotFoundError
-        No table, or several; the message says what the folder contains.
+        The folder has no table, or several; the message says what it contains.
     UnsupportedError
         The folder is that of a view where a table is wanted, or the reverse.
     """
@@ -98,7 +98,7 @@ def find_table(storage: Storage, picker: Picker, root: str, version: int | str |
 
 
 def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> Pick | None:
-    """Return metadata from JSON files with other names, None if there is none."""
+    """Return the newest metadata among JSON files with other names; None if there is none."""
     files = [e.real for e in entries if not e.is_folder and basename(e.real).endswith((".json", ".json.gz"))]
     files = [f for f in files if not basename(f).startswith(".")]
     if isinstance(version, str):
@@ -125,12 +125,12 @@ class FoundFolder:
 def tables_below(
     storage: Storage, entries: list[Entry], depth: int, folders: int, most: int
 ) -> Generator[FoundFolder, None, bool]:
-    """Yield the folders that look like tables or views, among those of ``entries`` and below them, nearest first.
+    """Search the folders among some entries, and those below, and yield those of tables and views, nearest first.
 
     Parameters
     ----------
     depth, folders, most
-        Levels to look through, folders to list, and tables to find.
+        The maximum numbers of levels to search, of folders to list, and of tables and views to find.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def tables_below(
 
 
 def found_folder(storage: Storage, place: str, entries: list[Entry]) -> FoundFolder | None:
-    """Return a folder as a table's or a view's, judged by its entries; None if it is neither.
+    """Return a folder with these entries as the folder of a table or of a view; None if it is neither.
 
     Metadata files of tables and of views have the same names. If the beginning of a file does not show which it is, it
     counts as a table's.
@@ -231,7 +231,7 @@ def _what_is_there(
     if metadata:
         some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
         return f"{start}: metadata/ has no *.metadata.json, only {len(metadata)} other files: {some}"
-    # `formats` defines these suffixes, too, but this package must not import that one.
+    # The package `formats` has these suffixes, too, but this package must not import that one.
     for end, what in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
         count = sum(n.lower().endswith(end) for n in names_there)
         if count:

@@ -20,7 +20,7 @@ def open_version(opened: Opened, version: int | str) -> Opened:
     SnapshotNotFoundError
         There is no such version; the message lists the nearest ones.
     FormatError, FileMissingError, AccessDeniedError, StorageError
-        It is damaged or gone (the metadata log may list removed files), or the storage failed.
+        The file is damaged or gone (the metadata log may list removed files), or the storage failed.
     """
     problems = Problems(strict=opened.source.strict)
     kind = opened.source.kind
@@ -43,12 +43,12 @@ def open_version(opened: Opened, version: int | str) -> Opened:
 
 
 def list_versions(opened: Opened) -> list[MetadataVersion]:
-    """Return the table's metadata files by number: those in the folder, and those of the metadata log elsewhere.
+    """Return the table's metadata files by number: those in the folder, and those elsewhere that the log lists.
 
     Raises
     ------
     AccessDeniedError, StorageError
-        Listing the folder failed (a storage that does not support listing is fine).
+        Listing the folder failed. If the storage does not support listing, no error is raised.
     """
     storage = opened.storage
     found: dict[str, MetadataVersion] = {}

@@ -10,7 +10,7 @@ from iceexplore.storage._json import JsonValue
 
 __all__ = ["DocumentKind", "TABLE", "VIEW", "is_table_metadata", "is_view_metadata"]
 
-#: Keys that early drafts of the view spec all require; these drafts have no view-uuid.
+#: Keys required by all early drafts of the view spec, which have no view-uuid.
 _VIEW_KEYS = ("current-version-id", "version-log", "view-version")
 
 
@@ -25,7 +25,7 @@ class DocumentKind:
     uuid
         The key of the UUID.
     code
-        The problem code of a document that breaks the spec.
+        The problem code for a document that breaks the spec.
     call
         The function that opens it.
     needs

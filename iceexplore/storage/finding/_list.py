@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ListedTable", "Listing", "list_tables"]
 
-#: Limits for the depth, the folders to list and the tables to find; lower for remote stores, where each folder costs a
-#: request.
+#: Maximum numbers of levels, listed folders and tables: on this machine, and in remote stores, where each folder costs
+#: a request.
 _LOCAL = 12, 200_000, 50_000
 _REMOTE = 6, 5_000, 10_000
 
@@ -47,7 +47,7 @@ class ListedTable:
     source, catalog
         What `open_source` takes to open it.
     namespace
-        The parts of its namespace; for a table in a folder, the parts of the path.
+        The parts of its namespace; in a warehouse folder, those of the path.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ListedTable:
 
 
 class Listing:
-    """The namespaces, tables and views of a catalog or folder, as far as they have been listed.
+    """The namespaces, tables and views of a catalog or folder that have been listed so far.
 
     Attributes
     ----------
@@ -92,12 +92,12 @@ class Listing:
 
     @property
     def tables(self) -> tuple[ListedTable, ...]:
-        """The tables by name."""
+        """The tables, sorted by name."""
         return self._listed(views=False)
 
     @property
     def views(self) -> tuple[ListedTable, ...]:
-        """The views by name."""
+        """The views, sorted by name."""
         return self._listed(views=True)
 
     @property
@@ -134,13 +134,13 @@ def list_tables(
 ) -> Listing:
     """Return a listing of a catalog, given as an object or by its name, or of a folder; `Listing.run` fills it.
 
-    A text is a folder if it contains a slash, begins with ``~`` or ``.``, or is the name of an existing folder; else it
-    is the name of a catalog. If an object has a `Listing` as its attribute ``listing``, that one is returned.
+    A text is a folder if it has a slash, begins with a dot or tilde, or names an existing folder; otherwise it is the
+    name of a catalog. If an object has a `Listing` as its attribute ``listing``, that one is returned.
 
     Raises
     ------
     OptionError
-        The source is neither a catalog nor a text or path.
+        The source is neither a catalog nor a text nor a path.
     CatalogError, MetadataNotFoundError, AccessDeniedError, StorageError, MissingDependencyError
         The catalog or the folder does not exist or cannot be read.
     """

@@ -61,7 +61,7 @@ def open_source(
     ----------
     source
         A table's folder, a metadata file, or a zip of a table, as a path or URI; with ``catalog=`` a table's name;
-        or a PyIceberg Table. For a view, the same kinds of sources.
+        or a PyIceberg Table. For a view, the same with view instead of table.
     catalog
         A PyIceberg catalog, or the name of one.
     moved
@@ -87,7 +87,7 @@ def open_source(
     SnapshotNotFoundError
         The version does not exist.
     FormatError, UnsupportedError
-        The metadata file is damaged or that of the other kind, or the zip is damaged or encrypted.
+        The metadata file is damaged or belongs to the other kind, or the zip is damaged or encrypted.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError, MissingDependencyError, OptionError
         The storage or the catalog refused or failed, or an argument is invalid.
     """
@@ -236,8 +236,7 @@ def _json_roots(storage: Storage, pick: Pick) -> list[str]:
     return [storage.moves.apply(p) or p for p in canonicals]
 
 
-#: The first bytes of files that are not metadata. `formats` defines them, too, but this package must not import that
-#: one.
+#: The first bytes of files that are not metadata. The package `formats` has them, too, but this one must not import it.
 _NOT_METADATA = {
     b"Obj\x01": "an Avro file",
     b"PAR1": "a Parquet file",
@@ -293,7 +292,7 @@ def _unzip(storage: Storage, place: str, asked: Source) -> TemporaryFolder:
 
 
 def spelled(source: str) -> str:
-    """Return the user's path as an absolute one, with ``~`` expanded; decode file URIs."""
+    """Return a user's path, or that of a file URI, as an absolute path with ``~`` expanded; other URIs unchanged."""
     if not source.strip():
         raise OptionError("the path is empty")
     if "\0" in source:

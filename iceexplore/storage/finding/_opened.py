@@ -23,7 +23,7 @@ __all__ = ["Opened", "Source", "learn_moves", "make_opened", "max_metadata_bytes
 
 @dataclass(frozen=True)
 class Source:
-    """The arguments of `open_source`, so that the table can be opened again."""
+    """The arguments of `open_source`, kept so that the table can be opened again."""
 
     source: Any
     catalog: Any = None
@@ -44,7 +44,7 @@ class Opened:
     Attributes
     ----------
     metadata_location
-        As the table would spell it.
+        The location of the metadata file, as the table would spell it.
     document
         The JSON as written.
     name
@@ -54,7 +54,7 @@ class Opened:
     version
         The number of the metadata file, from its name.
     catalog_table
-        The PyIceberg Table that it was opened from, None otherwise.
+        The PyIceberg Table from which it was opened; None if it was opened in another way.
     source
         The arguments of `open_source`.
     is_delta
@@ -73,7 +73,7 @@ class Opened:
     is_delta: bool = False
 
     def name_of(self, location: str, default: str) -> str:
-        """Return the catalog's identifier; else the last part of ``location``, or ``default`` if that is empty."""
+        """Return `name` or, if there is none, the last part of the table's ``location``; ``default`` without either."""
         return self.name or location.rstrip("/").rpartition("/")[2] or default
 
 
@@ -116,7 +116,7 @@ def learn_moves(storage: Storage, pick: Pick) -> tuple[str, ...]:
 
 
 def max_metadata_bytes(properties: Mapping[str, str] | None) -> int:
-    """Return the largest decompressed size of a metadata file, in bytes."""
+    """Return the maximum size of a metadata file after decompression, in bytes."""
     value = (properties or {}).get("iceexplore.max-metadata-bytes", MAX_METADATA_BYTES)
     try:
         return int(value)

@@ -30,12 +30,12 @@ _HINT_BYTES = 64 << 10
 
 @dataclass(frozen=True)
 class MetadataSurvey:
-    """The metadata files around one that cannot be read.
+    """The metadata files in the folder of one that cannot be read.
 
     Attributes
     ----------
     named_by
-        What names the metadata file: ``catalog``, ``hint`` or ``path``; None where only a folder is known.
+        What points to the metadata file: ``catalog``, ``hint`` or ``path``; None where only a folder is known.
     wanted
         The location of that file; None where only a folder is known.
     folder
@@ -64,7 +64,7 @@ class MetadataSurvey:
         return tuple(f for f in self.files if number is not None and f.number is not None and f.number > number)
 
     def older(self) -> tuple[MetadataVersion, ...]:
-        """Return the files that are neither newer nor the wanted file itself."""
+        """Return the files that are neither newer than the wanted one nor the wanted one itself."""
         newer = set(self.newer())
         name = None if self.wanted is None else basename(self.wanted)
         return tuple(f for f in self.files if f not in newer and f.name != name)
@@ -83,7 +83,7 @@ def survey(
     Returns
     -------
     MetadataSurvey or None
-        None where no place is known: the catalog failed, the source is a zip or neither a path nor a table.
+        None where no folder is known: the catalog failed, or the source is a zip, or neither a path nor a table.
     """
     moves, more = Moves(moved), allowed_places(allow)
     try:

@@ -28,7 +28,7 @@ HINT = "version-hint.text"
 _SUFFIX = r"(?:\.(?:gz|zstd|zst))?\.metadata\.json(?:\.(?:gz|zstd|zst))?"
 _NAME = re.compile(rf"(?:v(\d{{1,18}})|(\d{{1,18}})-.*?){_SUFFIX}", re.DOTALL)
 _ANY = re.compile(r"[^.].*\.metadata\.json(?:\.(?:gz|zstd|zst))?", re.DOTALL)
-# Java writes "<uuid>.metadata.json" and then renames it to "vN": a remaining one was never committed.
+# Java writes "<uuid>.metadata.json" and then renames it to "vN": a file that still has such a name was never committed.
 _UNCOMMITTED = re.compile(rf"[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_SUFFIX}")
 _MOST_TIED = 64
 
@@ -97,7 +97,7 @@ def version_names(number: int) -> tuple[str, ...]:
 
 
 def choose(names: Iterable[str], modified: Callable[[str], int] | None = None) -> Choice:
-    """Choose the newest metadata file by name: the largest number; files named in ``tied`` must be read to decide.
+    """Choose the newest metadata file, with the largest number in its name; ``tied`` has files to read to decide.
 
     Names do not decide if both naming schemes occur (a catalog took over a file-system table), if a number occurs twice
     (a table that was dropped and created again starts from 0), or if a file with another name could be newer.

@@ -27,7 +27,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 class FolderStorage(CommitStorage):
-    """A table's folder that can also be written. Nothing outside the folder is ever written.
+    """A storage for a table's folder to which files can also be written, but never outside the folder.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class FolderStorage(CommitStorage):
 def write_new(path: str, data: bytes) -> None:
     """Write a new file and flush it to the disk, completely or not at all.
 
-    A process that is killed while it writes may leave a file ``.<uuid>.tmp`` in the same folder.
+    Only a killed process leaves something behind: ``.<uuid>.tmp`` in the same folder.
 
     Raises
     ------

@@ -137,7 +137,7 @@ class _Files:
 
 
 class OverlayStorage(CommitStorage):
-    """The overlay's files in front of those of the base, which is never written.
+    """A storage with the overlay's files in front of those of the base, to which nothing is ever written.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ class OverlayStorage(CommitStorage):
     def copy(self) -> OverlayStorage:
         """Return another overlay that begins with these files; later writes to one are invisible in the other.
 
-        New files go to a separate temporary folder; the existing files stay where they are and are removed when this
-        overlay is closed.
+        New files go to a separate temporary folder; the existing files stay where they are, and closing this overlay
+        removes them.
         """
         other = object.__new__(OverlayStorage)
         other._files = self._files.copy()
@@ -200,7 +200,7 @@ class OverlayStorage(CommitStorage):
 
     @property
     def moves(self) -> Moves:
-        """The base's known prefixes, to be extended."""
+        """The base's known moves, which the caller may extend."""
         self._folders.clear()
         return self.base.moves
 
@@ -222,11 +222,12 @@ class OverlayStorage(CommitStorage):
         Parameters
         ----------
         location
-            The location as the table spells it. Any location is allowed, since nothing is written there.
+            The location as the table spells it. Any location is allowed, since the file is written to the overlay's
+            folder instead.
         kind
-            As in the log of reads.
+            The role of the file, as in the log of reads.
         commit, attempt
-            For the log.
+            The commit and its attempt, for the log of writes.
 
         Raises
         ------
@@ -316,7 +317,7 @@ class OverlayStorage(CommitStorage):
         file = self._files.of(location)
         if file is not None or not self._files.by_place:
             return file
-        # Another spelling of the same place: relative to the table, or as it was before a move.
+        # The same place may be spelled differently: relative to the table, or as it was before a move.
         return self._files.by_place.get(self._place(location))
 
     def _place(self, location: str) -> str:

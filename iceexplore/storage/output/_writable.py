@@ -41,7 +41,7 @@ class CommitStorage(Storage):
     @property
     @abstractmethod
     def writes(self) -> WriteLog:
-        """Every file written, by all storages that share it (see `view`)."""
+        """Every file written, by all storages that share this log (see `view`)."""
 
     @abstractmethod
     def view(self) -> Self:
@@ -58,9 +58,9 @@ class CommitStorage(Storage):
         location
             The location as the table spells it.
         kind
-            As in the log of reads.
+            The role of the file, as in the log of reads.
         commit, attempt
-            For the log.
+            The commit and its attempt, for the log of writes.
 
         Raises
         ------

@@ -51,7 +51,7 @@ class WriteLog:
         self._items: list[Write] = []
 
     def __reduce__(self) -> tuple[type[WriteLog], tuple[()]]:
-        return WriteLog, ()  # another process starts an empty log
+        return WriteLog, ()  # another process starts with an empty log
 
     def add(self, write: Write) -> None:
         """Record a write."""

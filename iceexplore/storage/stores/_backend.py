@@ -49,7 +49,7 @@ class Backend(Protocol):
         """Return bytes from ``offset``: all, or ``length`` of them; fewer if the file ends before."""
 
     def open(self, real: str) -> Handle:
-        """Open a file for several reads, without requests other than those reads."""
+        """Open a file for several reads, with as few requests as possible besides those reads."""
 
     def stat(self, real: str) -> Entry:
         """Return size, etag and time of a file, or a folder's entry."""
@@ -67,7 +67,7 @@ class LocalBackend:
     identity = "local"
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
-        """Read a regular file. Memory is allocated by its size, never by a length from damaged metadata."""
+        """Read a regular file. Memory is allocated by the file's size, never by a length from damaged metadata."""
         # O_NONBLOCK: opening a named pipe would wait forever for its writer.
         with _possible(real):
             descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

@@ -31,7 +31,7 @@ def whole_or_tail(size: int) -> int:
 
 
 class PositionedFile(io.RawIOBase):
-    """A seekable file of ``size`` bytes; subclasses provide them in `bytes_at`.
+    """A seekable file of ``size`` bytes, which subclasses provide in `bytes_at`.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class PositionedFile(io.RawIOBase):
         return self._take(self.size - self._at)
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fill a buffer from the position."""
+        """Fill a buffer with bytes from the position; return their number."""
         view = memoryview(buffer).cast("B")
         data = self._take(len(view))
         view[: len(data)] = data

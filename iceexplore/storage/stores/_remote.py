@@ -212,12 +212,12 @@ class FileIOBackend:
         raise UnsupportedError(f"{type(self._io).__name__} cannot list files, so {real} cannot be listed")
 
     def _file_system(self, real: str) -> AbstractFileSystem | None:
-        """Return the fsspec file system of PyIceberg's FsspecFileIO; None for another FileIO."""
+        """Return the fsspec file system of PyIceberg's FsspecFileIO; None for any other FileIO."""
         get = getattr(self._io, "get_fs", None)
         if get is None:
             return None
         scheme, _, rest = real.partition("://")
-        # One FileIO for all threads: PyIceberg would create one per thread, with separate connections.
+        # One file system for all threads: PyIceberg would create one per thread, with separate connections.
         key = scheme, rest.partition("/")[0]
         found = self._systems.get(key)
         return found if found is not None else self._systems.setdefault(key, get(*key))
