@@ -1,6 +1,6 @@
 """The dialects of manifests and manifest lists, and what differs between them.
 
-Code above the manifests depends on the properties of a dialect, never on its name. So a new dialect needs only a member
+Code that uses manifests depends on the properties of a dialect, never on its name. So a new dialect needs only a member
 here, and a decoder and an encoder in `iceexplore.manifests`.
 """
 
@@ -12,10 +12,10 @@ __all__ = ["Dialect"]
 
 
 class Dialect(StrEnum):
-    """The form of a manifest, manifest list or root manifest. A member equals its name as a string."""
+    """The form of a manifest, manifest list or root manifest. Each member is also a string, such as ``v4-java``."""
 
     UNKNOWN = ""
-    """The form of a file that could not be read at all."""
+    """Nothing in the file could be read."""
     INLINE = "inline"
     """The manifest locations that v1 metadata may name in the snapshot itself, without a manifest list."""
     V1 = "v1"
@@ -50,5 +50,5 @@ class Dialect(StrEnum):
 
     @property
     def is_published(self) -> bool:
-        """True if a released version of the spec defines it: its manifest lists hold manifests only, with counts."""
+        """True if a released version of the spec defines the dialect: its lists have manifests only, with counts."""
         return self in (Dialect.V1, Dialect.V2, Dialect.V3)

@@ -10,7 +10,7 @@ __all__ = ["ancestry", "in_order"]
 
 
 def ancestry(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Snapshot]:
-    """Yield a snapshot and its ancestors, as far as the table has them; stop at a cycle."""
+    """Yield a snapshot and its ancestors, up to the first one that the table no longer has; stop at a cycle."""
     by_id = {s.snapshot_id: s for s in reversed(metadata.snapshots)}  # of duplicate ids the first wins, as everywhere
     seen = set[int]()
     while snapshot is not None and snapshot.snapshot_id not in seen:
@@ -21,7 +21,7 @@ def ancestry(metadata: TableMetadata, snapshot: Snapshot | None) -> Iterator[Sna
 
 
 def in_order(snapshots: Iterable[Snapshot], *, by_number: bool = False) -> list[Snapshot]:
-    """Sort snapshots by time, then number (with ``by_number``, by number, then time), with parents before children.
+    """Sort snapshots by time, then number (with ``by_number``, by number, then time), and parents before children.
 
     The numbers are sequence numbers; v1 has none, so the parent decides the order of two commits in one millisecond.
     """

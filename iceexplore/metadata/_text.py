@@ -23,7 +23,7 @@ _SPARK_TYPES = {
 
 
 def format_spec(spec: PartitionSpec, names: Schema | TableMetadata) -> str:
-    """Format a partition spec as in Spark's ``PARTITIONED BY``: ``days(ts), bucket(16, id)``; ``unpartitioned``.
+    """Format a partition spec as in Spark's ``PARTITIONED BY``: ``days(ts), bucket(16, id)``, or ``unpartitioned``.
 
     Column names come from one schema, or from all of a table's (an old spec's columns may have been dropped).
     """
@@ -33,7 +33,7 @@ def format_spec(spec: PartitionSpec, names: Schema | TableMetadata) -> str:
 
 
 def format_sort_order(order: SortOrder, names: Schema | TableMetadata) -> str:
-    """Format a sort order as in Spark's ``WRITE ORDERED BY``: ``ts DESC NULLS LAST``; ``unsorted``."""
+    """Format a sort order as in Spark's ``WRITE ORDERED BY``: ``ts DESC NULLS LAST``, or ``unsorted``."""
     if not order.fields:
         return "unsorted"
     return ", ".join(
@@ -63,5 +63,5 @@ def spark_type_string(type_: Type) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Quote each part of a name that is not plain with backticks."""
+    """Put each part of a name that is not a plain identifier between backticks."""
     return ".".join(p if _PLAIN_NAME.fullmatch(p) else "`" + p.replace("`", "``") + "`" for p in name.split("."))

@@ -32,7 +32,7 @@ def to_ms(when: object) -> int:
     Raises
     ------
     OptionError
-        It is of another type, or not an ISO text.
+        The value has a different type, or is a text in a different format.
     """
     if isinstance(when, bool):
         raise OptionError(f"timestamp={when!r}: give a datetime, ISO text or milliseconds since the epoch")

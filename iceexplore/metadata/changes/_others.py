@@ -40,9 +40,9 @@ class PropertyChange:
 def spec_changes(
     old: PartitionSpec, new: PartitionSpec, names: Schema | TableMetadata | None = None
 ) -> list[SpecChange]:
-    """Return the changes from one spec to another, by partition field id.
+    """Return the changes from one spec to another; fields are matched by partition field id.
 
-    A field with the same id but another source or transform (v1 reused ids) counts as one dropped and one added field;
+    A field with the same id but a different source or transform (v1 reused ids) counts as dropped and added;
     a field whose transform became ``void`` counts as dropped (spec, "Partition Evolution"). ``names`` resolves column
     names.
     """

@@ -1,4 +1,4 @@
-"""Compare two schemas by field id, so that a renamed column does not look like a dropped and an added column."""
+"""Compare two schemas by field id: a renamed column does not count as dropped and added."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def is_promotion(old: Type, new: Type) -> bool:
 
 
 def schema_changes(old: Schema, new: Schema) -> list[SchemaChange]:
-    """Return the changes from one schema to another, in the newer schema's field order, dropped ones last.
+    """Return the changes from one schema to another, in the newer schema's field order, then dropped fields.
+
+    Changes of the identifier fields come last.
 
     For an added or dropped struct, list or map only the outermost field is reported.
     """
@@ -107,7 +109,7 @@ def _field_changes(name: str, old: NestedField, new: NestedField) -> list[Schema
 
 
 def _same_shape(old: Type, new: Type) -> bool:
-    """Return whether two primitives are equal, or two nested types of one kind; their fields are compared elsewhere."""
+    """Return whether two primitives are equal, or two nested types of the same kind; fields are compared separately."""
     if isinstance(old, PrimitiveType) or isinstance(new, PrimitiveType):
         return old == new
     return type(old) is type(new)
@@ -170,7 +172,7 @@ def _after(siblings: Sequence[int], field_id: int, fields: dict[int, tuple[str, 
 
 
 def _longest_rising(values: Sequence[int]) -> set[int]:
-    """Return the indices of a longest rising subsequence."""
+    """Return the indices of a longest increasing subsequence."""
     tails: list[int] = []
     tail_index: list[int] = []
     previous: list[int] = []

@@ -14,7 +14,9 @@ INT = 31
 
 
 class Reporter:
-    """Reports faults as problems on one node, or, without ``problems``, raises a `FormatError`.
+    """Reports the faults of a document or of a part of it as problems.
+
+    Without ``problems``, raises a `FormatError` for an error and ignores lesser faults.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ class Reporter:
         self.code = code
 
     def at(self, part: str) -> Reporter:
-        """Return a reporter for a part of this node, such as ``snapshot 17``."""
+        """Return a reporter for a part of this document, such as ``snapshot 17``."""
         return Reporter(self.problems, f"{self.where}#{part}", self.code)
 
     def error(self, text: str, key: str) -> None:
@@ -61,7 +63,7 @@ class JsonObjectReader:
         self.json: dict[str, Any] = json
 
     def integer(self, key: str, *, bits: int = LONG, required: bool = False) -> int | None:
-        """Return an int or long; None if missing. A string of digits or a whole float is reported and used."""
+        """Return an int or long, None if there is none. A string of digits or a whole float is reported and used."""
         value = self.json.get(key)
         if value is None:
             if required:
@@ -80,7 +82,7 @@ class JsonObjectReader:
         return value
 
     def snapshot_id(self, key: str, *, required: bool = False) -> int | None:
-        """Return a snapshot id. A number that only fits an unsigned 64-bit integer is reported and read as signed.
+        """Return a snapshot id. A number that fits only an unsigned 64-bit integer is reported and read as signed.
 
         Some writers created such ids. References are read in the same way, so they still resolve.
         """
@@ -154,7 +156,7 @@ def signed(value: int) -> int:
 
 
 def shown(value: object) -> str:
-    """Return a short text of a value of any size, for a message."""
+    """Return a value as a short text for a message, however large the value is."""
     match value:
         case dict():
             return "an object"

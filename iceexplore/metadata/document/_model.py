@@ -1,4 +1,4 @@
-"""Table metadata as immutable records with the spec's fields; ``raw`` keeps all other keys."""
+"""Table metadata as immutable records with the spec's fields; ``raw`` has the JSON as written, with all other keys."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class SortField:
 
 @dataclass(frozen=True)
 class SortOrder:
-    """A sort order; order id 0 is unsorted."""
+    """A sort order; order id 0 means unsorted."""
 
     order_id: int
     fields: tuple[SortField, ...]
@@ -117,7 +117,7 @@ class Snapshot:
 
     @property
     def root_location(self) -> str | None:
-        """The location of the root manifest (V4 draft: ``root-manifest``), else ``manifest-list``; absolute."""
+        """The absolute location of the root manifest (V4 draft: ``root-manifest``) or of the manifest list."""
         named = self.raw.get("root-manifest")
         found = named if isinstance(named, str) and named else self.manifest_list
         return found if found is None or self.relative_to is None else resolved_location(found, self.relative_to)
@@ -200,7 +200,7 @@ class PartitionStatisticsFile:
 
 @dataclass(frozen=True)
 class TableMetadata:
-    """One metadata file, v1 to v4. Missing keys are filled in by the spec; ``raw`` is the JSON as written."""
+    """One metadata file, v1 to v4. Missing keys are filled in as the spec says; ``raw`` is the JSON as written."""
 
     format_version: int
     table_uuid: str | None
@@ -229,7 +229,7 @@ class TableMetadata:
     raw: Raw = field(default_factory=dict, compare=False, repr=False)
 
     def schema(self, schema_id: int | None = None) -> Schema:
-        """Return the schema with this id; the current one by default, or where the id is unknown."""
+        """Return the schema with this id; the current one by default, or if the id is unknown."""
         wanted = self.current_schema_id if schema_id is None else schema_id
         for s in self.schemas:
             if s.schema_id == wanted:
@@ -250,7 +250,7 @@ class TableMetadata:
         return next((s for s in self.snapshots if s.snapshot_id == wanted), None)
 
     def all_fields(self) -> dict[int, tuple[str, Any]]:
-        """Return full name and field by id over every schema; the current schema wins, then the newest."""
+        """Return each field of any schema, by id, with its full name; the current schema wins, then the newest."""
         out: dict[int, tuple[str, Any]] = {}
         for s in (self.schema(), *sorted(self.schemas, key=lambda s: -s.schema_id)):
             for field_id, pair in s.by_id().items():
@@ -264,7 +264,7 @@ class TableMetadata:
 
     @property
     def requires_snapshot_parts(self) -> bool:
-        """True if snapshots must have a summary and a schema id, and tables refs and summaries (from 2 on)."""
+        """True if refs, snapshot summaries and other parts that v1 may leave out are expected (from 2 on)."""
         return self.format_version >= 2
 
     @property

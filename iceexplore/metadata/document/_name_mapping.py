@@ -16,9 +16,9 @@ NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 
 
 def name_mapping(metadata: TableMetadata) -> list[dict[str, Any]] | None:
-    """Return the default name mapping as the spec's JSON (``names``, ``field-id``, ``fields``), None without one.
+    """Return the default name mapping as the spec's JSON (``names``, ``field-id``, ``fields``); None if there is none.
 
-    An invalid property counts as none; parsing the metadata reports it.
+    An invalid mapping counts as none: parsing the metadata has reported it.
     """
     text = metadata.properties.get(NAME_MAPPING_PROPERTY)
     if text is None:

@@ -101,12 +101,12 @@ def _partition_field(
 
 
 def _source_ids(keys: JsonObjectReader) -> tuple[int, ...]:
-    """Return ``source-ids`` of a multi-argument transform, else ``source-id``."""
+    """Return the ids in ``source-ids``, which a multi-argument transform has, or the one in ``source-id``."""
     several = keys.integers("source-ids")
     if several:
         return several
     one = keys.integer("source-id", bits=INT, required=True)
-    # -1 is not a column: a field without a source stays visible.
+    # No column has the id -1: it keeps a field without a source visible.
     return (-1 if one is None else one,)
 
 

@@ -1,4 +1,4 @@
-"""Relative locations of V4 (spec, "Paths in Metadata"): resolved against a table's location, or made from it."""
+"""Resolve V4's relative locations, and make locations relative to a table's (spec, "Paths in Metadata")."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ DOT_SEGMENTS = r"(?:^|/)\.{1,2}(?:/|$)"
 
 
 def resolved_location(location: str, table_location: str) -> str:
-    """Join a relative location to the table's location, unless it already begins with that (which may be relative)."""
+    """Join a relative location to the table's location; return an absolute one unchanged.
+
+    If the table's location is itself relative, a location that already begins with it is returned unchanged, too.
+    """
     if re.match(ABSOLUTE_LOCATION, location):
         return location
     if not re.match(ABSOLUTE_LOCATION, table_location):
         own = {table_location.rstrip("/") + "/", table_location.removeprefix("./").rstrip("/") + "/"}
         if location.startswith(tuple(own)):
             return location
-    # The spec: "joined to the prefix (table location) without consideration of any additional separator characters".
+    # Spec: "joined to the prefix (table location) without consideration of any additional separator characters".
     return f"{table_location}/{location}"
 
 

@@ -60,7 +60,7 @@ def parse_table_metadata(document: JsonValue, location: str, problems: Problems)
     document
         The JSON as Python objects.
     location
-        The metadata file's location, used as the problems' node (with ``#snapshot 17`` and the like for parts).
+        The metadata file's location, to which problems refer (with ``#snapshot 17`` and the like for parts).
     problems
         Collects the problems.
 
@@ -69,7 +69,7 @@ def parse_table_metadata(document: JsonValue, location: str, problems: Problems)
     FormatError
         The document is not an object, or not table metadata.
     UnsupportedError
-        A ``format-version`` above 4.
+        The ``format-version`` is above 4.
     """
     if (error := parts.not_metadata(document, location)) is not None:
         raise error
@@ -150,7 +150,7 @@ def _format_version(keys: JsonObjectReader, location: str) -> int:
         return version
     if version is not None:
         keys.reporter.error(f"format-version cannot be {version}", "format-version")
-    # Inferred from the keys that each version introduced.
+    # Infer the version from the keys that each version introduced.
     if "next-row-id" in keys.json:
         return 3
     return 2 if "last-sequence-number" in keys.json else 1
@@ -239,7 +239,7 @@ def _refs(keys: JsonObjectReader, current: int | None) -> dict[str, Ref]:
         if ref is not None:
             refs[name] = ref
     if current is not None and "main" not in refs:
-        # The spec says "There is always a main branch reference pointing to the current-snapshot-id".
+        # Spec: "There is always a main branch reference pointing to the current-snapshot-id".
         refs = {"main": Ref("main", "branch", current), **refs}
     return refs
 
@@ -262,5 +262,5 @@ def _check_name_mapping(properties: dict[str, str], reporter: Reporter) -> None:
     try:
         parse_name_mapping(text)
     except FormatError as error:
-        # A warning: only data files without field ids need it.
+        # Only a warning, because only data files without field ids need the mapping.
         reporter.warning(error.reason, NAME_MAPPING_PROPERTY)

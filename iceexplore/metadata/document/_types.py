@@ -14,7 +14,7 @@ from iceexplore.storage import JsonValue
 
 __all__ = ["MAX_DEPTH", "parse_schema", "parse_type", "read_schema", "schema_to_json", "type_to_json"]
 
-#: Nesting of types beyond which a schema is refused: far above real ones, far below Python's recursion limit.
+#: The maximum depth of nested types in a schema: far above that of real schemas, far below Python's recursion limit.
 MAX_DEPTH = 100
 
 _INT_MAX = 2**31 - 1
@@ -24,7 +24,7 @@ _FIXED = re.compile(r"fixed\s*\[\s*(\d{1,10})\s*\]", re.IGNORECASE)
 _GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
 _GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^,)]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
 
-#: Called with a text and the spec's key for every fault; returns to continue reading, raises to stop.
+#: A function that is called with a text and the spec's key for every fault; it returns to continue reading, or raises.
 Report = Callable[[str, str], None]
 
 
@@ -203,7 +203,7 @@ def type_to_json(type_: Type) -> JsonValue:
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """Return the JSON of a schema as Java writes it; fields without a default have no key for one."""
+    """Return the JSON of a schema as Java writes it; defaults that are None are left out."""
     out: dict[str, Any] = {"type": "struct", "schema-id": schema.schema_id}
     if schema.identifier_field_ids:
         out["identifier-field-ids"] = list(schema.identifier_field_ids)

@@ -27,7 +27,7 @@ _INT = PrimitiveType("int")
 #: Types whose stored integer is hashed as a long (spec, "Appendix B"); for nanosecond types, the microseconds are
 #: hashed.
 _HASHED_AS_LONG = frozenset(("int", "long", "date", "time", "timestamp", "timestamptz"))
-#: Types whose bytes are hashed as they are; of a string, those of its UTF-8.
+#: Types whose bytes are hashed as they are; for a string, these are its UTF-8 bytes.
 _BYTES = frozenset(("string", "binary"))
 _SOURCES = _HASHED_AS_LONG | {
     "binary", "decimal", "fixed", "string", "timestamp_ns", "timestamptz_ns", "uuid"
@@ -66,7 +66,7 @@ class BucketTransform(WidthTransform):
         """Return the bucket of the columns' hashes, combined: h = 31 h + hash, where the hash of null is 0.
 
         Null where all columns are. Neither the spec nor the V4 proposal, which has ``bucket16(a, b)`` as an example,
-        defines how hashes are combined: this is our choice, and another engine may put a row into another bucket.
+        defines how hashes are combined: this is our choice, and another engine may put a row into a different bucket.
         """
         if len(values) == 1:
             return self.apply(sources[0], values[0])
@@ -82,7 +82,7 @@ class BucketTransform(WidthTransform):
         return build.array(buckets, mask=null)
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
-        """Return the bucket of a single value; decimals are hashed at the column's scale, not the literal's."""
+        """Return the function from a value to its bucket; it hashes decimals at the column's scale."""
         if not self.width:
             return None
         parameters = decimal_parameters(source)
@@ -110,7 +110,7 @@ class BucketTransform(WidthTransform):
         return format_value(_INT, value)
 
     def parse_value(self, value: PlainValue) -> PlainValue:
-        """Return the number of a bucket."""
+        """Return the number of a bucket that a user gave."""
         number = whole_number(value)
         if not 0 <= number < self.width:
             raise ValueError(f"buckets are 0 to {self.width - 1}")
@@ -121,12 +121,12 @@ class BucketTransform(WidthTransform):
         return f"{column}_bucket_{self.width}"
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return True for a smaller number of buckets that divides this one."""
+        """Return True for a bucket transform whose number of buckets is a proper divisor of this one's."""
         return isinstance(other, BucketTransform) and 0 < other.width < self.width and self.width % other.width == 0
 
 
 def _hashes(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the hashes of longs without sign: Murmur3 (x86, 32 bits, seed 0) of their 8 little-endian bytes."""
+    """Return the hashes of longs, without the sign bit: Murmur3 (x86, 32 bits, seed 0) of 8 little-endian bytes."""
     plain = numbers.astype(np.int64).view(np.uint64)
     found = np.zeros(len(plain), np.uint32)
     for part in (plain & np.uint64(0xFFFF_FFFF), plain >> np.uint64(32)):
@@ -143,7 +143,7 @@ def _hashes(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _hash_function(width: int, source: Type) -> Callable[[Any], int | None] | None:
-    """Return PyIceberg's bucket function for single values; it takes dates and times as stored integers.
+    """Return the bucket function for single values (mostly PyIceberg's); dates and times are stored integers.
 
     None for a type for which the spec defines no hash.
     """

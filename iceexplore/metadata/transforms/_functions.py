@@ -80,7 +80,12 @@ def function_type(function: str, arguments: Sequence[Type]) -> Type | None:
 
 
 def apply_function(function: str, types: Sequence[Type], arguments: Sequence[AnyArray]) -> AnyArray:
-    """Return the results for arrays of the Arrow types of ``types``, in the Arrow type of `function_type`.
+    """Return the results of a function for arrays, in the Arrow type of `function_type`.
+
+    Parameters
+    ----------
+    types, arguments
+        The arguments' types, and an array with the values of each, of the corresponding Arrow type.
 
     Raises
     ------

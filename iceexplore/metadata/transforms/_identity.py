@@ -50,7 +50,7 @@ class IdentityTransform(Transform):
         return Projection(op, literals, source)
 
     def preimage(self, source: Type, values: AnyArray) -> Preimage | None:
-        """Return each value as the single source value of its result."""
+        """Return each value as its only source value."""
         return Preimage(exact=values.cast(arrow_type(source)))
 
     def default_name(self, column: str) -> str:

@@ -1,7 +1,7 @@
 """Project predicates on columns to predicates on partition values (spec, "Scan Planning"), by operator and literals.
 
-This package cannot import the classes of predicates (``expressions`` is above it), so a predicate is represented by its
-operator and literals.
+This package cannot import the classes of predicates (``expressions``, which has them, imports this package), so a
+predicate is represented by its operator and literals.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
 def project_ordered(
     op: Op, literals: tuple[Any, ...], apply: Callable[[Any], Any], kind: Type, *, strict: bool
 ) -> Projection | None:
-    """Project on an order-preserving transform of whole numbers (Java: ``ProjectionUtil.truncateLong``).
+    """Project through an order-preserving transform of whole numbers (Java: ``ProjectionUtil.truncateLong``).
 
     Parameters
     ----------
     apply
-        The transform of a literal. It is also called with the literal's neighbours, which may be outside of the
-        source type's range.
+        The function that transforms a literal. It is also called with the literal's neighbours, which may be outside
+        the source type's range.
     kind
         The type of the resulting literals.
     strict

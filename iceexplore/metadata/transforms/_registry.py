@@ -54,7 +54,7 @@ TRANSFORM_PATTERN = re.compile(
 
 @lru_cache(maxsize=512)
 def parse_transform(text: str) -> Transform:
-    """Return the transform of a text in the spec's notation, ``bucket[16]``, ignoring case and outer spaces.
+    """Return the transform for a text in the spec's notation, ``bucket[16]``, ignoring case and outer spaces.
 
     Anything else becomes an `UnknownTransform` with the same text.
     """

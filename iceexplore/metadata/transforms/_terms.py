@@ -20,7 +20,7 @@ _INT_MAX = 2**31 - 1
 
 
 def parse_term(text: str) -> tuple[Transform, tuple[str, ...]]:
-    """Return the transform and the names of its columns: ``bucket[16]`` and ``id``. A bare column is identity.
+    """Return the transform and the names of its columns: ``bucket[16]`` and ``id``. A bare column means identity.
 
     Backticks around a name, or around each of its parts, are removed.
 
@@ -78,14 +78,14 @@ def resolve_term(text: str, schema: Schema, *, rule: str = "partition-source") -
 
 
 def resolve_function(text: str, schema: Schema, *, rule: str) -> tuple[str, int, str]:
-    """Return the name of a function of one column as in expressions, the column's id, and a name for the results.
+    """Parse a function of one column; return its name as in expressions, the column's id, and a name for the results.
 
     The function is a partition transform (``"bucket(16, id)"``) or one of `SQL_FUNCTIONS` (``"lower(name)"``).
 
     Raises
     ------
     OptionError
-        The text cannot be parsed, or is a column.
+        The text cannot be parsed, or is only a column.
     RuleError
         There is no such column; the error has the rule ``rule``.
     """
@@ -94,7 +94,7 @@ def resolve_function(text: str, schema: Schema, *, rule: str) -> tuple[str, int,
         name = call[1].lower()
         arguments = _split(call[3])
         if name == "coalesce" or len(arguments) != 1 or not arguments[0] or _CALL.fullmatch(arguments[0]):
-            raise OptionError(f"{text!r}: a virtual column is a function of one column, as lower(name)")
+            raise OptionError(f"{text!r}: a virtual column is a function of one column, such as lower(name)")
         _, sources, column = resolve_term(arguments[0], schema, rule=rule)
         return name, sources[0], f"{name}_{column}"
     transform, sources, column = resolve_term(text, schema, rule=rule)
@@ -102,8 +102,8 @@ def resolve_function(text: str, schema: Schema, *, rule: str) -> tuple[str, int,
     if parsed.is_identity or parsed.is_void or len(sources) != 1:
         functions = ", ".join(name for name in SQL_FUNCTIONS if name != "coalesce")
         raise OptionError(
-            f"{text!r} is no virtual column: give a function of one column, as lower(name) or bucket(16, id); valid: "
-            f"partition transforms, {functions}"
+            f"{text!r} is no virtual column: give a function of one column, such as lower(name) or bucket(16, id); "
+            f"valid: partition transforms, {functions}"
         )
     return transform, sources[0], parsed.default_name(column)
 

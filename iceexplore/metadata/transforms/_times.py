@@ -49,7 +49,7 @@ class TimeTransform(Transform):
         Raises
         ------
         ValueError
-            It is beyond the range of the column's type.
+            The start of a unit is beyond the range of the column's type.
         """
 
     @abstractmethod
@@ -154,7 +154,7 @@ class _ClockTransform(TimeTransform):
         return _scaled(numbers, self._size(source))
 
     def _size(self, source: Type) -> int:
-        """Return the length of a unit in stored units; for a date, the stored unit is a day."""
+        """Return the length of a unit in the column's stored units; for dates, these are days."""
         return self.seconds * INSTANT_UNITS[type_base(source)] if base_in(source, _TIMESTAMPS) else 1
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
@@ -227,7 +227,7 @@ class DayTransform(_ClockTransform):
     seconds: ClassVar[int] = _DAY
 
     def result_type(self, source: Type | None) -> Type:
-        """Return date, even where the writer stored an int (spec, "Partition Transforms", note 1)."""
+        """Return date, even if the writer stored an int (spec, "Partition Transforms", note 1)."""
         return PrimitiveType("date")
 
     def _project(
@@ -283,7 +283,7 @@ class HourTransform(_ClockTransform):
 
 
 def _day_size(source: Type) -> int:
-    """Return the length of a day in stored units."""
+    """Return the length of a day in the column's stored units."""
     return _DAY * INSTANT_UNITS[type_base(source)] if base_in(source, _TIMESTAMPS) else 1
 
 
@@ -315,8 +315,8 @@ def _month_of(days: int) -> int:
 def _before_1970(p: Projection, strict: bool) -> Projection:
     """Widen a projection for old files: up to Iceberg 0.10, results before 1970 were one unit too high.
 
-    Only times that are whole units had correct results. Java: ``ProjectionUtil.fixInclusiveTimeProjection`` and
-    ``fixStrictTimeProjection``.
+    Of these, only times that are whole units had correct results. Java: ``ProjectionUtil.fixInclusiveTimeProjection``
+    and ``fixStrictTimeProjection``.
     """
     x: Any = p.literals[0] if p.literals else 0
     match p.op:

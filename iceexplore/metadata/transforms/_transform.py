@@ -26,7 +26,7 @@ __all__ = ["Preimage", "Transform", "UnknownTransform", "WidthTransform", "base_
 
 @dataclass(frozen=True, eq=False)
 class Preimage:
-    """The source values of some results, a set of values per result: an interval, a single value, or all with a prefix.
+    """The source values that have some results: for each result an interval, one value, or all values with a prefix.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Transform(ABC):
     own_text
         True if results look different from other values of the result type (`to_human_string`).
     same_for_timestamps
-        True if a date has the same result as the timestamps of its day, so that its column may become one.
+        True if a date has the same result as the timestamps of its day, so that its column may become a timestamp.
     may_overflow
         True if Java's results for the smallest values are wrong (`wrapped_result`).
     takes_several
@@ -155,7 +155,7 @@ class Transform(ABC):
         return None
 
     def project(self, op: Op, literals: tuple[Any, ...], source: Type, *, strict: bool) -> Projection | None:
-        """Return the predicate on the partition value that a predicate on the column implies, or is implied by.
+        """Return a predicate on the partition value: one that the predicate on the column implies, or that implies it.
 
         The inclusive projection is true for the partition of every row that satisfies the predicate: where it is false,
         no row matches. The strict projection is false for the partition of every row that does not satisfy it: where it
@@ -204,7 +204,7 @@ class Transform(ABC):
         Raises
         ------
         ValueError, TypeError
-            It cannot be a result of this transform.
+            The value cannot be a result of this transform.
         """
         return value
 
@@ -236,13 +236,13 @@ class Transform(ABC):
         return False
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return roughly the greatest of the wrong results of Java for the smallest values; None if all are right."""
+        """Return roughly the greatest wrong result of Java for the smallest values; None if all results are right."""
         return None
 
 
 @dataclass(frozen=True)
 class WidthTransform(Transform):
-    """A transform with a number in brackets. If this is 0, as in a damaged table, nothing is computed."""
+    """A transform with a number in brackets. If the number is 0, as in a damaged table, nothing is computed."""
 
     width: int
 

@@ -73,7 +73,7 @@ class TruncateTransform(WidthTransform):
         raise OptionError(f"truncate of {source}: the transform accepts only int, long, decimal, string and binary")
 
     def scalar_function(self, source: Type) -> Callable[[Any], Any] | None:
-        """Return the truncated value of a single value; decimals are exact even beyond 28 digits."""
+        """Return the function that truncates a single value; decimals are exact even beyond 28 digits."""
         width = self.width
         match type_base(source):
             case _ if not width:
@@ -189,7 +189,7 @@ class TruncateTransform(WidthTransform):
         return f"{column}_trunc_{self.width}"
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return True for strings if this width is longer, for numbers if the other width is a multiple of it."""
+        """Return True for strings if this width is longer, for numbers if the other width is a multiple of this one."""
         if not isinstance(other, TruncateTransform) or not self.width or not other.width:
             return False
         if type_base(source) in ("string", "binary"):

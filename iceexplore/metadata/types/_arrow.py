@@ -34,8 +34,8 @@ _PRIMITIVES: dict[str, pa.DataType] = {
 def arrow_type(type_: Type) -> pa.DataType:
     """Return the Arrow type that holds values of an Iceberg type.
 
-    ``uuid`` is 16 fixed bytes; ``fixed``, ``variant``, ``geometry``, ``geography``, unknown types and
-    impossible decimals are binary; ``unknown`` is null.
+    ``uuid`` is 16 fixed bytes; ``fixed``, ``variant``, ``geometry``, ``geography``, impossible decimals, and types that
+    the spec does not define are binary; the type ``unknown`` is null.
     """
     match type_:
         case StructType(fields):

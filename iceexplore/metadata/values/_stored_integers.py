@@ -25,7 +25,7 @@ def integers_of(values: AnyArray) -> np.ndarray[Any, Any]:
 
 
 def by_unique(values: AnyArray, apply: Callable[[Any], Any], target: pa.DataType) -> AnyArray:
-    """Return the results of a function of single values, which is called once for each distinct value."""
+    """Return the results of a function for an array; the function is called only once for each distinct value."""
     encoded = values.dictionary_encode()
     made = pa.array([None if v is None else apply(v) for v in encoded.dictionary.to_pylist()], target)
     return made.take(encoded.indices)

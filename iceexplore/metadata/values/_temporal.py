@@ -1,8 +1,8 @@
 """Convert dates, times and timestamps between Iceberg's stored integers, Python values and ISO text.
 
 Python's ``date`` and ``datetime`` end at the year 9999 and have microseconds; Iceberg's types have no such limits.
-Values that they cannot represent are a ``numpy.datetime64`` of the stored unit, and every function also accepts the
-stored integer.
+Values that Python's types cannot represent are a ``numpy.datetime64`` of the stored unit, and every function also
+accepts the stored integer.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 DAY_MICROS = 86_400_000_000
-#: Units per second, and whether there is a zone, by type name.
+#: For each timestamp type, the stored units per second, and whether it has a zone.
 TIMESTAMP_UNITS = {
     "timestamp": (1_000_000, False),
     "timestamptz": (1_000_000, True),
     "timestamp_ns": (1_000_000_000, False),
     "timestamptz_ns": (1_000_000_000, True),
 }
-#: Units per second of the timestamp types.
+#: For each timestamp type, the stored units per second.
 INSTANT_UNITS = {name: units for name, (units, _) in TIMESTAMP_UNITS.items()}
 
 _EPOCH = datetime(1970, 1, 1)
