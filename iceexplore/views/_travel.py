@@ -16,10 +16,10 @@ def view_clock(metadata: ViewMetadata) -> tuple[list[VersionLogEntry], bool]:
     """Return when each version became current, oldest first, and whether these times are from the version log.
 
     A version may occur several times, because a rollback makes an earlier one current again (view spec, "Version log").
-    The times of creation are used only for a view without a version log.
+    Only for a view without a version log are the versions' times of creation used instead.
     """
     if metadata.version_log:
-        # The sort is stable: of entries with the same millisecond, the later one wins.
+        # The sort is stable: entries with the same millisecond keep their order in the log, so the last one wins.
         return sorted(metadata.version_log, key=attrgetter("timestamp_ms")), True
     made = sorted(metadata.versions, key=attrgetter("timestamp_ms", "version_id"))
     return [VersionLogEntry(v.timestamp_ms, v.version_id) for v in made], False

@@ -37,7 +37,7 @@ class DialectComparison:
         True if both become the same syntax tree; False if the trees differ; None if one query cannot be parsed or
         translated.
     changes
-        Where the queries differ: what must change in ``a`` to become ``b``, in a common notation.
+        The changes that turn the query in ``a`` into the query in ``b``, both in a common notation.
     note
         Why the dialects cannot be compared.
     """
@@ -78,7 +78,7 @@ class DialectComparison:
 
 
 def compare_dialects(state: ViewState, a: str | None = None, b: str | None = None) -> DialectComparison:
-    """Compare two stored dialects of the selected version; without names, the two that it stores.
+    """Compare two stored dialects of the selected version, by default the only two that it stores.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _expand_positions(select: Any) -> None:  # noqa: ANN401  (a sqlglot node)
     aliases = {one.alias.lower(): one.this for one in select.expressions if isinstance(one, exp.Alias)}
     if group is not None:
         keys = [at(one) for one in group.expressions]
-        # GROUP BY may use an alias from the SELECT list: replace it by its expression.
+        # GROUP BY may use an alias from the SELECT list: replace the alias by its expression.
         keys = [
             aliases[key.name.lower()].copy() if isinstance(key, exp.Column) and key.name.lower() in aliases else key
             for key in keys

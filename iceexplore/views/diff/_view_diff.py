@@ -27,7 +27,7 @@ DialectKind = Literal["added", "changed", "formatting", "removed", "same", "text
 
 @dataclass(frozen=True)
 class DialectDiff:
-    """The difference of one dialect's SQL.
+    """How the SQL of one dialect differs between two states.
 
     Attributes
     ----------
@@ -64,14 +64,14 @@ class DialectDiff:
 
 @dataclass(frozen=True, eq=False)
 class ViewDiff:
-    """The difference of two states of a view, ``a`` (before) and ``b`` (after), or of two views."""
+    """The difference between two states of a view, ``a`` (before) and ``b`` (after), or between two views."""
 
     a: ViewState
     b: ViewState
 
     @cached_property
     def sql(self) -> tuple[DialectDiff, ...]:
-        """The difference of the SQL, for each dialect that either state stores."""
+        """How the SQL differs, for each dialect that at least one of the states stores."""
         old, new = (_by_dialect(state) for state in (self.a, self.b))
         return tuple(_dialect_diff(old.get(key), new.get(key)) for key in dict.fromkeys((*old, *new)))
 
@@ -82,7 +82,7 @@ class ViewDiff:
 
     @property
     def dialects(self) -> dict[str, DialectKind]:
-        """The kind of difference of each dialect's SQL."""
+        """How the SQL of each dialect differs, as one of the kinds of `DialectDiff`."""
         return {one.dialect: one.kind for one in self.sql}
 
     @cached_property
@@ -96,7 +96,7 @@ class ViewDiff:
         """The properties set, changed and removed.
 
         Properties belong to the metadata file, so they are the same in all versions of one file; in early drafts,
-        versions may have properties of their own, which are compared, too.
+        each version may also have properties, and these are compared, too.
         """
         found = properties_changes(self.a.metadata.properties, self.b.metadata.properties)
         own = [{} if s.version is None else dict(s.version.properties or {}) for s in (self.a, self.b)]

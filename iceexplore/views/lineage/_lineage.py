@@ -1,4 +1,4 @@
-"""The lineage of a view: the tables and columns that its query reads, also through other views."""
+"""The lineage of a view: the tables and columns that its query reads, directly and through other views."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class ViewLineage:
 
     @property
     def tables(self) -> pd.DataFrame:
-        """The tables and views that the view reads, also through other views (``read_by``), with the columns read."""
+        """The tables and views that the view reads, directly or through others (``read_by``), with the columns read."""
         return _frame(self.tables_arrow)
 
     @property
@@ -366,9 +366,9 @@ def _outputs(query: QueryLineage, schema: Schema | None) -> tuple[tuple[OutputCo
 def _compared(
     source: LineageSource, read: tuple[str, ...], outputs: tuple[OutputColumn, ...], schema: Schema | None
 ) -> LineageSource:
-    """Note the columns that a source lacks, or has in another type than the view's schema.
+    """Return the source with notes on the columns that it lacks, or whose types differ from the view's schema.
 
-    ``read`` are the columns that the query takes from this source for certain, even if the source lacks them.
+    ``read`` are the columns that the query certainly reads from this source, whether or not the source has them.
     """
     if source.schema is None:
         return source

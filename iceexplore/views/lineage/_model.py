@@ -67,10 +67,10 @@ class OutputColumn:
         False if the query alone does not determine the sources: several tables may have a column of an unqualified
         name, or the columns of a star were taken from the view's schema.
     unchanged
-        True if it is a column of a table that no expression has changed, also through subqueries.
+        True if it is a table's column that no expression has changed, neither in this query nor in its subqueries.
     type
-        The Iceberg type that its expression has in every engine: of a cast, a count or a comparison; None where the
-        type depends on the sources or the engine.
+        The Iceberg type of its expression if that is a count, a condition, or a cast to a type that Iceberg has; None
+        for all other expressions, whose types depend on the sources or the engine.
     """
 
     name: str

@@ -29,7 +29,7 @@ class SourceVersion:
 
 
 class PlacedQuery:
-    """A query whose tables can be renamed; each occurrence of a table is renamed on its own.
+    """A query whose tables can be renamed; each occurrence of a table gets a separate name.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class PlacedQuery:
         names
             A new name for each occurrence of a table.
         columns
-            The names of the tables' columns and struct fields, if the target distinguishes case: names in the query are
-            then spelled as these, as engines find them regardless of case.
+            The names of the tables' columns and struct fields, if the target distinguishes case: names in the query,
+            which other engines match regardless of case, are then spelled like these.
 
         Raises
         ------

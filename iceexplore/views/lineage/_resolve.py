@@ -66,7 +66,7 @@ class _Source:
     alias: str
     relation: _Relation
     parts: tuple[str, ...] = ()
-    #: Columns that USING joins with the equal column of an earlier source.
+    #: Columns that USING joins with a column of the same name in an earlier source.
     using: frozenset[str] = frozenset()
 
 
@@ -109,7 +109,7 @@ def resolve_names(
 def table_nodes(
     query: ParsedQuery, default_catalog: str | None, default_namespace: tuple[str, ...] | None
 ) -> list[tuple[exp.Expr, TableReference]]:
-    """Return each node of a query's tree that names a table or view, rather than a ``WITH`` query, with the table.
+    """Return the nodes of a query's tree that name a table or view (not a ``WITH`` query), each with the table.
 
     Raises
     ------
@@ -581,7 +581,7 @@ def _is_pivoted(relation: _Relation) -> bool:
 
 
 def _type_of(expression: Any) -> str | None:  # noqa: ANN401  (a syntax tree, or nothing)
-    """Return the Iceberg type of an expression if all engines give it the same type."""
+    """Return the Iceberg type of a count, a condition, or a cast to a type that Iceberg has; None for all others."""
     from sqlglot import exp
 
     if expression is None:

@@ -26,7 +26,7 @@ def view_tree(
     Parameters
     ----------
     versions
-        None: the selected version; ``"all"``; or a list of versions and their ids.
+        The versions to draw: None for the selected one, ``"all"``, a version or its id, or a list of these.
     open_source
         Opens the sources of the selected version; None: nothing is opened.
     max_nodes
@@ -35,7 +35,7 @@ def view_tree(
     Raises
     ------
     OptionError, SnapshotNotFoundError
-        ``versions`` is something else, or the view has no such version.
+        ``versions`` has none of these forms, or the view has no such version.
     """
     most = whole_number("max_nodes", max_nodes, least=8)
     chosen, left = _chosen(state, versions, most)

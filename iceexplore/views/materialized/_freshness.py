@@ -1,8 +1,8 @@
 """Judge whether a materialized view's storage table has the result of its current query.
 
-The proposal leaves the policy to consumers. Two of its ways are combined here: the recorded source states are compared
-with the sources, and the query shows whether a source was not recorded. So "fresh" means that nothing has changed; it
-does not depend on how old the data is.
+The proposal leaves the policy to consumers. Two of the policies that it describes are combined here: the recorded
+source states are compared with the sources, and the query shows whether a source was not recorded. So "fresh" means
+that nothing has changed; it does not depend on how old the data is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Freshness", "FreshnessStatus", "PROPOSAL", "SourceFreshness", "view_
 
 FreshnessStatus = Literal["fresh", "stale", "unknowable"]
 
-#: Shown wherever users meet what only the proposal defines.
+#: The label and the explanation of everything that only the proposal defines.
 PROPOSAL = "proposal"
 _NOTE = "Materialized views are a proposal (apache/iceberg pull request 11041), which may change."
 _SHOWN = 100
@@ -298,7 +298,7 @@ def _uncovered(lineage: ViewLineage, tables: set[str], views: set[str]) -> Itera
         version = source.lineage.state.version
         storage = None if version is None else version.storage_table
         if storage is not None and _key(storage) in tables:
-            continue  # its recorded storage table covers its own sources
+            continue  # the storage table of this inner view was recorded, so the view's own sources need not be
         if key not in views:
             yield SourceFreshness(name, "view", "unknowable", note="not recorded")
         yield from _uncovered(source.lineage, tables, views)
@@ -309,7 +309,7 @@ def _key(identifier: tuple[str, ...]) -> str:
 
 
 def _with_refresh_state(table: TableMetadata, current: Snapshot) -> tuple[Snapshot, str | None]:
-    """Return the snapshot that wrote the current rows, with its refresh state: rewrites after it change no row."""
+    """Return the latest snapshot that has a refresh state or does more than rewrite files, with its refresh state."""
     snapshot = current
     for _ in range(_MOST_REWRITES):
         text = (snapshot.summary or {}).get(REFRESH_STATE)

@@ -53,7 +53,7 @@ class SqlChange:
     clause
         The part: ``column``, ``source``, ``filter``, ``WITH``, ``GROUP BY`` and so on.
     old, new
-        The SQL before and after, without comments; None where there is none.
+        The part's SQL before and after, without comments; None where the query does not have the part.
     text
         A sentence for the user.
     """
@@ -298,7 +298,7 @@ def _given(tree: exp.Expr) -> Iterator[str]:
 
 
 def _arg(tree: exp.Expr, key: str) -> Any:  # noqa: ANN401  (an argument of a syntax tree may be anything)
-    """Return an argument of a syntax node, whose name newer versions of sqlglot may end with an underscore."""
+    """Return an argument of a syntax node; its name ends with an underscore in newer versions of sqlglot."""
     return tree.args.get(key) or tree.args.get(key.rstrip("_"))
 
 
@@ -308,7 +308,7 @@ def _ctes(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _named(items: Iterable[exp.Expr]) -> dict[str, exp.Expr] | None:
-    """Return items by alias or name, or else by SQL text; None if two items have the same key."""
+    """Return items by alias or name, or by SQL text if they have neither; None if two items have the same key."""
     found: dict[str, exp.Expr] = {}
     for item in items:
         name = item.alias_or_name if _is_named(item) else sql_text(item, "")
@@ -319,7 +319,7 @@ def _named(items: Iterable[exp.Expr]) -> dict[str, exp.Expr] | None:
 
 
 def _is_named(item: exp.Expr) -> bool:
-    """Return whether a column or source has an alias or is referred to by name."""
+    """Return whether a column or source has an alias, or is itself a table or column with a name (not a star)."""
     from sqlglot import exp
 
     inner = item.this if isinstance(item, exp.Join) else item
@@ -377,7 +377,7 @@ def _exchanged(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None,
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[tuple[str | None, str | None]]:
-    """Return the pairs of items that differ between two sequences; items at the same position form a pair."""
+    """Return the items that differ between two sequences, as pairs of old and new; None where either is missing."""
     found: list[tuple[str | None, str | None]] = []
     for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=len(old) > 1000).get_opcodes():
         if tag == "equal":

@@ -1,7 +1,7 @@
 """The SQL of DataFusion as a dialect of sqlglot, and notes on what it may compute differently from other engines.
 
-DataFusion parses PostgreSQL's syntax, so the dialect is sqlglot's for PostgreSQL, but for what PostgreSQL lacks or
-DataFusion defines differently: time formats, casts that return null, differences of dates.
+DataFusion parses PostgreSQL's syntax, so the dialect is sqlglot's for PostgreSQL, except for what PostgreSQL lacks or
+DataFusion defines differently: time formats, casts that return null, differences between dates.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UNITS = frozenset({"DAY", "HOUR", "MINUTE", "MONTH", "QUARTER", "YEAR"})
 _FORMAT = re.compile(r"(?:%[YmdHMS](?:strict)?|[^%A-Za-z])*")
 #: Notations of dates and times that all engines accept.
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
-#: Types of columns whose casts to text, and from anything but text, all engines evaluate alike.
+#: Iceberg's text types, and the types whose casts to text give the same text in all engines.
 _TEXT = frozenset({"string"})
 _WRITTEN_ALIKE = frozenset({"date", "decimal", "int", "long", "string"})
 
@@ -155,7 +155,11 @@ def _is_alike(node: exp.Func) -> bool:
 
 
 def _all_of(node: exp.Expr, known: Mapping[str, Collection[str]], wanted: Collection[str] | None) -> bool:
-    """Return whether all columns in an expression have one of some types; None: any type but text."""
+    """Return whether all columns in an expression have known and wanted types.
+
+    If ``wanted`` is None, every type but text is wanted, and the expression's string literals must be dates or times in
+    ISO notation.
+    """
     from sqlglot import exp
 
     for column in node.find_all(exp.Column):

@@ -1,7 +1,7 @@
 """Parse a view's SQL into a syntax tree with sqlglot, within limits, or say why that is impossible.
 
 The text comes from strangers: its length is limited before it is parsed, sqlglot's warnings (which would print it) are
-silenced, and nothing is ever run.
+silenced, and the query is never run.
 """
 
 from __future__ import annotations

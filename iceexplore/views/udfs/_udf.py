@@ -81,7 +81,7 @@ class UdfVersion:
     Attributes
     ----------
     sql
-        The SQL expressions by dialect, as stored; of a dialect that occurs twice, the first.
+        The SQL expressions by dialect, as stored; if a dialect occurs twice, the first one counts.
     """
 
     version_id: int
@@ -126,7 +126,8 @@ class Udf:
     Attributes
     ----------
     log
-        Times, in milliseconds, with the version of each overload that was selected then, by definition id.
+        The entries of the definition log: a time in milliseconds since the epoch, and the versions of overloads that
+        were selected then, by definition id.
     """
 
     metadata_location: str
@@ -250,7 +251,7 @@ class Udf:
 
 
 def _texts(version: UdfVersion) -> Iterable[tuple[str | None, str | None]]:
-    """Return dialects with their SQL; without any, one row for the version."""
+    """Return each dialect with its SQL; for a version without SQL, a single pair of Nones."""
     return version.sql.items() or ((None, None),)
 
 
@@ -457,7 +458,7 @@ def _log(keys: JsonObjectReader, overloads: tuple[UdfOverload, ...]) -> Iterable
             if name is None or version is None:
                 continue
             chosen[name] = version
-            if version not in known.get(name, {version}):  # dropped overloads are history
+            if version not in known.get(name, {version}):  # overloads that were dropped are not checked
                 part.warning(f"version {version} of ({name}) is not in the metadata any more", "version-id")
         if ms is not None:
             yield ms, chosen
