@@ -114,7 +114,10 @@ def _both_ways(changes: Sequence[ChangeFiles]) -> bool:
 
 
 def _hashable(kind: Type) -> bool:
-    """Return whether Spark can hash values of a type: only such columns are keys, and equal rows agree in them."""
+    """Return whether Spark can hash values of a type, so that a column can be a shuffle key.
+
+    Using only such columns is enough to bring equal rows together, as equal rows agree in every column.
+    """
     match kind:
         case StructType(fields):
             return all(_hashable(f.type) for f in fields)
@@ -126,7 +129,7 @@ def _hashable(kind: Type) -> bool:
 
 
 def _plain(frame: DataFrame, options: ChangelogOptions) -> DataFrame:
-    """Return the frame with generated names, as Spark confuses names that differ only in case by default.
+    """Return the frame with generated column names, as Spark by default does not distinguish upper and lower case.
 
     (The setting is ``spark.sql.caseSensitive``.)
     """

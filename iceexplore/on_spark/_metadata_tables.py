@@ -45,7 +45,7 @@ def add_up(rows: DataFrame, schema: pa.Schema) -> DataFrame:
     def of(kind: ContentType, value: Column | int) -> Column:
         return f.coalesce(f.sum(f.when(f.col("content_type") == int(kind), value)), f.lit(0))
 
-    # The newest snapshot that is known; of several entries with its timestamp, the first in the order of the manifests.
+    # The newest known snapshot; if several entries have its timestamp, the first of them in the order of the manifests.
     newest = f.max(
         f.when(
             f.col("micros").isNotNull(),
@@ -78,8 +78,8 @@ OnError = Literal["raise", "skip"]
 #: uses 32 MiB). Starting a task takes as much processor time, in Python and Java together, as reading 2 MiB.
 _BUNDLE_BYTES = 32 << 20
 _LEAST_BYTES = 4 << 20
-#: Number of tasks per worker, unless tasks would be smaller than `_LEAST_BYTES`. Several tasks per worker limit the
-#: delay by a slow one.
+#: Number of tasks per worker, unless tasks would be smaller than `_LEAST_BYTES`. With several tasks per worker, a slow
+#: task delays the query less.
 _ROUNDS = 3
 #: Maximum number of tasks: the list of all tasks is sent to each of them.
 _MOST_BUNDLES = 20_000
@@ -157,22 +157,22 @@ def metadata_frame(
     The others are built on the driver and passed to Spark, as their content is in the metadata file or the roots
     (``snapshots``, ``history``, ``refs``, ``metadata_log_entries``, ``manifests``, ``all_manifests``,
     ``manifest_deletion_vectors``, ``schemas``, ``specs``, ``expressions``, ``sort_orders``, ``properties``).
-    ``puffin_blobs`` would first need the distinct files of all vectors, so it is refused.
+    ``puffin_blobs`` is refused, because the distinct files of all vectors would have to be determined first.
 
-    Columns have the names and types of `MetadataTable.schema`. For types that Spark lacks, bounds of type ``time`` are
-    bigint (microseconds), those of nanosecond timestamps bigint too, and ``fixed`` is binary. The order of rows is
-    unspecified. Workers must have iceexplore and access to the files; they receive the credentials with which the
-    table was opened.
+    Columns have the names and types of `MetadataTable.schema`. Types that Spark lacks are replaced: bounds of type
+    ``time`` become bigint (microseconds), bounds of nanosecond timestamps also become bigint, and ``fixed`` becomes
+    binary. The order of rows is unspecified. Workers must have iceexplore and access to the files; they receive the
+    credentials with which the table was opened.
 
     Parameters
     ----------
     session
-        A Spark session, 3.5 or later, also of Spark Connect.
+        A session of Spark 3.5 or later, classic or Connect.
     flat
         Whether each field of a struct becomes a column of its own, named by its path.
     columns
-        Top-level columns of the table; all by default. Spark does not tell Python which columns a query needs, so the
-        query is many times faster if only those are named, above all without statistics.
+        Top-level columns of the table; all by default. Spark does not tell Python which columns a query needs, so
+        naming only these makes the query many times faster, above all if columns with statistics are left out.
     on_error
         Whether an unreadable manifest makes the query fail (``"raise"``) or is left out (``"skip"``).
 
@@ -230,7 +230,7 @@ def leaf_frame(
         mine = [places[i] for i in hand]
         bundles.append(_Bundle(tuple(p.snapshot.snapshot_id for p in mine), tuple(p.row for p in mine), tuple(hand)))
     snapshots: Iterable[Snapshot] = (p.snapshot for p in places)
-    if table == _PARTITION_ROWS:  # which needs the timestamps of all snapshots
+    if table == _PARTITION_ROWS:  # computing these rows takes the timestamps of all snapshots
         snapshots = state.metadata.snapshots
     return frame_of(
         session, bundles, _Work(ship(state, snapshots=snapshots), table, tuple(schema.names), on_error), schema

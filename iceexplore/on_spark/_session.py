@@ -267,7 +267,7 @@ def _start(name: str, iceberg: bool, given: Mapping[str, str]) -> SparkSession:
 def _only_for_java(session: SparkSession) -> None:
     """Remove Iceberg's runtime from Python's path, to which Spark adds the jars of ``--packages``.
 
-    The jar contains nothing for Python, but each import in a worker would search its 26,000 names.
+    The jar contains nothing for Python, but each import in a worker would search the jar's 26,000 names.
     """
     includes = session.sparkContext._python_includes
     includes[:] = [name for name in includes if "iceberg-spark-runtime" not in name]
@@ -296,7 +296,10 @@ def _spark_home() -> Path:
 
 
 def _installed() -> tuple[tuple[int, int], str]:
-    """Return the version and the Scala version of the Spark that PySpark would start (``SPARK_HOME``, else its own)."""
+    """Return the version and the Scala version of the Spark that PySpark would start.
+
+    It is the one in ``SPARK_HOME``, or, if the variable is not set, the one that PySpark includes.
+    """
     import pyspark
 
     home = _spark_home()

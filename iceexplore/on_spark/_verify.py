@@ -68,14 +68,15 @@ def verify(state: TableState, session: SparkSession, *, level: Level = "footers"
     Parameters
     ----------
     session
-        A Spark session, 3.5 or later, also of Spark Connect.
+        A session of Spark 3.5 or later, classic or Connect.
     level
         As in `iceexplore.Table.verify`.
 
     Returns
     -------
     DataFrame
-        Findings, of `FINDING_SCHEMA`. No file is opened before it is executed; each execution opens all files again.
+        The findings, in the columns of `FINDING_SCHEMA`. Files are opened only when the DataFrame is executed, and all
+        of them again on each execution.
 
     Raises
     ------

@@ -36,7 +36,7 @@ __all__ = ["IceexploreReader", "IceexploreSource", "SharePartition"]
 
 _TRAVEL = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 _OPTIONS = ("path", *_TRAVEL, "columns", "filter", "split-size", "allow")
-#: Options that Spark itself adds to those of the user.
+#: Options that Spark itself adds to those of the user, each with the error message for it.
 _MADE = {
     "paths": "load takes one table: load each one separately and combine them with union",
     "location": (
@@ -232,7 +232,10 @@ class IceexploreReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> Callable[[Any], Iterable[Any]]:  # noqa: N802  (Spark's name)
-        """Return the method to which Spark passes filters; it takes those that mean the same, and returns the rest."""
+        """Return the method to which Spark passes filters.
+
+        The method takes over the filters that select exactly the same rows in iceexplore, and returns all others.
+        """
         return _Offer(self._take)
 
     def _take(self, filters: Iterable[Any]) -> list[Any]:

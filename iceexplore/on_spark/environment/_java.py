@@ -27,9 +27,9 @@ JAVA_ADVICE = (
 
 
 def java_command() -> str | None:
-    """Return the Java that Spark's launcher uses, or None.
+    """Return the path of the Java command that Spark's launcher uses; None if there is none.
 
-    It is ``$JAVA_HOME/bin/java`` if the variable is set, else the first on the PATH.
+    It is ``$JAVA_HOME/bin/java`` if the variable is set, otherwise the first ``java`` on the PATH.
     """
     home = os.environ.get("JAVA_HOME")
     if not home:

@@ -77,7 +77,7 @@ class EqualityScan:
         return frame
 
     def _several(self, deletes: Mapping[int, pa.Table]) -> bool:
-        """Return whether some set of deletes lacks any of these deletes."""
+        """Return whether at least one set of deletes lacks one of these deletes."""
         return any(not all(self.masks[n]) for n in deletes)
 
     # As bits ----------------------------------------------------------------------------------------------------------
@@ -156,13 +156,13 @@ def _schema(table: pa.Table, columns: int) -> pa.Schema:
 
 
 def _negative_zero(column: AnyChunkedArray) -> AnyArray:
-    """Return where a number is -0.0, which Spark's joins treat as equal to 0.0."""
+    """Return a mask of the numbers that are -0.0, which Spark's joins treat as equal to 0.0."""
     values = np.asarray(pc.fill_null(column, 1.0))
     return build.array((values == 0) & np.signbit(values))
 
 
 def _distinct(keys: pa.Table, masked: bool) -> pa.Table:
-    """Return the keys without duplicates in a set; unchanged if Arrow cannot group keys of their types."""
+    """Return the keys without duplicates within a set of deletes; unchanged if Arrow cannot group such keys."""
     names = [n for n in keys.column_names if n != _MASK]
     try:
         if not masked:

@@ -114,7 +114,8 @@ class ScanParts:
     lost
         The locations that cannot be read, with the errors. Tasks that need them are left out.
     unnamed
-        The tasks whose files, as far as footers were read, have no field ids, in a table without a name mapping.
+        The tasks whose files have no field ids according to the footers that were read, if the table has no name
+        mapping.
     """
 
     fields: list[NestedField]
@@ -231,7 +232,7 @@ def _column_files(tasks: FileTasks, field_ids: Collection[int]) -> dict[int, lis
 def _look(
     state: TableState, locations: Sequence[str], row: int, workers: list[int], lost: list[tuple[str, IceexploreError]]
 ) -> None:
-    """Leave a task to the workers if its files exist, without reading footers; else add a missing one to ``lost``."""
+    """Leave a task to the workers without reading footers, or add it to ``lost`` if one of its files is missing."""
     for location in locations:
         try:
             state.storage.stat(location)
@@ -314,7 +315,7 @@ class _Sorting:
         self.unnamed: list[int] = []
 
     def given(self, group: Group) -> bool:
-        """Return whether partition values replace columns that the files of a group lack."""
+        """Return whether an identity partition field gives the values of any column that a group's files lack."""
         return any(p is None and number in self._identity for number, p in group.columns.items())
 
     def placeless(self, row: int) -> bool:

@@ -54,7 +54,7 @@ def why_not_iceberg(state: TableState, info: SessionInfo, plan: ScanPlan, output
     if any(names is None or len(names) > 1 for names in asked):
         return "the filter uses a field inside a struct, whose metrics make Iceberg skip files with matching rows"
     current = [_names(state.metadata.schema(), p.field_id) for p in predicates(plan.filter.expression)]
-    if asked != current:  # as Iceberg 1.11 does
+    if asked != current:  # Iceberg 1.11 resolves filters in the current schema
         return "the filter uses a column that was renamed, and Iceberg resolves it in the current schema"
     if any(_refused(f.type) for f in state.schema.fields):
         return "it has types that Iceberg's runtime for Spark does not read"

@@ -94,8 +94,8 @@ def _condition(expression: Expression, column: Callable[[int], Column], version:
         case And(children) | Or(children):
             parts = [_condition(c, column, version) for c in children]
             while len(parts) > _MOST_TERMS:
-                # Spark splits a conjunction and rebuilds it nested as deep as it has terms; coalesce prevents the
-                # split. Null selects nothing, like false, and only predicates contain negations.
+                # Spark splits a conjunction and rebuilds it with one level of nesting per term; coalesce prevents the
+                # split. Replacing null by false is safe: neither selects a row, and only predicates contain negations.
                 some = [parts[at : at + _MOST_TERMS] for at in range(0, len(parts), _MOST_TERMS)]
                 parts = [f.coalesce(_joined(part, isinstance(expression, And)), f.lit(False)) for part in some]
             return _joined(parts, isinstance(expression, And))

@@ -39,7 +39,7 @@ _LOCALITY = "spark.sql.sources.ignoreDataLocality"
 #: File systems whose blocks may be on the same machines as workers.
 _BLOCKS = ("hdfs:", "viewfs:")
 _LISTING = Lock()
-#: Maximum number of folders in a group up to which links point to folders, because each link is tried for each path.
+#: Links point to folders only if a group has at most this many, because each link is tried for each path.
 _MOST_FOLDERS = 64
 #: The number of tasks per worker for listing files.
 _TASKS = 4
@@ -150,10 +150,10 @@ def _knows_patterns(session: SparkSession, info: SessionInfo) -> bool:
 def few_listings(session: SparkSession, info: SessionInfo, reals: Sequence[str]) -> Iterator[None]:
     """Make Spark list the files of a read in few tasks and without looking up block locations.
 
-    Spark lists more than 32 paths in a job with one task per path, and each task gets all read options. For links, its
-    lookup of block locations starts a process per link on a local file system (``HadoopFSUtils``). For thousands of
-    links this takes minutes. Both session settings do not affect results and are restored at once. Connect reads them
-    too late, so nothing is changed there.
+    Spark lists more than 32 paths in a job with one task per path, and each task gets all read options. When Spark
+    looks up the block locations of links on a local file system, it starts a process per link (``HadoopFSUtils``). For
+    thousands of links this takes minutes. The two session settings that are changed do not affect results, and are
+    restored when the context ends. Spark Connect reads them too late, so nothing is changed there.
     """
     if info.connect:
         yield

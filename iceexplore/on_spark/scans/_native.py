@@ -297,10 +297,10 @@ class _GroupScan:
     # Deletes ----------------------------------------------------------------------------------------------------------
 
     def _masks(self) -> dict[int, list[int]] | None:
-        """Return, for each equality delete, the sets of deletes that contain it (0 or 1 per set); None without deletes.
+        """Return, for each equality delete, which sets of deletes contain it (0 or 1 per set); None without deletes.
 
-        Files with the same deletes share a set, and each file has the number of its set. The bits of a key show the
-        sets in which it deletes rows.
+        Files with the same deletes share a set, and each file has the number of its set. The bits of a key show in
+        which sets it deletes rows.
         """
         if not self.group.equality:
             return None

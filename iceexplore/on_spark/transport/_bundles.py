@@ -42,7 +42,7 @@ def map_in_arrow(
 
 @dataclass(frozen=True)
 class _Named:
-    """A function that restores the column names of batches before the work."""
+    """A function that restores the column names of batches and passes them on to ``work``."""
 
     work: Callable[[_Batches], _Batches]
     names: tuple[str, ...]
@@ -59,7 +59,8 @@ class _Named:
 _BATCH_ROWS = 8192
 #: The minimum number of tasks if the number of workers is not known.
 _CONNECT_TASKS = 16
-#: The size of the cache of decoded files in a worker: there are many workers, and each reads a manifest only once.
+#: The size of the cache of decoded files in a worker. It is small, as there are many workers, and each reads a manifest
+#: only once.
 _WORKER_CACHE = 64 << 20
 T = TypeVar("T")
 
@@ -88,9 +89,9 @@ def frame_of(
     work: Callable[[T], Iterable[pa.Table]],
     schema: pa.Schema,
 ) -> DataFrame:
-    """Return a DataFrame with one partition per bundle, whose rows a worker produces from it.
+    """Return a DataFrame with one partition per bundle; a worker produces each partition's rows from its bundle.
 
-    It is built from a range with one number per partition instead of an RDD, so that it works in Spark Connect too.
+    The DataFrame is built from a range with one number per partition, not from an RDD, which Spark Connect lacks.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class _Run:
 
 
 def from_table(session: SparkSession, table: pa.Table) -> DataFrame:
-    """Return a small table of the driver as a DataFrame, in the types of tables that workers produce."""
+    """Return a small table of the driver as a DataFrame, with the same types as the tables that workers produce."""
     sink: Any = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)

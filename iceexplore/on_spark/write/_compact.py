@@ -31,7 +31,7 @@ __all__ = ["compact_files"]
 #: Maximum total size in bytes of data files that are combined into one; a worker holds them in memory, where they take
 #: several times as much.
 _MOST_BYTES = 64 << 20
-#: Number of Spark tasks for each task that can run at a time: a few, because files take different times.
+#: Number of Spark tasks for each task that can run at the same time: a few, because some files take longer than others.
 _TASKS = 3
 _MADE = build.schema([("part", pa.int64()), ("files", pa.binary())])
 
@@ -48,7 +48,7 @@ def compact_files(
     Parameters
     ----------
     groups
-        The files of one partition each, all in the same spec.
+        Groups of files: each group is one partition, and all files have the same partition spec.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class MergeSource:
     Attributes
     ----------
     names
-        Their columns, in the table's order.
+        The names of their columns, in the table's order.
     """
 
     def __init__(self, session: SparkSession, state: TableState, rows: DataFrame) -> None:
@@ -95,7 +95,7 @@ class MergeSource:
         return found
 
     def updates(self, tasks: FileTasks, keys: Sequence[str]) -> DataFrame:
-        """Return the rows of some tasks, all of which match, with non-key columns replaced by the source's values."""
+        """Return the rows of some tasks with non-key columns replaced by the source's values; every row must match."""
         from pyspark.sql import functions as f
 
         fields = self._state.schema.fields

@@ -46,7 +46,7 @@ def moved_rows(session: SparkSession, state: TableState, tasks: FileTasks) -> Da
 
 
 def kept_rows(session: SparkSession, state: TableState, tasks: FileTasks, gone: Mapping[int, Any]) -> DataFrame | None:
-    """Return the live rows of some tasks, matching or not, except some positions; None if no row is left.
+    """Return the live rows of some tasks except those at some positions, ignoring filters; None if no row is left.
 
     Parameters
     ----------
@@ -128,13 +128,13 @@ def _understood(make: Callable[[], DataFrame], columns: Mapping[str, Any]) -> Da
         text = str(error).strip().partition("\n")[0]
         named = ", ".join(map(repr, columns))
         raise OptionError(
-            f"set: Spark does not accept as a value for each row what {named} is given: {text}"
+            f"set: {named}: Spark does not accept this (each column needs exactly one value per row): {text}"
         ) from error
     return made
 
 
 def _in_types(session: SparkSession, state: TableState, frame: DataFrame) -> DataFrame:
-    """Return the rows in the table's types; columns of a user that have other types are converted."""
+    """Return the rows in the table's types; a user's columns of other types are converted."""
     wanted = SparkColumns(_outputs(state, _names(state)), SessionInfo.of(session).version).schema
     kinds = [x.dataType.simpleString() for x in frame.schema.fields]  # compared without nullability
     lineage = len(lineage_columns(state))

@@ -39,8 +39,8 @@ __all__ = [
 #: The lineage columns that rewritten rows keep, after the table's own columns.
 LINEAGE = (ROW_ID, LAST_UPDATED)
 
-#: Maximum number of bytes of rows that a worker holds in memory. These rows become one file, so this limits files, too,
-#: however large the target file size is.
+#: Maximum number of bytes of rows that a worker holds in memory. These rows become one file, so this also limits the
+#: size of files, however large the target file size is.
 MOST_HELD = 256 << 20
 _STATS = "stats."
 _PARTITION = "partition tuple"
@@ -81,7 +81,7 @@ def _sources(schema: Schema, columns: Sequence[PartitionColumn]) -> Schema:
 
 
 def partition_keys(tuples: Sequence[AnyArray], rows: int) -> npt.NDArray[np.int64]:
-    """Return a hash per row: the same for equal partition tuples, in any process, and almost surely not for others."""
+    """Return a hash per row, in any process equal for equal partition tuples and almost surely different for others."""
     key = np.zeros(rows, np.uint64)
     for array in tuples:
         encoded = _plain(array).dictionary_encode(null_encoding="encode")
@@ -139,9 +139,9 @@ def lineage_of(rows: pa.Table) -> pa.Table | None:
 
 
 def writer_of(state: TableState) -> CommitWriter:
-    """Return a writer with random file names: a repeated attempt at a task writes other files than the first.
+    """Return a writer with random file names, so that a repeated attempt at a task does not overwrite the first one's.
 
-    Only the files of the attempt that Spark counts are committed; the others stay without references.
+    Only the files of the attempt that Spark counts are committed; the others remain as orphan files.
     """
     return CommitWriter(
         storage=cast("WritableStorage", state.storage),

@@ -45,7 +45,7 @@ def write_files(
     Parameters
     ----------
     session
-        A Spark session, 3.5 or later, also of Spark Connect.
+        A session of Spark 3.5 or later, classic or Connect.
     frame
         A DataFrame of this session. Its query is executed once.
     state
