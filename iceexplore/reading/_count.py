@@ -32,11 +32,11 @@ class RowCount(int):
     files
         Data files that may hold matching rows.
     from_metadata
-        Number of them that were counted from manifests alone.
+        Number of these files that were counted from manifests alone.
     from_deletes
-        Number of them for which position delete files or deletion vectors were read, but no data.
+        Number of these files for which position delete files or deletion vectors were read, but no data.
     read
-        Number of them that were read, but only the columns of the filter and of equality deletes.
+        Number of these files that were read, but only the columns of the filter and of equality deletes.
     by_list
         Whether the manifest list was sufficient, so that no manifest was read.
     """
@@ -160,7 +160,7 @@ def _unfiltered(tasks: FileTasks) -> Mask:
 
 
 def _all_deleted(reader: TaskReader, rows: list[int], counts: npt.NDArray[np.int64]) -> Iterator[int | None]:
-    """Yield how many rows of each file are deleted by position; None if unreadable. Remote files are read at once."""
+    """Yield how many rows of each file are deleted by position, None if unreadable. Remote reads run in parallel."""
 
     def one(row: int) -> int | None:
         try:

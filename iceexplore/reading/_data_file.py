@@ -64,7 +64,7 @@ def read_data_file(
         Columns of a schema, possibly reduced (`pruned`), and metadata columns except ``_deleted``. A column may occur
         twice.
     to
-        The Arrow fields of the result, one for each; by default `arrow_fields`.
+        The Arrow fields of the result, one for each of ``fields``; by default those of `arrow_fields`.
     row_groups
         Read only these row groups of a Parquet file; ignored for formats without row groups.
     batch_rows
@@ -104,7 +104,7 @@ def _with_column_files(
     batch_rows: int | None,
     kind: str,
 ) -> Iterator[pa.Table]:
-    """Yield a data file's columns, updated ones from its column files, which have as many rows as the data file."""
+    """Yield a data file's rows with updated columns taken from its column files, which have as many rows."""
     kinds = [arrow_field(f) for f in fields] if to is None else list(to)
     source = [_column_file_of(entry, f) for f in fields]
     updated: dict[int, pa.Table] = {}
@@ -278,7 +278,7 @@ class _Columns:
                         field=str(f.field_id),
                     )
                 if at >= 0 and f.field_id in self.constants and is_by_name(fields[at]):
-                    at = -1  # the partition's value takes precedence over a name's (spec, "Column Projection")
+                    at = -1  # the partition's value comes before a column found by name (spec, "Column Projection")
                 if at < 0:
                     self._check_absent(f)
                     self._steps.append((-1, None))
@@ -337,7 +337,10 @@ def _has_nanoseconds(kind: pa.DataType) -> bool:
 
 
 def _constants(state: TableState, file: EntryBatch, entry: Mapping[str, Any]) -> dict[int, Any]:
-    """Return values of identity partition fields, including null, by source column (as in migrated Hive tables)."""
+    """Return the values of identity partition fields, nulls included, by the id of the source column.
+
+    The data files of migrated Hive tables do not contain these columns.
+    """
     spec = None if file.partition is None else state.metadata.spec(entry["partition_spec_id"])
     if spec is None or file.partition is None:
         return {}

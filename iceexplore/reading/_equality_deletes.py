@@ -155,7 +155,7 @@ class _Keys:
 
 
 def _comparable(array: AnyArray) -> AnyArray:
-    """Return values whose equality is that of keys: fixed-width types as integers, others unchanged."""
+    """Return values that are equal exactly if the keys are: fixed-width types as integers, other types unchanged."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return _comparable(cast(AnyExtensionArray, array).storage)
@@ -181,7 +181,7 @@ def _distinct(array: AnyArray) -> npt.NDArray[Any] | AnyArray:
 
 
 def _codes(array: AnyArray, distinct: npt.NDArray[Any] | AnyArray, null: int) -> Codes:
-    """Return the index of each value among the distinct ones, the null code for null, -1 for other values."""
+    """Return the index of each value among the distinct ones; the code ``null`` for nulls, -1 for all other values."""
     if isinstance(distinct, np.ndarray):
         out = _place(distinct, np.asarray(array.fill_null(0)))
     elif len(distinct):
@@ -266,7 +266,7 @@ class EqualityDeletes:
     def _read(
         self, wanted: list[tuple[int, tuple[int, ...]]], paths: Mapping[int, tuple[NestedField, ...]]
     ) -> Iterator[pa.Table]:
-        """Return the keys of some deletes in order; several remote files are read at once."""
+        """Return the keys of some deletes in order; several remote files are read in parallel."""
 
         def read(one: tuple[int, tuple[int, ...]]) -> pa.Table:
             return self.values(*one, paths)

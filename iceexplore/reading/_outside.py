@@ -14,7 +14,7 @@ __all__ = ["outside_error"]
 def outside_error(error: OutsideRootsError, storage: Storage, tasks: FileTasks) -> OutsideRootsError:
     """Replace the error about one file by one about all files of the scan that are outside, with a complete ``allow=``.
 
-    An error that is not about such a file (a redirect) is returned unchanged.
+    If fewer than two files are outside, the error is returned unchanged; it may also be about a redirect.
     """
     files, deletes = tasks.files.entries["location"], tasks.matched.deletes.entries["location"]
     named = {location for location in chain(files.to_pylist(), deletes.to_pylist()) if location}

@@ -155,8 +155,8 @@ class PositionDeletes:
     def _check_count(self, where: str, text: str, found: int, claimed: int | None) -> None:
         """Add a problem if a delete file's number of deletes differs from its entry."""
         if claimed is not None and claimed != found:
-            # An error, which strict reading raises: readers that use the counts of entries get different results from
-            # readers that use the files.
+            # The severity is "error", so strict tables raise it: readers that rely on the counts in entries get
+            # different results from readers that read the files.
             self._state.problems.add(
                 problem(
                     "count-mismatch", where, text, field="record_count", found=found, expected=claimed, severity="error"
@@ -226,7 +226,7 @@ class PositionDeletes:
         return out
 
     def _indexes(self, entries: list[dict[str, Any]]) -> Iterator[PositionIndex]:
-        """Return the contents of position delete files in order; several remote ones are read at once."""
+        """Return the contents of position delete files in order; several remote ones are read in parallel."""
 
         def read(entry: dict[str, Any]) -> PositionIndex:
             size = entry["file_size_in_bytes"]

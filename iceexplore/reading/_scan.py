@@ -58,7 +58,7 @@ _SMALL_ROWS = 1 << 20
 #: Limit for the total size of files that are read ahead; a minimum number of files is always allowed.
 _AHEAD_BYTES = 128 << 20
 _ALWAYS_AHEAD = 4
-#: Smaller parts of the result are combined up to this size; combining all at the end would hold them twice.
+#: Smaller parts of the result are combined up to this size; combining all rows at the end would hold them twice.
 _PART_ROWS = 1 << 16
 DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
 _DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
@@ -84,7 +84,7 @@ def checked_on_error(on_error: str) -> OnError:
 
 
 class Doubts:
-    """Warns of reasons why rows may be wrong, before and after reading; each kind of reason once per call.
+    """Warns of reasons why rows may be wrong, before and after they are read; each kind of reason only once.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Doubts:
         self._warned: set[object] = set()
 
     def warn(self, plan: ScanPlan) -> None:
-        """Warn of new problems: before reading those of the metadata, afterwards those of the files, too."""
+        """Warn of problems since the last call: those of the metadata, and after reading also those of the files."""
         for kind, text in doubts_of(plan, lineage=self._lineage).items():
             if kind not in self._warned:
                 self._warned.add(kind)
@@ -130,7 +130,7 @@ def planned(
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # texts name the value for allow=
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # the texts say what allow= needs
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in plan.notes:
         warn_caller(note)
@@ -261,7 +261,7 @@ def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> I
 
 
 class _Expansion:
-    """Limits what a small file may expand to, unless a limit was given; batches of a file arrive consecutively."""
+    """Limits the memory for the rows of a small file, in proportion to its size; its batches arrive consecutively."""
 
     def __init__(self, state: TableState, tasks: FileTasks) -> None:
         self._state, self._tasks = state, tasks

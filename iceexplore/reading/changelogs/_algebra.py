@@ -39,7 +39,8 @@ _INSERT, _DELETE, _BEFORE, _AFTER = "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE
 def without_carryovers(table: pa.Table) -> pa.Table:
     """Remove the rows that one snapshot both removed and added again, equal in every column.
 
-    Among equal rows, as many pairs are removed as there are; it does not matter which, since they are equal.
+    Equal rows are dropped in pairs of a removed and an added row until only one kind is left; it does not matter which
+    rows form a pair, since they are equal.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Tab
     Returns
     -------
     pyarrow.Table
-        If rows were paired, in the order of the snapshots, and by identifier within each: before, after.
+        The rows with their new change types. If any were paired, they are in the order of the snapshots, and each
+        UPDATE_AFTER comes directly after its UPDATE_BEFORE.
 
     Raises
     ------
@@ -99,7 +101,7 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Tab
     rows = np.flatnonzero(inserted)
     first[rows] = _nth(code[rows]) == 0
     kinds = np.where(inserted, np.where(paired & first, _AFTER, _INSERT), np.where(paired, _BEFORE, _DELETE))
-    # A pair is placed where its earlier row was; rows of a snapshot stay together.
+    # A pair is placed where the first of its two rows was; rows of a snapshot stay together.
     ordinal = np.asarray(table[CHANGE_ORDINAL])
     place = np.arange(table.num_rows)
     earliest = np.full(size, table.num_rows)
@@ -115,8 +117,9 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Tab
 def net_of(table: pa.Table) -> pa.Table:
     """Remove changes of several snapshots that cancel each other.
 
-    Removals and additions of equal rows, in whatever snapshots, cancel each other in the order of the snapshots. The
-    remaining change has the ordinal and the snapshot of the first change after they last cancelled, as in Java.
+    Removals and additions of equal rows, in whatever snapshots, cancel each other in the order of the snapshots. A
+    remaining change has the ordinal and the snapshot of the first change after the last point at which all earlier ones
+    cancelled out, as in Java.
     """
     if not table.num_rows:
         return table

@@ -53,7 +53,7 @@ def changelog(
     before
         None begins with the oldest snapshot in the metadata.
     after
-        None, for a table without a snapshot: no changes.
+        None for a table without a snapshot, which has no changes.
     columns
         Columns of the schema to return; carry-overs and net changes always compare all columns.
     where
@@ -100,7 +100,9 @@ def changelog_batches(
     identifier_columns: Iterable[str] | None = None,
     compute_updates: bool | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield `changelog` per snapshot; memory holds the changed rows of one, before carry-overs are removed.
+    """Yield the `changelog` of each snapshot in turn.
+
+    Only the changed rows of one snapshot are held in memory, including those that it carries over.
 
     Raises
     ------

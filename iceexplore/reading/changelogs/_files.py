@@ -166,7 +166,7 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
 
 
 def _concerned(step: Step, batches: Iterable[EntryBatch]) -> AnyArray | None:
-    """Return the data files that position deletes reference, in the form of `_bare`; None if any may be affected."""
+    """Return the data files that position deletes reference, as `_bare` returns them; None if it may be every file."""
     names: list[AnyArray] = []
     for batch in batches:
         entries = batch.entries

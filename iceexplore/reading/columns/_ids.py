@@ -31,8 +31,8 @@ class Naming:
     mapping
         The mapping in the spec's JSON form.
     given
-        Whether it is the table's own, which applies to any column without an id. A mapping derived from the schema (for
-        tables without one) applies only where no sibling has an id.
+        Whether the table's metadata has this mapping, which then applies to every column without an id. A mapping that
+        is derived from the schema instead applies only to columns of which no sibling has an id.
     """
 
     mapping: list[Mapping]
@@ -42,8 +42,9 @@ class Naming:
 def naming_of(state: TableState) -> Naming:
     """Return the table's name mapping, or one derived from the schema's names.
 
-    A mapping that maps a column to a field with another parent in the schemas (Hive numbers nested fields in another
-    order) would give values of one column to another: it is ignored, and a problem is added.
+    If the mapping gives a column the id of a field that has a different parent in the schemas, it would assign a
+    column's values to a different column. Such a mapping (Hive numbers nested fields in a different order) is ignored,
+    and a problem is added.
     """
     mapping = name_mapping(state.metadata)
     if mapping is not None:
@@ -74,7 +75,7 @@ def _parents(schemas: Iterable[Schema]) -> dict[int, int | None]:
 
 
 def _misfit(mapping: Iterable[Mapping], parents: dict[int, int | None], parent: int | None) -> str | None:
-    """Return a name of the mapping whose id has another parent in the schemas; None if there is none."""
+    """Return a name of the mapping whose id has a different parent in the schemas; None if there is none."""
     for m in mapping:
         number = m.get("field-id")
         name = (m.get("names") or ["?"])[0]
@@ -112,7 +113,7 @@ def has_ids(fields: Iterable[AnyField]) -> bool:
 
 
 def no_ids_problem(location: str) -> Problem:
-    """Return the problem of a file without field ids in a table without a name mapping."""
+    """Return the problem to report for a file without field ids in a table without a name mapping."""
     text = "The data file has no field ids, and the table no name mapping: columns are read by their names."
     return problem("data-no-field-ids", location, text, field=_NAME_MAPPING)
 

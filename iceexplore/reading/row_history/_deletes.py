@@ -1,4 +1,4 @@
-"""Find which deletes delete which of the rows found, per snapshot; each delete file is read once."""
+"""Find out, for each snapshot, which deletes remove which of the rows found; each delete file is read once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class RowDeletes:
         return next((self._damaged[key] for key in step.deletes if key in self._damaged), None)
 
     def mask(self, number: int, name: str) -> Mask | None:
-        """Return which of the rows found in a file a delete deletes; None if the delete cannot be read."""
+        """Return a mask of the rows found in a file that a delete removes; None if the delete cannot be read."""
         key = (number, name)
         if key not in self._masks:
             try:

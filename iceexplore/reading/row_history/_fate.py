@@ -90,7 +90,7 @@ class Seen:
     Attributes
     ----------
     at, until
-        Indices of the first and the last snapshot with this presence in their line, from 0, oldest first.
+        The first and the last snapshot with this presence, as indices in the line of snapshots (from 0, oldest first).
     deletes
         Numbers of the deletes that delete the row.
     """
@@ -221,7 +221,7 @@ def timeline(
     deletes
         The deletes by the numbers in `seen`.
     added_by
-        The snapshot that added its file, according to the entry.
+        The snapshot that added the row's file, according to the entry.
     """
     places = {c.snapshot_id: i for i, c in enumerate(commits)}
     out: list[RowEvent] = []
@@ -282,9 +282,9 @@ def fate_of(events: Sequence[RowEvent], last: Presence, every: Iterable[RowDelet
     Parameters
     ----------
     last
-        Its presence in the newest snapshot of the line.
+        The row's presence in the newest snapshot of the line.
     every
-        All deletes that delete it in some snapshot of the line.
+        All deletes that delete the row in any snapshot of the line.
     why
         Why `last` is unknown.
     """

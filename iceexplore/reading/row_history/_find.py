@@ -193,7 +193,7 @@ def _fields(state: TableState, wanted: Filter, fields: Sequence[NestedField]) ->
 
 
 def read_rows_at(state: TableState, found: FoundFile, fields: Sequence[NestedField]) -> pa.Table:
-    """Return other columns of the rows found in a file, in their order."""
+    """Return further columns of the rows found in a file, in the same order of rows."""
     positions = pa.array(found.positions)
     parts = []
     for table in read_data_file(state, found.file, list(fields)):

@@ -53,12 +53,12 @@ class Step:
 
     @cached_property
     def data(self) -> Mapping[LeafKey, int]:
-        """The row number in the root of each data manifest; -1 for data files listed in a V4 root itself."""
+        """For each data manifest, the index of its row in the root; -1 for data files listed in a V4 root itself."""
         return self._keys(DATA)
 
     @cached_property
     def deletes(self) -> Mapping[LeafKey, int]:
-        """The rows of delete manifests in the root, by manifest; -1 for deletes listed in a V4 root itself."""
+        """For each delete manifest, the index of its row in the root; -1 for deletes listed in a V4 root itself."""
         return self._keys(DELETES)
 
     def _keys(self, kinds: frozenset[int]) -> dict[LeafKey, int]:
@@ -134,7 +134,7 @@ def _batch(leaf: Manifest, kinds: Collection[int], ids: list[int], partition: bo
 def _mask(leaf: Manifest, kinds: Collection[int]) -> np.ndarray:
     types = pc.is_in(leaf.entries["content_type"], pa.array(sorted(kinds), pa.int32()))
     made: np.ndarray = bool_array(live(leaf.entries)) & bool_array(types)
-    if kinds == DATA:  # files without rows that some writers list as data files (moonlink's indexes)
+    if kinds == DATA:  # leave out files without rows, which some writers list as data files (moonlink's indexes)
         made &= ~bool_array(pc.equal(leaf.entries["file_format"], PUFFIN.name))
     return made
 

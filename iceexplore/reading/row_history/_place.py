@@ -32,7 +32,7 @@ class RowPlace:
     events
         Events of the row at this place, oldest first.
     lines
-        The branches or tags whose history contains this.
+        The branches and tags whose history contains the row at this place.
     moved_from
         The previous place of the row, if a snapshot moved or updated it.
     sequence_number
