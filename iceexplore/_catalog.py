@@ -33,9 +33,9 @@ _UNFOLDED = 60
 class Catalog(Generic[T, V]):
     """The namespaces, tables and views of a catalog or warehouse folder.
 
-    Use `iceexplore.open_catalog` to get one. In a notebook it is displayed as a list that unfolds. It is listed, within
-    its time limit, when it is first shown or its contents are first accessed; `list_all` continues after that. Opening
-    a table lists nothing.
+    Use `iceexplore.open_catalog` to get one. In a notebook it is displayed as a list that unfolds. The catalog is
+    listed, within a time limit, when it is first shown or its contents are first accessed; `list_all` continues the
+    listing after that. Opening a table lists nothing.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Catalog(Generic[T, V]):
     open_table, open_view, check_listing
         `iceexplore.open`, `iceexplore.open_view` and `iceexplore.check_catalog`.
     options
-        Their options ``allow`` and ``properties``, as they were given for the catalog.
+        The options ``allow`` and ``properties`` that were given for the catalog; these functions get them, too.
     time_limit
         Seconds for the first listing.
     """

@@ -57,7 +57,7 @@ def bitset(positions: npt.NDArray[np.int64]) -> bytes:
 
 
 def roaring(positions: npt.NDArray[np.int64], *, runs: bool = False) -> bytes:
-    """Return sorted positions as portable Roaring, with run containers where they are smaller, or without any."""
+    """Return sorted positions as portable Roaring; with ``runs``, run containers are used where they are smaller."""
     return bytes(BitMap(positions.astype(np.uint32), optimize=runs).serialize())
 
 
@@ -90,7 +90,7 @@ class BitvectorChart(BarPicture):
     Attributes
     ----------
     name, title, section, look
-        As of a `Figure`.
+        As for a `Figure`.
     per_position
         Whether bytes are divided by the number of deleted positions.
     """

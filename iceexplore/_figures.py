@@ -135,7 +135,7 @@ def _carry_over(s: Simulation) -> None:
 
 
 def _without_file_nodes(diagram: TableDiagram) -> TableDiagram:
-    """Return a diagram without nodes of data files; a vector of a file in a root applies to the row of that root."""
+    """Return a diagram without nodes of data files; the links of vectors to them lead to the root of the same group."""
     dropped = {node.id: node.title.removeprefix("Data File ") for node in diagram.nodes if node.kind == "data-file"}
     roots = {node.group: node.id for node in diagram.nodes if node.layer == 1}
     links = []
@@ -410,7 +410,8 @@ def _table_structure() -> TableDiagram:
 
 _EXAMPLES = "Single File Commits, Examples"
 _DISCARDED = "Single File Commits, Discarded Approaches"
-#: DV1 and DV2 are live at the same time; DV3 is new but EXISTING; M2 and M3 vanish, and DV1 and DV2 with them.
+#: The rules that the figure breaks: DV1 and DV2 are live at the same time; DV3 is new but EXISTING; M2 and M3 vanish,
+#: and DV1 and DV2 with them.
 _VIOLATED_BY_DELETE_MANIFESTS = ("added-is-change", "leaf-change-by-dv", "one-dv")
 
 _APPENDIX = "Adaptive Metadata Tree, Appendix: Bitvector compression benchmarking"

@@ -135,10 +135,10 @@ class Lab(CommittedTable):
     missing, because counts in the metadata contradict each other, all operations but `append` are refused
     (`iceexplore.lab`: ``on_error``).
 
-    Rows are read and written in this process, within its memory limit (`iceexplore.memory_limit`), or by Spark's
-    workers without one: with ``spark=``, a session, or if rows are given as a Spark data frame (3.5 or later, also
-    Connect). The workers need iceexplore and must share the folder; this process only receives the files' entries and
-    compressed bitmaps of positions. The rows are the same either way.
+    Rows are read and written in this process, within its memory limit (`iceexplore.memory_limit`). If a Spark session
+    is given (``spark=``), or rows as a Spark data frame, Spark's workers read and write them instead, without this
+    limit (Spark 3.5 or later, classic or Connect). The workers need iceexplore and must share the folder; this process
+    only receives the files' entries and compressed bitmaps of positions. The rows are the same either way.
 
     ``write.delete.mode``, ``write.update.mode`` and ``write.merge.mode`` select the mode: ``copy-on-write`` (the
     default) rewrites files, ``merge-on-read`` writes position delete files (version 2) or deletion vectors (from 3);
@@ -163,10 +163,10 @@ class Lab(CommittedTable):
         missing from one of several dictionaries become null. Any object with an Arrow stream (``__arrow_c_stream__``),
         such as a Polars data frame, is treated as an Arrow table; LazyFrames are collected.
 
-        Files of a Spark data frame (3.5 or later, also Connect) are written by Spark's workers, which need iceexplore
-        and must share the folder; the rows are not sent to this process. Large partitions are written by several tasks,
-        an unpartitioned table by each task of the data frame: ``coalesce(n)`` results in fewer files. A file has at
-        most 256 MiB of rows, as measured in memory.
+        The rows of a Spark data frame (3.5 or later, classic or Connect) are written by Spark's workers, which need
+        iceexplore and must share the folder; the rows are not sent to this process. Large partitions are written by
+        several tasks. In an unpartitioned table, each task of the data frame writes its own rows, so ``coalesce(n)``
+        results in fewer files. A file has at most 256 MiB of rows, as measured in memory.
 
         Raises
         ------
@@ -240,9 +240,9 @@ class Lab(CommittedTable):
         Parameters
         ----------
         rows
-            As for `append`. Rows of a Spark data frame are matched by Spark, which caches them meanwhile: this process
-            only receives up to 200 values of each key, or their range, to select files. If Spark loses its cache, the
-            data frame must return the same rows again.
+            As for `append`. Rows of a Spark data frame are matched by Spark, which caches them meanwhile. This process
+            only receives up to 200 values of each key column, or their range, to select files. If Spark loses its
+            cache, the data frame must return the same rows again.
         on
             Primitive columns that must be equal for a match; null matches nothing, NaN equals NaN, -0.0 equals 0.0.
         matched
@@ -280,10 +280,10 @@ class Lab(CommittedTable):
     ) -> Snapshot | None:
         """Rewrite data files into fewer, without deleted rows (operation ``replace``).
 
-        Each file stays in its partition and spec; rows keep the order of their files. With ``spark`` the rows of each
-        new file are sorted by the table's order, if it has one, and a partition gets one file per 64 MiB of its old
-        ones, if that is more than ``files``. Returns None, without a commit, if no partition has more files than the
-        target.
+        New files have the partition and spec of the old ones; rows keep the order of their files. With ``spark``, the
+        rows of each new file are sorted by the table's order, if it has one, and a partition gets one new file per
+        64 MiB of old files if that makes more than ``files``. Returns None, without a commit, if no partition has more
+        files than the target.
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ class Lab(CommittedTable):
         Parameters
         ----------
         running
-            Include those files.
+            Whether to include the files that are not older than a running commit.
 
         Returns
         -------
@@ -382,7 +382,9 @@ class Lab(CommittedTable):
         Raises
         ------
         StorageError
-            A file cannot be removed. Otherwise as for `orphan_files`.
+            A file cannot be removed.
+        FormatError, FileMissingError
+            As for `orphan_files`.
         """
         found = labs.find_leftovers(self._sandbox)
         return labs.leftovers_frame(labs.remove_files(self._sandbox, found, older_than_ms=older_than_ms))

@@ -1,4 +1,4 @@
-"""Open the tables and views that a view's query names: by a mapping, in its catalog, or beside it in a warehouse."""
+"""Open the tables and views that a view's query names: from a mapping, a catalog, or the view's warehouse folder."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _tried(opening: Callable[[], FoundSource], kind: Any) -> FoundSource:  # noq
 
 
 def _beside(state: ViewState, reference: TableReference) -> Iterator[str]:
-    """Yield the folders in which a table may be if the view is in a warehouse: ``<namespace>/<name>`` from above it.
+    """Yield the folders in which a table may be if the view is in a warehouse: ``<namespace>/<name>`` in folders above.
 
     Names come from the query, so only plain ones are joined to a path.
     """

@@ -91,7 +91,7 @@ def open(  # noqa: A001  (ix.open is the face; the module never needs the built-
         A table folder, a metadata file, a URI of either (``s3://``, ``gs://``, ``memory://``, or any other that fsspec
         or PyIceberg's FileIO supports), a zip, a PyIceberg ``Table``, or, with ``catalog``, a table identifier.
     catalog
-        The name of a PyIceberg catalog, or a catalog object; also what `open_catalog` returned.
+        The name of a PyIceberg catalog, a catalog object, or the result of `open_catalog`.
     moved
         New locations of moved files, by their location prefix in the metadata. Detected where possible.
     version
@@ -154,13 +154,13 @@ def check(
     Returns
     -------
     Report
-        The findings, worst first. If the table cannot be opened, its only finding says why, which metadata files lie
-        there, and what to do; ``report.opened`` is then False, and ``report.exit_code`` 2.
+        The findings, worst first. If the table cannot be opened, the only finding says why, which metadata files
+        exist, and what to do; ``report.opened`` is then False, and ``report.exit_code`` 2.
 
     Raises
     ------
     OptionError, SnapshotNotFoundError, MissingDependencyError, TemporaryFolderError
-        An argument is invalid, the table lacks the ``version``, or a package or room on the disk is missing.
+        An argument is invalid, the table lacks the ``version``, a package is missing, or the disk is full.
     """
     from iceexplore.doctor import unopened
 
@@ -189,8 +189,8 @@ def open_catalog(
     Parameters
     ----------
     source
-        A PyIceberg catalog, the name of one, or a folder, which is searched for tables. A text is a folder if it has a
-        slash or names one that exists.
+        A PyIceberg catalog, the name of one, or a folder, which is searched for tables. A string is taken as a folder
+        if it contains a slash or names an existing folder.
     allow, properties
         As for `open`: for the catalog or folder, and for each table opened from it.
     time_limit
@@ -237,15 +237,15 @@ def check_catalog(
     Parameters
     ----------
     catalog
-        A PyIceberg catalog, the name of one, a folder, which is searched for tables, or what `open_catalog` returned,
-        whose listing is used and continued.
+        A PyIceberg catalog, the name of one, a folder (which is searched for tables), or the result of `open_catalog`
+        (whose listing is used and continued).
     level, snapshots, only, skip
         As for `iceexplore.Table.check`, for each table.
     allow, properties
         As for `open`, for each table.
     time_limit
-        Seconds per table. One that takes longer is a row with an error. (A catalog in memory, as PyIceberg's
-        ``InMemoryCatalog``, belongs to this thread: its tables are checked one by one, without this limit.)
+        Seconds per table. A table that takes longer becomes a row with an error. (A catalog in memory, such as
+        PyIceberg's ``InMemoryCatalog``, belongs to this thread: its tables are checked one by one, without this limit.)
     listing_limit
         Seconds for listing the tables. After that, the tables listed so far are checked, and ``.complete`` is False.
     resume
@@ -260,14 +260,14 @@ def check_catalog(
     -------
     CatalogReport
         A row per table, the worst first; ``.reports["db.trips"]`` is a table's report. A table that cannot be opened
-        or whose check fails is a row with an error.
+        or whose check fails becomes a row with an error.
 
     Raises
     ------
     CatalogError, MetadataNotFoundError, AccessDeniedError, StorageError
         The catalog or folder does not exist, or cannot be listed.
     OptionError
-        An argument is invalid, or the file to resume from was made with other arguments.
+        An argument is invalid, or the file to resume from was written with different arguments.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def empty(
         location=location,
         properties=properties,
         virtual_columns=virtual_columns,
-        expressions=layout.get("dialect", "v4-proposal") == "v4-proposal",  # neither Java nor the draft knows them
+        expressions=layout.get("dialect", "v4-proposal") == "v4-proposal",  # only this dialect has virtual columns
     )
     return simulate(state, format_version, overlay=None, seed=seed, layout=layout)
 
@@ -531,8 +531,8 @@ class Table:
     def file_map(self, snapshots: int = 1, *, color: Literal["size", "age", "deletes"] = "size") -> graph.FileMap:
         """Draw the files of the snapshot, a row per partition and a cell per file, and what the snapshot changed.
 
-        See `iceexplore.graph.file_map`. ``snapshots=4`` draws earlier snapshots beside it, and ``color`` is what shades
-        the cells. Reads all manifests of the snapshots shown.
+        See `iceexplore.graph.file_map`. ``snapshots=4`` draws up to three ancestors beside the snapshot, and ``color``
+        is the measure that shades the cells. Reads all manifests of the snapshots shown.
         """
         return graph.file_map(self._state, snapshots, color)
 
@@ -589,7 +589,7 @@ class Table:
         SnapshotNotFoundError
             It does not exist; the nearest ones are listed.
         OptionError
-            None of the arguments, or more than one.
+            None of the arguments is given, or more than one.
 
         Examples
         --------
@@ -609,7 +609,7 @@ class Table:
         Raises
         ------
         TableChangedError
-            The location now holds another table.
+            The location now holds a different table.
         """
         return Table(graph.refreshed(self._state))
 
@@ -623,8 +623,8 @@ class Table:
         Parameters
         ----------
         a, b
-            A Snapshot, its id, a branch or tag, or a Table, which may be another table. Without ``b``, the state that
-            is shown.
+            A Snapshot, its id, a branch or tag, or a Table, possibly of a different table. Without ``b``, ``a`` is
+            compared with the state that is shown.
         """
         before = self._resolve(a, "diff()")
         return graph.diff(before, self._state if b is None else self._resolve(b, "diff()"))
@@ -788,9 +788,9 @@ class Table:
         partition
             Values by partition field: read only files of these partitions.
         on_error
-            ``"raise"``, or ``"skip"`` to leave out files that are missing, damaged or encrypted, or whose deletes
-            are. Each one becomes a problem in ``.problems`` with the number of missing rows, and a warning is issued.
-            Rows in front of the damage in a file are kept.
+            ``"raise"``, or ``"skip"`` to leave out data files that are missing, damaged or encrypted, or whose delete
+            files are. Each such data file becomes a problem in ``.problems`` with the number of missing rows, and a
+            warning is issued. Rows in front of the damage in a file are kept.
         max_bytes
             Memory limit for the rows in bytes; by default `iceexplore.memory_limit`.
 
@@ -924,7 +924,7 @@ class Table:
         """Return which files were added and removed, and which metadata was read to find out; or which rows changed.
 
         With two arguments, compare the roots of ``a`` and ``b``; ``a=None`` means the empty table at the
-        beginning. With one argument, return what that snapshot changed, read from its own root as far as possible;
+        beginning. With one argument, return what that snapshot changed, if possible read from its own root alone;
         without arguments, what the snapshot that is shown changed. (`diff` with one argument compares that state with
         the one that is shown.)
 
@@ -985,10 +985,10 @@ class Table:
         return changes_of(state, dv_encoding=dv_encoding)
 
     def rules(self, *, relaxed: Collection[str] = ()) -> RuleReport:
-        """Return which rules of the format the snapshot keeps and which it breaks, with the documents' own words.
+        """Return which rules of the format the snapshot keeps and which it breaks, quoting the documents that set them.
 
-        Reads every manifest of the snapshot and of its parent. `check` reports violations among all other damage, with
-        what they mean for readers.
+        Reads every manifest of the snapshot and of its parent. `check` also reports these violations, together with all
+        other damage, and says what they mean for readers.
 
         Parameters
         ----------
@@ -1061,8 +1061,8 @@ class Table:
         read, and filters are pushed down to the files, including filters applied after the scan. Files that plain
         Spark cannot read, or would read differently from Iceberg (Avro files; ORC files with dates, timestamps, rows
         deleted by position or requested row positions; INT96; names that differ only in case; very many deletes) are
-        read by Python workers: there only ``where`` and ``columns`` save reading, and iceexplore must be installed on
-        the workers.
+        read by Python workers. For these files, only ``where`` and ``columns`` reduce what is read, not filters applied
+        after the scan, and iceexplore must be installed on the workers.
 
         The files of a zip or a simulation are in a temporary folder. It is kept until Python exits, because nothing
         signals when the last DataFrame derived from this one is gone; a simulation's ``close`` removes it at once.
@@ -1090,8 +1090,8 @@ class Table:
             Spark error: ``t.verify(spark, level="data")`` finds the file.
         engine
             ``"spark"``: plain Spark, as described above. ``"iceberg"``: Iceberg's runtime, if the session has it, for
-            the table's own metadata file of version 1 to 3. ``"auto"``: plain Spark, but Iceberg's runtime where
-            Python workers would have to read and the runtime can.
+            the table's own metadata file of version 1 to 3. ``"auto"``: plain Spark, except that Iceberg's runtime is
+            used if Python workers would otherwise have to read files and the runtime can read the table.
         plan
             A result of `plan` for this metadata file, which then determines snapshot and filter. A plan of appends
             (``from_snapshot=``) gives an incremental read.
@@ -1140,9 +1140,9 @@ class Table:
         Returns
         -------
         pandas or Spark DataFrame
-            A row per finding, none if there are none: ``code`` and ``severity`` (`iceexplore.errors.PROBLEM_KINDS`),
-            ``location``, ``content`` (0 data, 1 position deletes and deletion vectors, 2 equality deletes, null for a
-            manifest), ``manifest``, ``entry`` (its ordinal there), ``snapshot_id`` (of the entry), ``field``,
+            A row per finding: ``code`` and ``severity`` (`iceexplore.errors.PROBLEM_KINDS`), ``location``, ``content``
+            (0 data, 1 position deletes and deletion vectors, 2 equality deletes, null for a manifest), ``manifest``,
+            ``entry`` (the index of the file's entry in the manifest), ``snapshot_id`` (of the entry), ``field``,
             ``found``, ``expected``, ``text``.
 
         Raises
@@ -1191,7 +1191,7 @@ class Table:
             ``"current"`` (the state that is shown), ``"all"``, or a list of snapshots, their ids, refs or tables.
         only, skip
             Problem codes (`iceexplore.errors.PROBLEM_KINDS`) to report alone, or to leave out. ``"health"`` and
-            ``"damage"`` are groups of codes: what slows a table down or makes it larger than need be, and the rest.
+            ``"damage"`` are groups of codes: what slows a table down or makes it larger than necessary, and all others.
         baseline
             An earlier report; its findings are left out.
 
@@ -1203,7 +1203,7 @@ class Table:
         Raises
         ------
         OptionError
-            An unknown level or code.
+            The level or a code is unknown.
         SnapshotNotFoundError
             The table lacks one of the ``snapshots``.
         """
@@ -1232,8 +1232,8 @@ class Table:
         ----------
         columns
             The columns whose clustering is measured, dotted inside structs; by default those of the table's sort order,
-            or without one the first 20 that have bounds. With more than 100,000 data files, clustering is measured by
-            default only when it is asked for.
+            or without one the first 20 that have bounds. For a table with more than 100,000 data files, these default
+            columns are measured only on access to ``health["clustering"]``.
 
         Returns
         -------
@@ -1320,7 +1320,7 @@ class Table:
         return simulate(self._state, format_version, overlay=overlay, seed=seed, layout=layout)
 
     def replay(self, format_version: int = 4, **how: Any) -> Replay[Simulation]:
-        """Commit the table's history again in another version and layout, and compare both, snapshot by snapshot.
+        """Commit the table's history again in a different version and layout; compare the two, snapshot by snapshot.
 
         ``how`` takes ``last``, ``seed``, ``overlay`` and layout options. See `iceexplore.commits.replay`.
         """

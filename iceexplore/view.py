@@ -66,7 +66,7 @@ def open_view(
     MetadataNotFoundError
         There is no view; the message lists what was found instead.
     FormatError
-        The metadata file does not contain valid JSON (the message has line and column), or no view metadata.
+        The metadata file is not valid JSON (the message has line and column), or is not view metadata.
     UnsupportedError
         It is the metadata of a table, or of a view with a format-version above 1.
     AccessDeniedError, StorageError, CatalogError, OutsideRootsError
@@ -346,9 +346,9 @@ class View:
         Raises
         ------
         SnapshotNotFoundError
-            It does not exist; the nearest ones are listed.
+            There is no such version, or the view did not exist at this time; the nearest versions are listed.
         OptionError
-            None of the arguments, or both.
+            None of the arguments is given, or both are.
         """
         return View(views.view_at(self._state, version=version, timestamp=timestamp))
 
@@ -362,7 +362,8 @@ class View:
         Parameters
         ----------
         a, b
-            A version, its id, or a View, which may be another view. Without ``b``, the version that is shown.
+            A version, its id, or a View, possibly of a different view. Without ``b``, ``a`` is compared with the
+            version that is shown.
 
         Examples
         --------
@@ -507,7 +508,7 @@ class View:
         UnsupportedError
             sqlglot or DataFusion cannot handle the query: `scan` runs it on Spark.
         FormatError, FileMissingError
-            A table cannot be read, or the query returns other columns than the view's schema has.
+            A table cannot be read, or the query does not return the columns of the view's schema.
         MemoryLimitError
             ``max_bytes`` is exceeded.
 
@@ -633,9 +634,10 @@ class View:
     ) -> Report:
         """Find what is broken in the view, and what it means for engines.
 
-        Besides the metadata file, up to 20 other metadata files in its folder are read, to find versions that were
-        changed after they were created, and one of each table and view that the queries read, to find columns that are
-        missing, have other types, or have changed since the version was created. No query is run.
+        Besides the view's metadata file, up to 20 other metadata files in its folder are read, to find versions that
+        were changed after they were created. The metadata file of each table and view that the queries read is read,
+        too, to find columns that are missing, have different types, or have changed since the version was created. No
+        query is run.
 
         Parameters
         ----------
@@ -654,7 +656,7 @@ class View:
         Raises
         ------
         OptionError
-            An unknown code.
+            A code is unknown.
         """
         from iceexplore.doctor import examine_view
 
@@ -746,7 +748,7 @@ class View:
         Raises
         ------
         TableChangedError
-            The location now holds another view.
+            The location now holds a different view.
         """
         return View(views.refreshed_view(self._state))
 
@@ -840,7 +842,7 @@ class ViewSimulation(View):
         RuleError
             ``view-dialects-kept``, ``view-columns``, ``view-one-sql-per-dialect``.
         CommitConflictError
-            ``view-unchanged``
+            ``view-unchanged``: another writer has committed first, and ``retry`` is False or the attempts ran out.
         UnsupportedError
             It is a materialized view.
         """
@@ -869,7 +871,7 @@ class ViewSimulation(View):
         RuleError
             ``view-one-sql-per-dialect``: the current version has SQL of the dialect; ``view-columns``.
         CommitConflictError
-            ``view-unchanged``: another writer has replaced the query meanwhile, which the new SQL does not express.
+            ``view-unchanged``: another writer has meanwhile replaced the query, so the new SQL no longer matches it.
         """
         texts = ix.commits.given_sql(sql)
         current = self._sandbox.state.version
