@@ -157,7 +157,7 @@ class _Planner:
                 if pair.same_query is False:
                     raise OptionError(
                         f"{state.name} stores different queries in {pair.a!r} and {pair.b!r} ({pair.changes[0].text}): "
-                        f"choose one of {listed} with dialect=; v.compare_dialects() shows where they differ"
+                        f"choose one with dialect= ({listed}); v.compare_dialects() shows where they differ"
                     )
             found_all = (version.representation(name) for name in version.dialects)
             stored = [one for one in found_all if one is not None]

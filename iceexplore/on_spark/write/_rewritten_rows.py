@@ -127,9 +127,7 @@ def _understood(make: Callable[[], DataFrame], columns: Mapping[str, Any]) -> Da
             raise
         text = str(error).strip().partition("\n")[0]
         named = ", ".join(map(repr, columns))
-        raise OptionError(
-            f"set: {named}: Spark does not accept this (each column needs exactly one value per row): {text}"
-        ) from error
+        raise OptionError(f"set: {named}: Spark does not accept this as a value for each row: {text}") from error
     return made
 
 
