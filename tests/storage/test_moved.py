@@ -229,3 +229,10 @@ def test_identity_tells_tables_apart(tmp_path: Path) -> None:
 def test_damaged_metadata_opens(tmp_path: Path, damage: dict[str, object]) -> None:
     opened = open_source(make_table(tmp_path / "t", {"v1.metadata.json": document("s3://b/t") | damage}))
     assert opened.version == 1
+
+
+@pytest.mark.parametrize("path", ["../t-2/metadata/snap-1.avro", "s3://b/wh/t/../t-2/metadata/snap-1.avro"])
+def test_a_file_in_a_neighbouring_folder_proves_nothing(tmp_path: Path, path: str) -> None:
+    make_table(tmp_path / "t-2", {}, {"metadata/snap-1.avro": b"list of another table"})
+    opened = open_source(make_table(tmp_path / "t", {"v1.metadata.json": document("s3://b/wh/t", **snapshots(path))}))
+    assert opened.notes[-1].endswith("(assumed: none of the files that could prove it was found).")

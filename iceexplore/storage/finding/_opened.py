@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from iceexplore.errors import OptionError, OutsideRootsError, Problem, Problems
+from iceexplore.storage._location import canonical, within
 from iceexplore.storage._moved import find_moves
 from iceexplore.storage._storage import Storage
 from iceexplore.storage.finding._choose import Pick
@@ -105,7 +106,7 @@ def learn_moves(storage: Storage, pick: Pick) -> tuple[str, ...]:
     """Record in the storage which prefixes have moved according to a metadata file; return notes for the card."""
 
     def exists(real: str) -> bool:
-        if not any(real.startswith(r) for r in storage.roots):
+        if not any(within(canonical(real), root) for root in storage.roots):
             return False
         try:
             return storage.find(real) is not None
