@@ -25,7 +25,8 @@ class Cache:
     Parameters
     ----------
     max_bytes
-        Limit for the sizes of all cached values together. A single larger value is returned and not cached.
+        Limit for the sizes of all cached values together. A value that alone is larger is returned and not cached; the
+        others stay.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -91,9 +92,10 @@ class Cache:
             value = load()
             weight = size(value)
             with self._lock:
-                self._items[key] = (value, weight)
-                self._bytes += weight
-                self._shrink()
+                if weight <= self._most:
+                    self._items[key] = (value, weight)
+                    self._bytes += weight
+                    self._shrink()
             return value
         finally:
             with self._lock:
@@ -106,8 +108,12 @@ class Cache:
             self._items.clear()
             self._bytes = 0
 
+    @property
+    def _most(self) -> int:
+        return min([self._max, *self._lowered])
+
     def _shrink(self) -> None:
-        most = min([self._max, *self._lowered])
+        most = self._most
         while self._bytes > most and self._items:
             _, (_, weight) = self._items.popitem(last=False)
             self._bytes -= weight
