@@ -264,7 +264,8 @@ def locations_of(paths: LocationsLike, what: str = "paths") -> list[str]:
                 paths = paths[name]
                 break
         else:
-            raise OptionError(f"{what}: the frame has no column file_path; it has {', '.join(map(str, columns))[:200]}")
+            has = ", ".join(map(str, columns))[:200]
+            raise OptionError(f"{what}: the frame has neither a column file_path nor a column location; it has {has}")
     if isinstance(paths, (pa.Array, pa.ChunkedArray)):
         paths = paths.to_pylist()
     if isinstance(paths, (bytes, dict)) or not hasattr(paths, "__iter__"):
