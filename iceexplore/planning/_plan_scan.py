@@ -1,4 +1,4 @@
-"""Plan a scan: from the root to the data files to read, with their deletes and residual filters."""
+"""Plan a scan, from the manifest list or V4 root manifest to data files with their deletes and residual filters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["manifests_read", "plan_scan"]
 
-#: Plans with more files are not checked for data files that several manifests list.
+#: Plans with more files than this are not checked for data files that are listed in several manifests.
 _MOST_COMPARED = 100_000
 
 
@@ -53,29 +53,29 @@ def plan_scan(
 ) -> ScanPlan:
     """Plan a scan (spec, "Scan Planning"): the data files to read, their deletes, and residual filters.
 
-    This reads the root, then the manifests that may hold a matching file (only the metrics of the filter's columns),
-    then delete manifests. In V4, delete manifests that are affiliated with a data manifest are read together with it,
-    in one parallel pass (proposal, "How does planning work?"). Delete files are not opened, and data files only for
-    ``row_groups``.
+    This reads the root (a manifest list or V4 root manifest), then the manifests that may hold a matching file (only
+    the metrics of the filter's columns), then delete manifests. In V4, delete manifests that are affiliated with a data
+    manifest are read together with it, in one parallel pass (proposal, "How does planning work?"). Delete files are not
+    opened; data files are opened only for ``row_groups`` and ``bloom``.
 
     Parameters
     ----------
     where, partition
-        See `make_filter`; without both, every live file is read.
+        See `make_filter`; if both are None, every live file is read.
     columns
-        Names of the columns to read, dotted inside structs; all by default.
+        Names of the columns to read, dotted inside structs; by default all columns.
     from_snapshot, to_snapshot
-        Plan only the files added by appends after the first snapshot, up to and including the other (ids, ref names,
-        Snapshots or states; see `iceexplore.planning.Appends`). As in Java's ``IncrementalAppendScan``, no deletes are
-        applied and other operations are skipped. The filter is bound to the schema of ``state``.
+        Plan only the files that appends added after ``from_snapshot``, up to and including ``to_snapshot``; each is an
+        id, a ref name, a Snapshot or a state. As in Java's ``IncrementalAppendScan``, no deletes are applied and other
+        operations are skipped. The filter is bound to the schema of ``state``.
     row_groups
         Open the footers of the remaining Parquet files and prune their row groups.
     bloom
-        Also use the Bloom filters of these row groups.
+        Also use the row groups' Bloom filters; this includes ``row_groups``.
     split_size
         Target size of a split in bytes; by default the table's ``read.split.target-size``, or 128 MiB.
     root_rows
-        Plan only the files of these data manifests (rows of the root); all by default.
+        Plan only the files of these data manifests, given as row numbers in the root; by default all data manifests.
 
     Raises
     ------
@@ -84,8 +84,8 @@ def plan_scan(
     SnapshotNotFoundError
         There is no such snapshot or ref.
     IceexploreError
-        Problems are strict, and a manifest is missing or damaged, or rows may be wrong. Otherwise the plan continues,
-        and has notes and `ScanPlan.doubts`.
+        The state's problems are strict, and a manifest is missing or damaged, or rows may be wrong. If problems are not
+        strict, planning continues, and `ScanPlan.notes` and `ScanPlan.doubts` report these faults.
     """
     start = time.perf_counter()
     before = len(state.storage.reads)
@@ -140,8 +140,8 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
 
-    This reads data manifests only if it depends on the data files which delete manifests are needed; otherwise, it
-    reads only the root.
+    Usually, this reads only the root. Manifests are read, too, if the choice of delete manifests depends on the data
+    files.
     """
     scans = _scans(state, wanted, None)
     if not scans:
@@ -208,7 +208,7 @@ def _picked(
 
 
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
-    """Group the delete manifests that are affiliated with a data manifest of the scan, by the data manifest's row."""
+    """Return, by the row of a data manifest of the scan, the rows of the delete manifests affiliated with it."""
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):
         return {}
@@ -223,7 +223,7 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-    """Return the root rows that may hold deletes for the files of some data manifests."""
+    """Return the root rows of manifests that may hold deletes for files of the data manifests in ``read``."""
     rows = scan.delete_rows(state, wanted, read)
     # In the V4 draft, a deletion vector is stored on the entry of its data file.
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
@@ -264,9 +264,10 @@ def _damage(
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:
-    """Add a problem for data files in several manifests; reading a manifest finds repetitions within it.
+    """Add a problem if data files are live in several manifests.
 
-    Very large plans are not checked, because this would add a third to the time of planning; `verify` checks them.
+    Repetitions within one manifest are found when it is read. Very large plans are not checked, because that would add
+    a third to the time of planning; `Table.verify` checks them.
     """
     if len(files) > _MOST_COMPARED:
         return

@@ -33,8 +33,8 @@ __all__ = ["ScanPlan"]
 class ScanPlan(PlannedScan):
     """The files that a scan reads, those that it skips, and the reasons. Shown as a card in a notebook.
 
-    Tables are built on first access: for an explanation, pruned entries are evaluated again from cached manifests. See
-    `PlannedScan` for the attributes.
+    Tables are built on first access. To explain why entries were pruned, the filter is evaluated again on cached
+    manifests. See `PlannedScan` for the attributes.
     """
 
     # Tables -------------------------------------------------------------------------------------------------------
@@ -79,9 +79,9 @@ class ScanPlan(PlannedScan):
         """One row per manifest, data file and row group that is not read, with the deciding term of the filter.
 
         Columns are ``level`` ("manifest list" or, V4, "root manifest"; "leaf manifest"; "row group"), ``kind``,
-        ``name``, ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (of manifests if the root has it), ``term``,
-        ``by`` (the kind of evidence: "partition", "bounds", "counts", ...), ``column``, ``lower``, ``upper``,
-        ``null_count`` (the evidence), ``why`` (a sentence).
+        ``name``, ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (for manifests, null if the root does not
+        have it), ``term``, ``by`` (the kind of evidence: "partition", "bounds", "counts", ...), ``column``, ``lower``,
+        ``upper``, ``null_count`` (the evidence), ``why`` (a sentence).
         """
         return to_frame(self.skipped_arrow)
 
@@ -105,7 +105,8 @@ class ScanPlan(PlannedScan):
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied, each with the reason (`iceexplore.planning.unmatched_deletes`).
 
-        These are delete files that apply to no file of the plan, and pairs in scope that are skipped nevertheless.
+        These are deletes that apply to no data file of the plan, and single pairs of a delete and a data file: the data
+        file is in the delete's scope, but the delete is skipped nevertheless.
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
@@ -114,8 +115,8 @@ class ScanPlan(PlannedScan):
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
         """Return the waterfall: the manifests, files, rows and bytes that remain after each level.
 
-        ``known`` gives the source of the numbers. Numbers that would need more reads are null: rows of a manifest from
-        which a manifest DV removes entries, and bytes if the snapshot's summary does not have them.
+        The column ``known`` names the source of the numbers. Numbers that would need more reads are null: the rows of a
+        manifest from which a manifest DV removes entries, and bytes if the snapshot's summary does not have them.
 
         Parameters
         ----------
@@ -154,14 +155,15 @@ class ScanPlan(PlannedScan):
         """Return the splits of the files, and the combined task of each, as Iceberg's ``TableScanUtil`` computes them.
 
         A file with split offsets is split there, any other every ``size`` bytes. Small splits are packed into combined
-        tasks of about ``size`` bytes. A split weighs its bytes and those of its deletes (of a deletion vector, the
-        vector's own), but at least ``open_file_cost`` for itself and each delete. Spark also adjusts the size to its
-        parallelism; this method does not.
+        tasks of about ``size`` bytes. A split weighs as much as its bytes and those of its deletes together (a deletion
+        vector counts with its own bytes, not those of its file), but at least ``open_file_cost`` for the data file and
+        for each delete. Spark also adjusts the size to its parallelism; this method does not.
 
         Parameters
         ----------
         size, lookback, open_file_cost
-            By default the table's ``read.split.*``, otherwise 128 MiB, 10 bins, 4 MiB.
+            Bytes per split, number of bins that are open at a time, and cost of opening a file in bytes. By default the
+            plan's ``split_size`` and the table's properties ``read.split.*``, otherwise 128 MiB, 10 bins, 4 MiB.
         combined
             Return one row per combined task instead of one per split.
 
@@ -221,7 +223,7 @@ class ScanPlan(PlannedScan):
         return PlanTree(self, max_nodes)
 
     def waterfall(self, *, exact: bool = False) -> Waterfall:
-        """Return `levels` as bars, with the rows that remain after deletes: manifests, files, bytes and rows.
+        """Draw `levels` as bars of manifests, files, bytes and rows, including the rows that remain after deletes.
 
         Parameters
         ----------
@@ -235,16 +237,16 @@ class ScanPlan(PlannedScan):
     def advice(self) -> Advice:
         """Suggest changes that would help this filter: sort order, partition fields, column metrics, compaction.
 
-        Each suggestion compares what is read now with what would be read then, estimated from column metrics (`Advice`
-        describes the accuracy); if nothing helps, there are notes on the reasons. Reads every data manifest, but no
-        data file.
+        Each suggestion compares what is read now with what would be read after the change, estimated from column
+        metrics (`Advice` describes the accuracy). If nothing helps, notes give the reasons. This reads every data
+        manifest, but no data file.
         """
         from iceexplore.planning.advice._advise import advise
 
         return advise(self)
 
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
-        """Measure how many of the files to read overlap at a value, per column: average and maximum depth.
+        """Measure, for each column, how many of the files to read overlap at a value: the average and maximum depth.
 
         The manifests are read for the bounds of the columns, but no data file.
 
@@ -257,7 +259,7 @@ class ScanPlan(PlannedScan):
         Raises
         ------
         OptionError
-            A name is unknown, or names no column with a single value per row.
+            A name is unknown, or belongs to a column that does not have a single value per row.
         """
         from iceexplore.planning.distribution._clustering import clustering_of
 
@@ -284,8 +286,8 @@ class ScanPlan(PlannedScan):
     def range_map(self, column: str | None = None, *, by: RangeBy = "range") -> RangeMap:
         """Draw each live file's range of a column, and whether it is read, beside the range that the filter selects.
 
-        All data manifests are read for it, but no data file. Many files are drawn as a density. The result has
-        ``to_svg()`` and ``to_text()``, ``counts``, and ``lit``: the files that another range would read.
+        This reads all data manifests, but no data file. Many files are drawn as a density. The result has ``to_svg()``
+        and ``to_text()``, ``counts``, and ``lit``, which returns the files that would be read for a different range.
 
         Parameters
         ----------

@@ -3,8 +3,8 @@
 The metrics come from three sources: column metrics of files (spec, "Data File Fields"; V4: ``content_stats``),
 partition tuples, and the partition summaries of a manifest list (spec, "Manifest Lists", ``field_summary``). A missing
 metric means unknown and proves nothing. A bound need not be a value that occurs in the column (V4's ``tight_bounds``
-marks those that are), so no rule uses a bound as a value unless lower and upper are equal: then every value equals
-them.
+marks bounds that do occur), so no rule uses a bound as a value unless the lower and upper bounds are equal: then every
+value equals them.
 
 Where the lower bound is above the upper one, both are ignored. This also happens in healthy tables: Java's
 ``UUID.compareTo`` compares both halves as signed numbers, so Iceberg 1.11 orders UUIDs that begin with 8 to f below
@@ -42,13 +42,14 @@ class ColumnMetrics:
     no_null, all_null
         True where it is certain that no row is null, or that every row is.
     no_nan, all_nan
-        True where it is certain that no value is NaN, or that every value is (rows below a null struct do not count).
+        True where it is certain that no value is NaN, or that every value is. For a column inside a struct, rows where
+        the struct is null do not count.
     nothing
         True where every value is null or NaN, so that no comparison can be true.
     exact
         The lower bound equals the upper bound and is the only value in the file, as in a partition tuple.
     value_count, null_count
-        int64 arrays, for display; None where nothing is counted.
+        int64 arrays, for display; None if there are no counts.
     """
 
     lower: AnyArray
@@ -82,8 +83,9 @@ class ColumnMetrics:
             The column is inside a struct. ORC counts neither a value nor a null where the struct itself is null, so a
             null count of 0 is trusted only where there are as many values as rows.
         required
-            No schema ever allowed nulls in the column. Applied only to files that contain the column, as values or
-            bounds show (a missing column reads as null), and whose null count is not above 0.
+            No schema ever allowed nulls in the column, so files have no nulls in it. This is not assumed where the null
+            count is above 0, or where neither values nor bounds show that the file contains the column (a missing
+            column reads as null).
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]
@@ -156,8 +158,9 @@ class ColumnMetrics:
         Parameters
         ----------
         unbounded
-            True where the lower bound is missing, which is not the same as damaged: "null if all values are null or
-            NaN" (spec). It is trusted only where the summary contains a null or may contain NaN.
+            True where the lower bound is missing, but not where it cannot be decoded. According to the spec, a missing
+            bound means that "all values are null or NaN"; this is trusted only where the summary states that there are
+            nulls or does not exclude NaN.
         """
         floating = pa.types.is_floating(lower.type)
         null, no_null = known(contains_null), known(pc.invert(contains_null))
@@ -230,8 +233,8 @@ def comparable(values: AnyArray) -> AnyArray:
 def aligned(values: AnyArray, kind: Type | None) -> AnyArray | None:
     """Convert values to the unit of a predicate's literals; return None if the types are not comparable.
 
-    The filter may be bound to an older schema than the one that the bounds were decoded with, or a file's tuple may
-    have another type than the spec states. Values of a different kind prove nothing.
+    The filter may be bound to an older schema than the one with which the bounds were decoded, or a file's tuple may
+    have a different type from the one that the spec states. Values of a different kind prove nothing.
 
     Parameters
     ----------

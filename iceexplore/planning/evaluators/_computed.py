@@ -25,7 +25,7 @@ def compute(
     column: Callable[[int, Type], AnyArray],
     selects: Callable[[Expression], Mask],
 ) -> AnyArray:
-    """Return the values of an expression, as an array of the `arrow_type` of its Iceberg type.
+    """Return an expression's values; the array has the Arrow type that belongs to the Iceberg type (`arrow_type`).
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _compared(op: str, left: AnyArray, right: AnyArray, one: Type, other: Type) 
 
 
 def _aligned(left: AnyArray, right: AnyArray, one: Type, other: Type) -> tuple[AnyArray, AnyArray]:
-    """Convert values of two types that can be promoted to each other to one that holds both."""
+    """Convert values of two types, one of which can be promoted to the other, to a common type."""
     bases = {type_base(one), type_base(other)}
     if len(bases) > 1 and (bases <= _LOCAL_TIMES or bases <= _INSTANTS):
         return _nanoseconds(left), _nanoseconds(right)

@@ -35,7 +35,7 @@ _WORDS = {
     "not-in": "not in", "is-null": "is null", "not-null": "is not null", "is-nan": "is NaN", "not-nan": "is not NaN",
     "starts-with": "begins with", "not-starts-with": "does not begin with",
 }  # fmt: skip
-#: Maximum number of literals that are shown of a list.
+#: Of a list of literals, at most this many are shown.
 _NAMED = 5
 
 
@@ -118,7 +118,8 @@ def _literals(values: Sequence[Any], transform: str, kind: Type | None) -> list[
     return [f"'{t}'" for t in texts] if type_base(kind) == "string" else texts
 
 
-#: ``by`` is ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` if the filter is never true.
+#: Explanations. ``by`` is ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` if the filter is never
+#: #: true.
 WHY_SCHEMA = build.schema(
     [
         ("term", pa.string()), ("by", pa.string()), ("column", pa.string()), ("lower", pa.string()),
@@ -185,7 +186,7 @@ def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wa
 
 @dataclass(frozen=True)
 class _Constant:
-    """A reason that needs no values."""
+    """A reason whose text is the same for every row."""
 
     term: str
     by: str
@@ -218,7 +219,10 @@ def _other_partition(wanted: Filter, thing: str) -> _Constant:
 
 @dataclass
 class _Explanation:
-    """Reasons numbered as they occur, and the reason of each row; -1 where it is not pruned."""
+    """The reasons why rows are pruned, numbered as they are found.
+
+    Methods return the number of each row's reason; -1 where the row is not pruned.
+    """
 
     rows: int
     sources: MetricsSources
@@ -226,7 +230,7 @@ class _Explanation:
     reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
 
     def visit(self, node: Expression) -> _Cases:
-        """Return the reason per row: from the first child that excludes it for ``and``, from all for ``or``."""
+        """Return each row's reason: of an ``and``, that of the first child that excludes the row; of an ``or``, all."""
         match node:
             case Always(value):
                 return self.constant(_NEVER, np.full(self.rows, not value))
@@ -247,18 +251,22 @@ class _Explanation:
         return out
 
     def constant(self, reason: _Constant, mask: Mask) -> _Cases:
-        """Return this reason where the mask is true, -1 elsewhere."""
+        """Return the number of this reason where the mask is true, -1 elsewhere."""
         return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
 
     def first(self, *cases: _Cases) -> _Cases:
-        """Return the first reason of each row."""
+        """Return each row's reason from the first array that has one for it."""
         out = np.full(self.rows, -1, np.int64)
         for each in cases:
             out = np.where(out < 0, each, out)
         return out
 
     def table(self, cases: _Cases, rows: Sequence[int] | None = None) -> pa.Table:
-        """Return a table of `WHY_SCHEMA`; ``cases`` has the reason's number of each row, ``rows`` selects some rows."""
+        """Return the explanations as a table of `WHY_SCHEMA`, one row per item of ``cases``.
+
+        ``cases`` holds numbers of reasons. ``rows`` holds the rows that the items belong to; by default item i is row
+        i.
+        """
         parts, order = [], []
         for number in np.unique(cases).tolist():
             at = np.flatnonzero(cases == number)

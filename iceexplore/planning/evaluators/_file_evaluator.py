@@ -67,14 +67,14 @@ class MetricsSource:
     type: Type | None
 
     def may(self) -> Mask:
-        """Return False for each row where certainly no row of the file matches."""
+        """Return a mask, one value per file or manifest: False where certainly no row in it matches."""
         if self.inclusive is None:
             return np.ones(len(self.evidence), np.bool_)
         found = may_match(self.inclusive, self.evidence)
         return found if self.where is None else found | ~self.where
 
     def must(self) -> Mask:
-        """Return True for each row where certainly every row of the file matches."""
+        """Return a mask, one value per file or manifest: True where certainly every row in it matches."""
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)
         found = must_match(self.strict, self.evidence)
@@ -85,7 +85,7 @@ MetricsSources: TypeAlias = Callable[[Predicate | Computed], Sequence[MetricsSou
 
 
 def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
-    """Return False for each file of which certainly no row matches the expression."""
+    """Return a mask, one value per file or manifest: False where certainly no row in it matches the expression."""
 
     def leaf(p: Predicate | Computed) -> Mask:
         return all_masks((w.may() for w in sources(p)), rows)
@@ -94,7 +94,7 @@ def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSource
 
 
 def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
-    """Return True for each file of which certainly every row matches the expression."""
+    """Return a mask, one value per file or manifest: True where certainly every row in it matches the expression."""
 
     def leaf(p: Predicate | Computed) -> Mask:
         return any_mask((w.must() for w in sources(p)), rows)
@@ -107,7 +107,8 @@ def partition_questions(
 ) -> Iterator[tuple[PartitionColumn, Predicate | None, Predicate | None]]:
     """Yield each partition field derived from the predicate's column, with the predicate's projections to it.
 
-    The projections are the inclusive and the strict one; a field to which neither exists is left out.
+    The projections are the inclusive and the strict one; either may be None. A field for which both are None is left
+    out.
     """
     for column in partition_columns(metadata, spec):
         if column.source is None or column.source.field_id != p.field_id:
@@ -131,7 +132,7 @@ def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
 def value_source(
     p: Computed, evidence: ColumnMetrics, where: Mask | None, column: PartitionColumn, metadata: TableMetadata
 ) -> MetricsSource:
-    """Return a partition field as evidence about a comparison with the value that it stores."""
+    """Return a partition field's metrics as evidence about a comparison of the value that the field stores."""
     field = column.field
     where = trusted_rows(evidence, where, field.transform, field.source_id, metadata)
     return MetricsSource(
@@ -140,7 +141,7 @@ def value_source(
 
 
 def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
-    """Return statistics of the compared expression as evidence."""
+    """Return the metrics of the compared expression as evidence."""
     q = p.predicate
     transform = p.value.function if isinstance(p.value, Applied) else "identity"
     return MetricsSource(q, q, evidence, None, "statistics", q.name, transform, q.type)
@@ -149,7 +150,7 @@ def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
 def ordered_argument(value: ValueExpression) -> Predicate | None:
     """Return a not-null test of the column inside an order-preserving transform; None for other expressions.
 
-    The transform maps bounds of this column to bounds of the expression's value.
+    The test serves to look up the column's metrics, which `transformed` converts to metrics of the expression.
     """
     match value:
         case Applied(function, (FieldValue(field_id, name, kind),)) if parse_transform(function).preserves_order:
@@ -158,7 +159,10 @@ def ordered_argument(value: ValueExpression) -> Predicate | None:
 
 
 def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
-    """Convert metrics of a column to metrics of an order-preserving transform of it, which is null where it is null."""
+    """Convert a column's metrics to metrics of an order-preserving transform of it; None if a bound does not fit.
+
+    Null counts remain the same, as the transform is null exactly where the column is null.
+    """
     assert isinstance(p.value, Applied)
     kind, transform = p.value.arguments[0].type, parse_transform(p.value.function)
     bounds = []
@@ -170,7 +174,8 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
             return None  # bounds of another type, or a result that does not fit the result type
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
-        # In Java, results for the lowest numbers wrap around to the highest: files that may have such get no bounds.
+        # In Java, results for the lowest numbers wrap around to the highest: files that may have such results get no
+        # bounds.
         kept = pa.array(known(pc.less_equal(lower, evidence.lower.cast(lower.type))))
         nothing = build.scalar(None, lower.type)
         lower, upper = pc.if_else(kept, lower, nothing), pc.if_else(kept, upper, nothing)
@@ -183,7 +188,7 @@ def trusted_rows(
     """Return the rows of `where` (None: all) whose partition values are certainly correct results of the transform.
 
     In Java, truncating the lowest integers wraps around to one of the highest. Tuples with that number, and ranges that
-    include it, prove nothing. In a promoted column, it may be the wrapped number of either type.
+    include it, prove nothing. If the column was promoted, the wrapped numbers of both types are doubted.
     """
     parsed = parse_transform(transform)
     if not parsed.may_overflow:
@@ -224,7 +229,7 @@ class FileMetricsSources:
     Parameters
     ----------
     statistics
-        False uses partition tuples only: the column metrics of delete files describe the deleted rows.
+        Whether to use column metrics besides partition tuples.
     """
 
     def __init__(self, batch: EntryBatch, metadata: TableMetadata, *, statistics: bool = True) -> None:
@@ -259,7 +264,7 @@ class FileMetricsSources:
         return out
 
     def _statistics_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the evidence from statistics of the same expression in the table's metadata, and of the column."""
+        """Return the evidence from metrics of the same expression, if the table defines it, and of the column."""
         out = []
         for number in p.ids if self._statistics else ():
             stats = self._batch.stats.get(number)
@@ -300,7 +305,7 @@ class FileMetricsSources:
         return [MetricsSource(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
 
     def value(self, key: str) -> AnyArray | None:
-        """Return the partition values of a field, given by its id as text; None if the batch has none."""
+        """Return the values of the partition field with this id, given as text; None if the batch has none."""
         partition = self._batch.partition
         at = -1 if partition is None else partition.type.get_field_index(key)
         return None if partition is None or at < 0 else pc.struct_field(partition, [at])
@@ -314,10 +319,11 @@ class FileMetricsSources:
         return self._values[key]
 
     def _trusted_rows(self, found: ColumnMetrics, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
-        """Exclude files with a null partition value whose column has bounds: the value is missing or unreadable.
+        """Return which of the files in ``mine`` (None: all) have a trustworthy partition value; None if all files do.
 
-        Also exclude an identity value that equals the lower bound if the upper bound differs: it may be a truncated
-        bound, because V4 tuples are rebuilt from bounds.
+        A null partition value is not trusted if the column has bounds: the value is missing or unreadable. Nor is an
+        identity value that equals the lower bound if the upper bound differs: it may be a truncated bound, because V4
+        tuples are rebuilt from bounds.
         """
         stats = self._batch.stats.get(field_id)
         if stats is None:

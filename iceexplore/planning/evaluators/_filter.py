@@ -120,7 +120,7 @@ class Filter:
     text
         The filter as text, for display.
     expression
-        `ALWAYS` matches every row.
+        The condition on columns; `ALWAYS`, which matches every row, if there is none.
     partition
         Values by partition field name; fields that are not named match any value.
     """
@@ -136,7 +136,7 @@ class Filter:
 
     @property
     def stats_ids(self) -> list[int]:
-        """Return the sorted ids of the columns and of the table's expressions whose statistics prove something."""
+        """Return the sorted ids of the columns and table expressions whose metrics may decide the filter."""
         return sorted({*columns_of(self.expression), *(i for c in computed(self.expression) for i in c.ids)})
 
     @property
@@ -152,7 +152,7 @@ class Filter:
         Raises
         ------
         OptionError
-            The filter has a partition, which is no part of an expression, or the form cannot express it.
+            The filter has a partition, which cannot be part of an expression, or the form cannot express the filter.
         """
         if self.partition:
             raise OptionError(f"partition {dict(self.partition)} cannot be written as an expression: name its columns")
@@ -165,11 +165,11 @@ class Filter:
         ----------
         batch
             Data files with their partition tuples and the column metrics of at least `field_ids`. Without column
-            metrics, only the tuples count.
+            metrics, only the tuples are used.
 
         Notes
         -----
-        For a file with a negative record count (imported by old versions) only the tuple counts. Unlike in Java, a
+        For a file with a negative record count (imported by old versions), only the tuple is used. Unlike in Java, a
         record count of 0 prunes nothing: writers hardly ever add a file without rows, and a wrong count would hide the
         rows of the file.
         """
@@ -230,10 +230,11 @@ def make_filter(
     ----------
     where
         SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), the JSON of an expression as text or
-        parsed (see `expression_from_json`), a PyIceberg expression, a filter that was made from this schema before
-        (only without a partition), or None.
+        parsed (see `expression_from_json`), a PyIceberg expression, a `Filter` that was made for this schema (only if
+        ``partition`` is None), or None.
     partition
-        A dictionary by partition field, of any of the table's specs, or None.
+        A dictionary of values by the names of partition fields, which may be those of any of the table's specs, or
+        None.
 
     Raises
     ------
@@ -252,7 +253,7 @@ def make_filter(
 
 
 def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
-    """Add to each compared value the ids of the table's expressions that compute the same value."""
+    """Add to each `Computed` comparison the ids of the table's expressions that compute the compared value."""
     match expression:
         case And(children):
             return And(tuple(_identified(c, metadata) for c in children))

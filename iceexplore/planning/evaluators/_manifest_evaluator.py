@@ -58,11 +58,11 @@ def may_hold(
     rows
         Row numbers of manifests in the root.
     files
-        ``data``, or ``deletes`` for manifests of delete files: whether one may hold a delete that applies to a matching
-        row. Then only partition values are used, because other metrics of delete manifests describe the deletes: paths
-        and positions, or columns in which an equality delete may hold an earlier value of a row. Unpartitioned equality
-        deletes are always kept. A manifest of a V4 root may hold deletes of any spec, so only partition fields that all
-        specs share are used.
+        ``data``, or ``deletes`` for manifests of delete files: then the result is which of them may hold a delete that
+        applies to a matching row. For deletes, only partition values are used, because other metrics of delete
+        manifests describe the deletes themselves: paths and positions, or, for equality deletes, values that a row may
+        have had earlier. Manifests of an unpartitioned spec are always kept. A manifest of a V4 root may hold deletes
+        of any spec, so only partition fields that all specs share are used.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def may_hold(
 
 
 class ManifestMetricsSources:
-    """Metrics that a root has about its manifests.
+    """The metrics of manifests that their root contains.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class ManifestMetricsSources:
         return out + self.statistics(p) if self._statistics else out
 
     def _about_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the evidence about the compared value: partition fields, equal expressions, and the column."""
+        """Return the evidence about the compared value, from partition fields, equal expressions, and the column."""
         out = []
         for spec, mine in self.specs:
             for column in partition_columns(self._metadata, spec):

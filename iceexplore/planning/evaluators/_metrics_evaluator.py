@@ -42,7 +42,7 @@ def walk(expression: Expression, rows: int, leaf: Callable[[Predicate | Computed
 
 
 def all_masks(masks: Iterable[Mask], rows: int) -> Mask:
-    """Return where all masks are true."""
+    """Return a mask that is true where all of these masks are."""
     out = np.ones(rows, np.bool_)
     for mask in masks:
         out &= mask
@@ -50,7 +50,7 @@ def all_masks(masks: Iterable[Mask], rows: int) -> Mask:
 
 
 def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
-    """Return where any mask is true."""
+    """Return a mask that is true where any of these masks is."""
     out = np.zeros(rows, np.bool_)
     for mask in masks:
         out |= mask
@@ -58,12 +58,12 @@ def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
 
 
 def may_match(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return False only where certainly no row matches."""
+    """Return a mask, one value per file or manifest: False only where certainly no row matches."""
     return ~(counts_deny(p, e) | bounds_deny(p, e))
 
 
 def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return where null and NaN counts alone prove that no row matches."""
+    """Return a mask that is true where null and NaN counts alone prove that no row matches."""
     match p.op:
         case "is-null":
             return e.no_null
@@ -72,13 +72,13 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # Rows with a null struct satisfy not-nan, so this holds only if there are none.
+            # Rows where the enclosing struct is null satisfy not-nan, so there must be no null.
             return e.all_nan & e.no_null
     return e.nothing
 
 
 def bounds_deny(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return where the bounds prove that no row matches."""
+    """Return a mask that is true where the bounds prove that no row matches."""
     no = np.zeros(len(e), np.bool_)
     if p.op in _TESTS:
         return no
@@ -109,7 +109,7 @@ def bounds_deny(p: Predicate, e: ColumnMetrics) -> Mask:
 
 
 def must_match(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return True only where certainly every row matches."""
+    """Return a mask, one value per file or manifest: True only where certainly every row matches."""
     match p.op:
         case "is-null":
             return e.all_null
@@ -200,7 +200,7 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
 
 def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_int64(kind):
-        value = int(value)  # also for booleans
+        value = int(value)  # booleans, too, are compared as integers
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)
@@ -226,7 +226,7 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return where no literal is between the bounds."""
+    """Return a mask that is true where no literal is between the bounds."""
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))
     if len(literals) > _LONG_LIST:
@@ -236,7 +236,7 @@ def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> Mask:
-    """Return where none of the ordered numbers is between the bounds.
+    """Return a mask that is true where none of the ordered numbers is between the bounds.
 
     This is so if the first number that is not below the lower bound is above the upper bound.
     """
@@ -249,7 +249,7 @@ def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> M
 
 
 def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return where each literal is certainly below the lower bound or above the upper bound."""
+    """Return a mask that is true where each literal is certainly below the lower bound or above the upper bound."""
     out = np.ones(len(low), np.bool_)
     for x in literals:
         out &= known(pc.greater(low, x)) | known(pc.less(high, x))
@@ -261,7 +261,7 @@ def _starts(values: AnyArray, prefix: str | bytes) -> Mask:
 
 
 def _apart(low: AnyArray, high: AnyArray, prefix: str | bytes) -> Mask:
-    """Return where no value between the bounds begins with the prefix."""
+    """Return a mask that is true where no value between the bounds begins with the prefix."""
     cut = pc.utf8_slice_codeunits if pa.types.is_string(low.type) else pc.binary_slice
     x = pa.scalar(prefix, low.type)
     return known(pc.greater(cut(low, 0, len(prefix)), x)) | known(pc.less(cut(high, 0, len(prefix)), x))

@@ -71,14 +71,15 @@ def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[Part
 def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str = "partitions") -> pa.StructArray:
     """Convert partition tuples, given as dictionaries by partition field name, to a typed struct array.
 
-    Values are results of the transform: the value itself for ``identity`` and ``truncate``, the number of a bucket,
-    ``"2024"``, ``"2024-05"``, ``"2024-05-17"`` or ``"2024-05-17-06"`` (or a date or datetime) for times. A plain
-    integer is the stored number: units since 1970.
+    Values are results of the transform: for ``identity`` and ``truncate`` the value itself, for ``bucket`` the bucket's
+    number, for ``year``, ``month``, ``day`` and ``hour`` a text (``"2024"``, ``"2024-05"``, ``"2024-05-17"``,
+    ``"2024-05-17-06"``), a date or a datetime. For the last four, a plain integer is the stored number: units since
+    1970.
 
     Raises
     ------
     OptionError
-        There is an unknown or missing field, or a value of another type.
+        A field is unknown or missing, or a value has the wrong type.
     """
     names = [c.field.name for c in columns]
     values: dict[str, list[Any]] = {n: [] for n in names}

@@ -9,7 +9,7 @@ __all__ = ["project"]
 
 
 def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Predicate | None:
-    """Return the predicate on the partition value that a predicate on the source column implies, or is implied by.
+    """Return the projection of a predicate on the source column: a predicate on the partition value.
 
     Parameters
     ----------
@@ -18,8 +18,8 @@ def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Pred
     source
         The column type in which the literals are stored.
     strict
-        False: the result is true for the tuple of every matching row. True: it is true only for tuples whose rows all
-        match.
+        False for the inclusive projection, which is true for the tuple of every matching row. True for the strict one,
+        which is true only for tuples whose rows all match.
 
     Returns
     -------

@@ -40,7 +40,7 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
     Raises
     ------
     pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError
-        A column holds values of another type than the predicate.
+        A column's values do not have the type that the predicate expects.
     """
     wanted = set(columns_of(expression))
     paths = _paths(table.schema, (), wanted)
@@ -114,7 +114,7 @@ def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
 
 def _typed(values: AnyArray, kind: Type) -> AnyArray:
     wanted = arrow_type(kind)
-    # `arrow_type` of fixed is plain binary, and comparisons accept any width.
+    # Values of type fixed need no cast: comparisons accept binary values of any width.
     return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
 
 

@@ -76,7 +76,7 @@ def _kind_of(found: pa.DataType) -> Type | None:
 
 
 def _floats(values: AnyArray, kind: Type | None) -> Strings:
-    """Format floats as Java does: like Arrow from 0.001 to 10,000,000, but with ``.0`` for whole numbers."""
+    """Format floats as Java does: from 0.001 to 1,000,000 with Arrow's cast, adding ``.0``; others value by value."""
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))
     plain = pc.fill_null(plain, True)

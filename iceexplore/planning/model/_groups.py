@@ -20,14 +20,14 @@ from iceexplore.planning.evaluators._partition_values import partition_columns
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
 _DAY = 86_400_000
-#: Upper limits in milliseconds before the shown snapshot, with their labels.
+#: Upper limits of a file's age at the time of the shown snapshot, in milliseconds, with their labels.
 _AGES = (
     (3_600_000, "under an hour"), (_DAY, "under a day"), (7 * _DAY, "under a week"), (30 * _DAY, "under 30 days"),
     (90 * _DAY, "under 90 days"), (365 * _DAY, "under a year"),
 )  # fmt: skip
 _OLDER = "a year and more"
 _UNKNOWN = "snapshot no longer kept"
-#: Larger numbers of bytes or rows must be wrong, and sums of them could overflow.
+#: Upper limit for a file's bytes or rows: larger numbers must be wrong, and their sums could overflow.
 _MOST = 2**50
 
 
@@ -118,7 +118,7 @@ def _spec_text(metadata: TableMetadata, number: int | None) -> str:
 
 
 def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by the snapshot that added them, oldest first; expired snapshots come before them."""
+    """Group files by the snapshot that added them, oldest first; snapshots that have expired come before all others."""
     ids = whole(files.entries["snapshot_id"])
     codes, firsts = _distinct({"snapshot": ids})
     numbers = build.to_pylist(ids.take(firsts))
@@ -157,7 +157,7 @@ def _by_age(state: TableState, files: EntryBatch) -> Groups:
 
 
 def _by_size(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by size in powers of two, including empty ranges between others, as a histogram needs."""
+    """Group files by size in powers of two; as in a histogram, empty ranges between others are included."""
     sizes = counted(files, "file_size_in_bytes")
     powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1].astype(np.int64) - 1
     low, high = (int(powers.min()), int(powers.max())) if len(powers) else (0, -1)
@@ -187,14 +187,14 @@ GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
 
 
 def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArray]:
-    """Return a code per row for its combination of keys, in the order of the keys, and the first row of each code."""
+    """Return a code per row for its combination of keys (codes sort as the keys do), and the first row of each code."""
     count = len(next(iter(keys.values())))
     total = np.zeros(count, dtype=np.int64)
     for array in keys.values():
         own = _ordered(array)
         total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
     firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
-    firsts[total[::-1]] = np.arange(count - 1, -1, -1)  # for repeated indices the last assignment wins: the first row
+    firsts[total[::-1]] = np.arange(count - 1, -1, -1)  # assigned in reverse order: the first row of each code remains
     return total, pa.array(firsts)
 
 

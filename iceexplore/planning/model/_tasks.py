@@ -18,7 +18,7 @@ _NO_DELETES = pa.array([], pa.list_view(pa.int32()))
 
 @dataclass(frozen=True)
 class MatchedDeletes:
-    """The deletes that apply to some data files, one row per data file; numbers are rows of `deletes`.
+    """The deletes that apply to each of some data files, one row per data file, as indices into `deletes`.
 
     Attributes
     ----------
@@ -26,10 +26,10 @@ class MatchedDeletes:
         Delete files and deletion vectors that apply to at least one of the data files, each once, without column
         metrics.
     vector
-        int32, null where a file has no deletion vector. A file with a deletion vector has no `positions`.
+        int32: the file's deletion vector, null where it has none. A file with a deletion vector has no `positions`.
     positions, equality
-        list_view<int32>, never null: position and equality delete files. Lists of different files may share values, so
-        access them by row, or flatten the result of `take`.
+        list_view<int32>, never null: position and equality delete files. Lists of different files may share elements of
+        the underlying array, so access them by row, or flatten the result of `take`.
     referenced
         One per row of `deletes`: the single data file that it references, by ``referenced_file`` or by equal bounds of
         ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null where it may apply to several.
@@ -70,7 +70,7 @@ class FileTasks:
     residual
         int32: index into `residuals` of the filter that the file's rows must satisfy.
     residuals
-        Residuals of the filter by partition tuple; the first is the whole filter.
+        The filter's distinct residuals, which depend on the partition tuple; the first is the whole filter.
     matched
         The deletes that apply to each file.
     """
@@ -86,7 +86,7 @@ class FileTasks:
         return f"<FileTasks: {len(self.files)} data files>"
 
     def take(self, rows: AnyArray) -> FileTasks:
-        """Return some of the tasks, in this order."""
+        """Return the tasks in these rows, in this order."""
         return FileTasks(
             self.files.take(rows), self.root_row.take(rows), self.whole.take(rows), self.residual.take(rows),
             self.residuals, self.matched.take(rows),

@@ -15,10 +15,10 @@ from iceexplore.storage import Storage
 
 __all__ = ["BloomFilter", "read_bloom_filter"]
 
-#: A block has eight words of 32 bits (parquet-format); the size limit is that of parquet-mr and Arrow.
+#: Bytes of a block, which has eight words of 32 bits (parquet-format), and the size limit of parquet-mr and Arrow.
 _BLOCK = 32
 _MAX_BYTES = 128 * 1024 * 1024
-#: Number of bytes that are read to parse a header, which takes about 15.
+#: Number of bytes that are read to parse a header; most headers have about 15.
 _HEADER = 256
 _SALT = np.array(
     [0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31], np.uint32
@@ -38,7 +38,7 @@ class BloomFilter:
         self.words = words
 
     def may_contain(self, encoded: bytes) -> bool:
-        """Return whether the filter may contain a value, given its plain encoding (byte arrays without the length)."""
+        """Return whether the filter may contain a value in plain encoding (for byte arrays, without the length)."""
         import xxhash
 
         digest = xxhash.xxh64_intdigest(encoded)  # seed 0
@@ -54,7 +54,8 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
     Parameters
     ----------
     offset, length
-        ``bloom_filter_offset`` and ``bloom_filter_length`` in bytes; None for the length, which older writers omit.
+        The footer's ``bloom_filter_offset`` and ``bloom_filter_length`` in bytes; the length is None where a writer
+        omitted it, as older ones do.
 
     Raises
     ------

@@ -23,13 +23,13 @@ from iceexplore.planning.row_groups._stored_values import BoundReader, bound_arr
 __all__ = ["Column", "Judged", "Reason", "judge_groups", "lacking_column", "stored_column"]
 
 _Mask: TypeAlias = np.ndarray[Any, Any]
-#: Longer lists of literals are not looked up: each literal costs a hash per row group.
+#: Longer lists of literals are not looked up in Bloom filters: each literal costs a hash per row group.
 _MAX_LOOKUPS = 1_000
 
 
 @dataclass(frozen=True)
 class Column:
-    """A filter column in one file: metrics with one row per row group, and its Parquet leaf and chunks."""
+    """A column of the filter in one file: metrics with one row per row group, its Parquet leaf, and column chunks."""
 
     field: NestedField
     evidence: ColumnMetrics
@@ -83,9 +83,10 @@ def _read(read: BoundReader | None, raw: PlainValue, up: bool) -> PlainValue:
 def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, AnyScalar]) -> Column | None:
     """Return the metrics of a column that the file lacks; None if its values are unknown.
 
-    The column has its identity partition value in every row, otherwise its initial default, otherwise null. The values
-    are unknown for a default inside a struct, which applies only where the struct is not null, and if the column has a
-    default and its partition value is null, which this package and Java read as null, but others as the default.
+    Every row has the column's identity partition value, if there is one; otherwise the column's initial default, if
+    there is one; otherwise null. The values are unknown in two cases: if the column is inside a struct and has a
+    default, which applies only where the struct is not null; and if the column has a default and its partition value is
+    null, because this package and Java then read null, but other readers the default.
     """
     field = path[-1]
     rows = pa.array([g.rows for g in groups.groups], pa.int64())

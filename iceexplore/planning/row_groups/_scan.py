@@ -128,7 +128,7 @@ class _File(NamedTuple):
 
 
 def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -> pa.Table:
-    """Return the row groups of a plan's data files: their places, and whether they may have a matching row.
+    """Return the row groups of a plan's data files: where they are, and whether they may have a matching row.
 
     Only the footer of each file is read, no pages, dictionaries or page indexes. A row group is pruned by the
     bounds and null counts of its columns under each task's residual filter. Footers have no NaN counts, and their
@@ -147,9 +147,9 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
     -------
     pyarrow.Table
         `ROW_GROUP_SCHEMA`, in the order of the files. ``file`` is the row in ``tasks``; ``bytes`` is the uncompressed
-        size of the columns; ``row_group`` and ``offset`` are null for a file as a whole. ``may`` is false where
-        certainly no row matches: then ``term`` of the filter, ``by`` ("row-group bounds", "bloom filter", "row-count")
-        and ``why`` explain it, and ``lower``, ``upper`` and ``null_count`` are those of the row group.
+        size of the columns; ``row_group`` and ``offset`` are null in a row that describes a whole file. ``may`` is
+        false where certainly no row matches: then ``term`` of the filter, ``by`` ("row-group bounds", "bloom filter",
+        "row-count") and ``why`` explain it, and ``lower``, ``upper`` and ``null_count`` are those of the row group.
     """
     files = list(_files(state, tasks))
     found: list[pa.Table] = []

@@ -20,8 +20,9 @@ from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters
 
 __all__ = ["bound_array", "bound_reader", "hash_inputs", "stands_for"]
 
-#: Converts a stored bound to the form of literals; None if it is unknown. If the type is coarser than the stored one,
-#: the second argument decides whether to round up (True) or down.
+#: A function that converts a stored bound to the form in which the filter's literals are stored; it returns None if the
+#: bound is unknown. If the column's type is coarser than the stored one, the second argument decides whether to round
+#: up (True) or down.
 BoundReader: TypeAlias = Callable[[Any, bool], Any]
 
 _DAY_US = 86_400_000_000
@@ -57,7 +58,7 @@ def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
 
 
 def stands_for(leaf: ParquetLeaf, kind: Type) -> bool:
-    """Return whether the stored type can be read as a primitive type."""
+    """Return whether the stored type can be read as this primitive type."""
     return bound_reader(leaf, kind) is not None
 
 
@@ -138,7 +139,11 @@ def _unsigned(physical: str) -> BoundReader:
 
 
 def _float(raw: PlainValue, up: bool) -> float | None:
-    """Return None for NaN; a zero bound may be either zero (parquet.thrift, ``ColumnOrder``)."""
+    """Return a bound as a float; None for NaN.
+
+    A zero becomes -0.0 as lower and 0.0 as upper bound, since either may be in the column (parquet.thrift,
+    ``ColumnOrder``).
+    """
     value = float(raw)
     if math.isnan(value):
         return None

@@ -33,7 +33,7 @@ def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str,
     Raises
     ------
     OptionError
-        There is no name, or a name is unknown; the nearest names are listed.
+        ``columns`` contains no name, or a name is unknown; the message lists the nearest names.
     """
     if columns is None:
         return None
@@ -86,7 +86,10 @@ def column_bytes(plan: PlannedScan) -> Int64s:
 
 
 def _data_ordinals(leaf: Manifest) -> AnyArray:
-    """Return the ordinals of a leaf's data files; null for other entries (the draft's vectors repeat ordinals)."""
+    """Return the ordinals of a leaf's data files; null for other entries.
+
+    In the V4 draft, a deletion vector has the same ordinal as its data file.
+    """
     is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
     return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))
 

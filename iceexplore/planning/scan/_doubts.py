@@ -1,4 +1,4 @@
-"""Say why the rows of a planned scan may be wrong: problems that concern the rows, where the scan depends on them."""
+"""Find reasons why the rows of a planned scan may be wrong: problems of the metadata and files that it depends on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iceexplore.planning.scan._manifests import RootScan
 
 __all__ = ["doubts_of", "refuse_doubts"]
 
-#: Problems of deletes; they are located at the delete file.
+#: Codes of problems with deletes, which are located at the delete file.
 _OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
 #: Codes of errors that make a root or manifest unreadable; the plan's notes already report these errors.
 _UNREAD = frozenset(
@@ -56,11 +56,11 @@ class _Plan(Protocol):
 
 
 def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
-    """Return the reasons why rows of a plan may be wrong or missing, as sentences, by code and field.
+    """Return the reasons why rows of a plan may be wrong or missing, as sentences, by problem code and field.
 
-    Problems of manifests and files count if the plan depends on these; problems that `Table.check` found count for
-    every plan of an affected snapshot, as a plan that skips a manifest cannot know better. Doubts about metadata that
-    filters use count if the plan has a filter.
+    Problems of manifests and files count if the plan depends on these. Problems that `Table.check` found count for
+    every plan of an affected snapshot, even in manifests that the plan skips: the problem may be why it skips them.
+    Problems with metadata that only filters use count if the plan has a filter.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
         if (place in roots or place in manifests) and item.severity == "error" and item.code in _UNREAD:
             continue
         if place in roots:
-            # Claims about manifests matter if one was skipped because of them.
+            # A problem with metadata that only filters use matters if a manifest was pruned.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:  # another snapshot may list the file only once
@@ -146,7 +146,7 @@ def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return the locations that the delete manifests of the plan list; these manifests are in the cache."""
+    """Return which of these locations the plan's delete manifests list; the manifests are in the cache."""
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()
     for leaf in plan.state.reader.leaves(plan.roots[0].root, plan.delete_rows) if plan.delete_rows else ():

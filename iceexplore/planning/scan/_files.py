@@ -44,7 +44,7 @@ class LeafScan:
     files, rows, bytes
         Live data files in it, their rows and bytes. A count that is missing in a damaged entry is 0.
     kept_files, kept_rows, kept_bytes
-        The numbers of these that the plan reads.
+        How many of these files, rows and bytes the plan reads.
     readable
         Whether all of its entries could be read.
     """
@@ -83,7 +83,7 @@ def leaves_of(
     rows: Iterable[int],
     columns: Collection[int] | None = None,
 ) -> Iterator[Manifest]:
-    """Yield the root's own files as a leaf first, then the manifests in these rows, which threads read ahead.
+    """Yield the V4 root's own files as a leaf, if any, then the manifests in these rows; threads read them ahead.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def pick(
     index
         Index of the root among the plan's roots.
     columns
-        Field ids of the column metrics to keep: the filter's columns, and others.
+        Field ids of the column metrics to keep: those of the filter's columns and of equality deletes.
     """
     batch = _filtered(EntryBatch.of(leaf, sorted(set(columns))), candidates(scan, leaf))
     may, must = wanted.evaluate(batch, state.metadata)
@@ -122,7 +122,7 @@ def pick(
 
 
 def count_leaf(scan: RootScan, leaf: Manifest) -> tuple[int, int, int]:
-    """Return the files, rows and bytes of a manifest that a plan without a filter reads."""
+    """Return how many files, rows and bytes of a manifest a plan without a filter would read."""
     return _counts(leaf.entries.filter(candidates(scan, leaf)))
 
 
@@ -132,7 +132,7 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
-    """Evaluate the filter on a manifest again; return the candidate files and the rows of those that are pruned."""
+    """Evaluate the filter on a manifest again; return the candidate files, and which rows of them are pruned."""
     batch = _filtered(EntryBatch.of(leaf, wanted.stats_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
@@ -143,7 +143,7 @@ def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.Boolea
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
     batch = concat_batches(p.batch for p in filled)
-    if len(filled) > 1:  # even a single batch is renumbered by concatenation
+    if len(filled) > 1:  # `concat_batches` renumbers entries: restore their ordinals
         batch = batch.with_columns(ordinal=pa.concat_arrays(ordinals))
     elif filled:
         batch = batch.with_columns(ordinal=ordinals[0])

@@ -37,9 +37,9 @@ class RootScan:
     rows
         Rows of the root that are live data manifests.
     filled
-        One boolean per row: by its counts, the manifest may have a live file.
+        One boolean per row: whether the manifest may have a live file, judging by its counts.
     may
-        One boolean per row: by the root's metrics, the manifest may have a matching file.
+        One boolean per row: whether the manifest may have a matching file, judging by the root's metrics.
     added_by
         For an incremental plan, the snapshots whose files are wanted; None for all live files.
     """
@@ -62,21 +62,21 @@ class RootScan:
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
-        """Return the scan limited to these data manifests."""
+        """Return the scan limited to the data manifests in these rows of the root."""
         mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
     def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-        """Return the delete manifests that may hold a delete for the files of some data manifests.
+        """Return the root rows of delete manifests that may hold deletes for files of the data manifests in ``read``.
 
-        A delete manifest affiliated with a data manifest (V4: ``referenced_file``) has deletes of that manifest's files
-        only.
+        A delete manifest that is affiliated with a data manifest (V4: ``referenced_file``) has deletes only for that
+        manifest's files.
 
         Parameters
         ----------
         wanted
-            The filter, whose conditions on partitions prune: a delete has the partition of its data files, unless it is
-            global.
+            The filter. Its conditions on partitions prune delete manifests, because a delete has the partition of its
+            data files, unless it is a global equality delete.
         read
             Root rows of the data manifests that hold a file of the plan.
         """
@@ -114,7 +114,7 @@ def scan_root(
     ----------
     added_by, seen
         Keep only manifests that were added by one of these snapshots (or by an unknown one) and whose locations are not
-        in ``seen``; these locations are then added to it.
+        in ``seen``; the locations of the kept manifests are then added to ``seen``.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
@@ -138,7 +138,9 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which manifests may have a live file by their counts; null is not zero (spec, "Manifest Lists": 504-506).
+    """Return which manifests may have a live file, judging by their counts (spec, "Manifest Lists", fields 504 to 506).
+
+    A count of null means unknown, not zero.
 
     Counts are ignored if the root contradicts its snapshot's summary, if a manifest has rows but no files, and, in the
     V4 draft, if they count 0 files (Delta Lake 4.4 writes 0 for leaves of a full rewrite): skipping such a manifest
@@ -157,7 +159,7 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
     for unit in ("added", "existing"):
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
-    if removals:  # a manifest DV also counts DELETED entries: the manifest is certainly empty only if all are removed
+    if removals:  # manifest DVs may remove DELETED entries, too: a manifest is surely empty only if all are removed
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

@@ -44,7 +44,7 @@ class PlannedScan:
     row_groups
         For a plan with ``row_groups=True``, one row per row group (`iceexplore.planning.row_groups_of`); else None.
     appends
-        For an incremental plan, its snapshots.
+        For an incremental plan, the appends that it covers; else None.
     notes
         Notes for users: manifests that could not be read, snapshots that were skipped.
     seconds
@@ -75,8 +75,8 @@ class PlannedScan:
     def doubts(self) -> tuple[str, ...]:
         """Reasons why rows may be wrong or missing although everything could be read, each with its problem code.
 
-        These are contradictions among the metadata file, the root, and the manifests and files that the plan depends
-        on, as far as reading has found any, and problems that `Table.check` found in the planned snapshot.
+        These are contradictions that reading has found among the metadata file, the root, and the manifests and files
+        that the plan depends on, and problems that `Table.check` has found in the planned snapshot.
         """
         return tuple(doubts_of(self).values())
 

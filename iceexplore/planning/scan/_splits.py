@@ -23,7 +23,7 @@ __all__ = ["DeleteCounts", "SplitOptions", "combined_by_group", "combined_table"
 
 _Longs = npt.NDArray[np.int64]
 _SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
-#: Plans with more splits are refused: the number depends on the sizes that a manifest claims.
+#: Plans with more splits are refused: a manifest may state wrong file sizes, on which the number of splits depends.
 _MOST_SPLITS = 50_000_000
 #: Limit for a file's claimed size, so that sums do not overflow.
 _MOST_BYTES = 2**60
@@ -126,7 +126,7 @@ class _Cut:
         bad = np.concatenate([[0], np.cumsum(~rising)])
         last = np.full(len(held), -1, dtype=np.int64)
         last[held > 0] = flat[ends[held > 0] - 1]
-        # "Well defined" offsets end inside the file; others count as damaged (BaseFile.hasWellDefinedOffsets).
+        # Offsets are used only if they ascend and the last is inside the file (Java: BaseFile.hasWellDefinedOffsets).
         good = (held > 0) & (bad[ends] == bad[starts]) & (last < lengths)
         formats = pc.utf8_lower(whole(entries["file_format"]))
         cuttable = np.asarray(pc.fill_null(pc.is_in(formats, _SPLITTABLE), False))
@@ -142,8 +142,9 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     ``delete_bytes``, ``weight``, and ``combined``, the number of the combined task that reads the split.
 
     A file with split offsets is split there, any other every ``size`` bytes. Small splits are then combined in bins of
-    ``size`` bytes. A split weighs its bytes and those of its deletes, but at least the cost of opening these files.
-    Spark also adjusts the size to its parallelism (``read.split.adaptive-size.enabled``).
+    ``size`` bytes. A split weighs as much as its bytes and those of its deletes together, but at least the cost of
+    opening these files. Unlike this function, Spark also adjusts the size to its parallelism
+    (``read.split.adaptive-size.enabled``).
 
     Raises
     ------
@@ -181,7 +182,7 @@ def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs,
         There would be more than 50 million splits.
     """
     cut = _Cut.of(tasks, size)
-    # Convert to floats first: sizes that a damaged manifest claims may overflow.
+    # Sum as floats: if a damaged manifest states huge sizes, a sum of integers could overflow.
     if float(np.sum(cut.counts.astype(np.float64))) > _MOST_SPLITS:
         least = int(np.min(size))
         raise OptionError(f"splits of {least} bytes would be more than {_MOST_SPLITS}: give a larger size")
@@ -203,7 +204,7 @@ def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs,
 
 
 def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookback: int) -> tuple[_Longs, _Longs]:
-    """Return the combined tasks if each group of files is planned by itself.
+    """Return the combined tasks that result if each group of files is planned by itself.
 
     This is what Spark plans for a rewrite (``SparkStagedScan``): opening a file costs nothing.
 
@@ -279,8 +280,8 @@ def combined_table(splits: pa.Table) -> pa.Table:
 
 
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
-    """Return the bin of each weight, numbered in the order they are closed (``BinPacking``, the largest bin first)."""
-    numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered in the order they are opened
+    """Return each weight's bin, numbered in the order in which ``BinPacking`` in Java closes bins, largest first."""
+    numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered as they are opened, and renumbered at the end
     open_bins: list[int] = []
     fill: list[int] = []  # weight in each open bin
     handed_out: list[int] = []
