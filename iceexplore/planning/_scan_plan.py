@@ -79,9 +79,9 @@ class ScanPlan(PlannedScan):
         """One row per manifest, data file and row group that is not read, with the deciding term of the filter.
 
         Columns are ``level`` ("manifest list" or, V4, "root manifest"; "leaf manifest"; "row group"), ``kind``,
-        ``name``, ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (for manifests, null if the root does not
-        have it), ``term``, ``by`` (the kind of evidence: "partition", "bounds", "counts", ...), ``column``, ``lower``,
-        ``upper``, ``null_count`` (the evidence), ``why`` (a sentence).
+        ``name``, ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (null for a manifest with files, because the
+        root does not count their bytes), ``term``, ``by`` (the kind of evidence: "partition", "bounds", "counts", ...),
+        ``column``, ``lower``, ``upper``, ``null_count`` (the evidence), ``why`` (a sentence).
         """
         return to_frame(self.skipped_arrow)
 

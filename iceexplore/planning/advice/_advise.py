@@ -41,12 +41,13 @@ class Advice:
     files stay about the same. Columns are considered separately. Other queries are not considered: a change that helps
     one filter may slow down another.
 
-    The tests rewrite the same rows as suggested and plan the same filter: the number of files read is within a factor
-    of two, or two files, of the estimate (shuffled, clustered, half null; numbers, times, strings with long common
-    prefixes, few values). The estimate may be wrong by a factor of ten and more if bounds do not show what matters: one
-    value is far more frequent than others; values are dense in the middle of a range that every file spans; or few
-    strings have the prefix that the filter selects. `Suggestion.assumes` lists the assumptions. Bytes are assumed
-    proportional to rows; rows of nulls or of one value take less, sometimes a third.
+    The tests rewrite tables as suggested and plan the same filter again: the number of files read differs from the
+    estimate by at most a factor of two, or by two files. They cover rows that are shuffled, clustered or half null, and
+    columns of numbers, times, strings with long common prefixes, and few distinct values. The estimate may be wrong by
+    a factor of ten and more if bounds do not show what matters: one value is far more frequent than others; values are
+    dense in the middle of a range that every file spans; or few strings have the prefix that the filter selects.
+    `Suggestion.assumes` lists the assumptions. Bytes are assumed to be proportional to rows; rows with nulls or a
+    single value take less space, sometimes only a third.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"}
 
 
 def _scene(plan: PlannedScan) -> Scene:
-    """Collect the live data files of the table, and which of them remain at each level."""
+    """Collect the live data files of the table, and which of them remain after each step of pruning."""
     ids = plan.filter.stats_ids
     found = []
     for scan in plan.roots:

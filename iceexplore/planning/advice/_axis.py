@@ -21,7 +21,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 _BITS = 50
 #: Classes of bytes: if two bytes of a class occur, those between them may also occur.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: Bounds are compared up to this length; longer ones add nothing.
+#: Number of bytes of a bound, after those that all bounds share, that are examined; more would add nothing.
 _LOOKED_AT = 64
 #: Shorter bounds are probably not truncated: ``write.metadata.metrics.default`` is ``truncate(16)``.
 _SHORTEST_CUT = 4
@@ -34,13 +34,13 @@ class Axis:
     Attributes
     ----------
     step
-        Distance between adjacent values: 1 for integers (also dates and times), that of the scale for decimals; 0 if
-        there is none.
+        Distance between adjacent values: 1 for integers, dates and times, one unit of the last digit for decimals, and
+        0 for other types.
     skip
-        For texts and bytes: the number of leading bytes that all bounds share; they are left out of numbers.
+        For texts and bytes: the number of leading bytes that all bounds share, which are ignored.
     ranks
         For texts and bytes: the rank of each byte among those that occur, so that ``user-09`` and ``user-10`` are
-        neighbours; empty for other types. A text becomes a number with these digits.
+        neighbours; empty for other types. The ranks of a text's bytes are the digits of its number.
     digits
         Number of digits of such a number.
     plain
@@ -118,7 +118,7 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: PlainValue) -> float:
-        """Return one stored value as a number, which is right only for texts with the prefix that all bounds share."""
+        """Return one stored value as a number; a text must have the prefix that all bounds share."""
         if not self.ranks:
             return float(value)
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
@@ -140,7 +140,7 @@ class Axis:
 
 
 def cut_length(lower: Strings) -> int | None:
-    """Return the length to which lower bounds seem to be truncated (most have it, none is longer); None if no such."""
+    """Return the length to which lower bounds seem to be truncated: half or more have it, none is longer; else None."""
     lengths = pc.utf8_length(lower)
     longest = pc.max(lengths).as_py()
     if longest is None or longest < _SHORTEST_CUT:

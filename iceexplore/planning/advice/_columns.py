@@ -29,8 +29,8 @@ __all__ = [
     "distinct_by_bytes",
 ]
 
-#: Rough measurements on a few Parquet files, for estimates: bytes of a column chunk's page headers, and the fraction to
-#: which zstd compresses a dictionary (short dictionaries compress badly, long ones well).
+#: Rough measurements on a few Parquet files, for estimates: bytes of a column chunk's page headers, and the size of a
+#: dictionary after zstd, which is a number of bytes plus a fraction of its plain size.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
@@ -77,7 +77,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # far apart: no shared values
+    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # files far apart share no values
 
 
 #: Operators for which bounds hardly ever prune, with the reason.
@@ -102,9 +102,10 @@ class Scene:
     metadata, table
         The table's metadata and name.
     batch, files
-        All live data files with the metrics of the filter's columns; grouped by partition.
+        All live data files: their entries with the metrics of the filter's columns, and their sizes grouped by
+        partition.
     left, kept
-        Files that remain after partition pruning, and those that are read.
+        Masks of the files that remain after partition pruning, and of those that are read.
     tasks, now
         The files that are read, as tasks and in numbers.
     """

@@ -105,13 +105,13 @@ def scattered_manifests(
     Parameters
     ----------
     read, hold, length
-        Number of manifests that are read, of those that hold a file to read, and bytes of all that are read.
+        Number of manifests that are read, how many of them hold a file to read, and the bytes of all manifests read.
     total
         Number of data manifests in the root.
     files, all_files
         Data files to read, and all data files of the table, in manifests.
     prunes
-        Whether the filter restricts partitions: otherwise no order of the manifests helps.
+        Whether the filter restricts partitions; if not, clustering manifests does not help.
     """
     if not prunes or not files or all_files <= 0 or not total:
         return

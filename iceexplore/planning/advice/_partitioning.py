@@ -52,7 +52,7 @@ def text_units(axis: Axis, length: int) -> Units:
 
 
 def time_units(transform: TimeTransform, kind: Type) -> Units:
-    """Return the units of a transform of stored dates or timestamps, since 1970."""
+    """Return the units into which a time transform divides stored dates or timestamps, counted from 1970."""
 
     def number(values: Floats) -> Floats:
         return transform.numbers(kind, np.clip(values, -9e18, 9e18).astype(np.int64)).astype(np.float64)
@@ -65,7 +65,7 @@ def time_units(transform: TimeTransform, kind: Type) -> Units:
 
 
 def _time_transforms(kind: Type) -> list[TimeTransform]:
-    """Return the units that Spark has for a type, finest first."""
+    """Return the time transforms that Spark has for a type, finest first."""
     found = [
         made
         for cls in TRANSFORMS
@@ -187,7 +187,7 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate files read and files in total if every group is split at unit borders; None if there are too many."""
+    """Estimate files read and files in total if each group is split at unit borders; None if files become too many."""
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())
     if spans.sum() * _SMALLEST > float(every.counts.sum()):
@@ -218,7 +218,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # Nulls have a partition of their own, which the total does not count.
+    # Nulls get a partition of their own, whose files `total` does not include.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 
@@ -234,7 +234,10 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate the reads for single values if values are spread evenly over this many partitions; None if too many."""
+    """Estimate files read for single values, and files in total, if values are spread evenly over ``parts`` partitions.
+
+    Return None if there would be too many files.
+    """
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())

@@ -95,7 +95,7 @@ class Spread:
     nulls
         Share of rows without a value, including NaN; 0 if not counted.
     bare
-        Files with only such rows: they have no bounds because they have no values.
+        Files in which no row has a value, so that they have no bounds.
     """
 
     axis: Axis
@@ -106,7 +106,7 @@ class Spread:
 
     @classmethod
     def of(cls, stats: pa.StructArray) -> Spread | None:
-        """Build it from a column of `EntryBatch.stats`; None if it has no order, or no bound is known."""
+        """Build a spread from a column of `EntryBatch.stats`; None if the column has no order, or no bound is known."""
         lower, upper = (pc.struct_field(stats, name) for name in ("lower", "upper"))
         axis = Axis.of(lower, upper)
         if axis is None:
@@ -190,7 +190,7 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return the estimated distribution (points and cumulative shares) of groups whose files are samples of it."""
+        """Return, by group, the distribution (points and cumulative shares) of which its files seem to be samples."""
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
         starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])

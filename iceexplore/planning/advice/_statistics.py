@@ -78,7 +78,7 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest untruncated bounds if a literal is longer than the bounds (``truncate(16)``) and begins with one."""
+    """Suggest untruncated bounds if a literal begins with a truncated bound, as with metrics mode ``truncate(16)``."""
     lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
     if not pa.types.is_string(lower.type):
         return

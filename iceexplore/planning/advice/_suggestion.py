@@ -90,7 +90,8 @@ def set_property(table: str, name: str, value: str) -> str:
 
 
 Kind: TypeAlias = Literal["bounds", "deletes", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"]
-#: Kinds of suggestions that rewrite all data; they are worth it if the filter then costs at most this share of today's.
+#: Kinds of suggestions that rewrite all data; they are worth it only if the filter's cost falls below this share of
+#: today's.
 _REWRITES = frozenset(("bounds", "metrics", "old-spec", "partition", "sort"))
 _WORTH = 0.9
 
@@ -106,7 +107,7 @@ class Suggestion:
     title, why
         A short title, and an explanation with the numbers behind it.
     unit
-        What is counted: ``data files``, ``delete files`` or ``manifests``.
+        What is counted: ``data files``, ``data and delete files`` or ``manifests``.
     before, after
         What the plan reads now, and what it would read; None if unknown.
     basis
@@ -144,8 +145,8 @@ class Suggestion:
     def helps(self) -> bool:
         """True if the suggestion is worth the work, or if the saving is unknown.
 
-        The cost includes bytes and the files to open (`Reading.cost`). Rewriting the table for one filter must save at
-        least a tenth of it.
+        The filter's cost consists of the bytes to read and the files to open (`Reading.cost`). A suggestion that
+        rewrites the table must save more than a tenth of the cost, others must save anything at all.
         """
         if self.before is None or self.after is None:
             return True

@@ -25,8 +25,8 @@ def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: 
     """Return codes for the partitions of files and of deletes; equal partitions have equal codes.
 
     Partitions are equal if they have the same spec id and equal tuples (spec, "Scan Planning"). All fields are
-    compared, including those with an unknown transform, and void fields, whose values are null. If the spec id occurs
-    only among the files or only among the deletes, the code is -1 or -2.
+    compared, including those with an unknown transform, and void fields, whose values are null. The code is -1 for
+    files whose spec id no delete has, and -2 for deletes whose spec id no file has.
     """
     specs: list[Ints] = [
         np.asarray(pc.fill_null(whole(b.entries["partition_spec_id"]), -1), np.int64) for b in (files, deletes)
@@ -119,7 +119,7 @@ def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
 
 
 def ranks(*arrays: AnyArray) -> list[Ints] | None:
-    """Rank the values of all arrays together, from 0; null and NaN get -1. None if the types cannot be compared.
+    """Rank the values of all arrays together, from 0 (null and NaN: -1); return None if the types are not comparable.
 
     Text is ordered by its UTF-8 bytes, as in Iceberg.
     """

@@ -120,7 +120,7 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
 
 
 def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
-    """Return which summaries of one partition field do not exclude all of these values."""
+    """Return which summaries of one partition field allow at least one of these values."""
     low, low_damaged = decode_values(kind, pc.struct_field(summary, "lower_bound"))
     high, high_damaged = decode_values(kind, pc.struct_field(summary, "upper_bound"))
     order = ranks(low, high, values)
@@ -154,7 +154,8 @@ class DeleteFiles:
     sequence
         Data sequence numbers; null counts as 0.
     referenced
-        The one data file that a delete references, by ``referenced_file`` or by equal bounds of ``file_path``.
+        The one data file that a delete references, by ``referenced_file`` or by equal bounds of ``file_path``; else
+        null.
     by_bounds
         True where `referenced` is known from bounds only.
     skipped
@@ -191,7 +192,7 @@ def live_deletes(
     files
         Skip manifests whose deletes certainly apply to none of these data files.
     loaded
-        Manifests that have been read, by their rows.
+        Manifests that have already been read, by their rows in the root.
     """
     root = state.root()
     if root is None:
@@ -260,7 +261,7 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 
 
 def _one_path(batch: EntryBatch) -> Strings:
-    """Return the path that is both bounds of ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``), or null."""
+    """Return ``file_path`` if both of its bounds are equal (Java: ``ContentFileUtil.referencedDataFile``), or null."""
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))
 

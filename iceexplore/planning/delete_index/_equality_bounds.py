@@ -26,16 +26,16 @@ _METRICS = "write.metadata.metrics."
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Ranges of one column's values, in a common order for data files and deletes.
+    """Ranges of one column's values in data files and in deletes, as ranks in a common order.
 
     Attributes
     ----------
     file_low, file_high, delete_low, delete_high
         Inclusive ranks; 0 and `END` where they are unknown, `END` + 1 and -1 where there certainly is no value.
     file_extra, delete_extra
-        Bit 1: may hold nulls; bit 2: may hold NaN. Null equals null, and NaN equals NaN.
+        The sum of 1 if there may be nulls and 2 if there may be NaN. Null equals null, and NaN equals NaN.
     used
-        One boolean per delete: whether it matches by this column.
+        One boolean per delete: whether this is one of its equality columns.
     """
 
     file_low: Ints
@@ -57,7 +57,10 @@ class Intervals:
         return out
 
     def widened(self) -> Intervals:
-        """Return intervals without masks that overlap at least for every pair that may have a value in common."""
+        """Return intervals without `file_extra`, `delete_extra` and `used`, widened to allow for them.
+
+        The intervals of a file and a delete overlap if the two may have a value in common, and for some other pairs.
+        """
         if self.file_extra is None or self.delete_extra is None or self.used is None:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
@@ -79,7 +82,7 @@ def equality_intervals(
     Parameters
     ----------
     used
-        Which deletes match by the column; the others are not restricted by it.
+        Which deletes have the column among their equality columns; the column cannot exclude the others.
     """
     ours, theirs = files.stats.get(column), deletes.stats.get(column)
     if ours is None or theirs is None or not used.any():
@@ -134,10 +137,10 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 
 
 def reaching(stats: pa.StructArray) -> pa.StructArray:
-    """Return metrics whose upper bounds of text and bytes include all longer values, as in `equality_intervals`.
+    """Return metrics in which the upper bounds of texts and bytes are extended to include all values they begin.
 
-    A writer may have truncated a bound, to an unknown length, without incrementing it; no delete may be lost because of
-    that.
+    A writer may have truncated a bound, to an unknown length, without incrementing it, and no delete may be missed
+    because of that.
     """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
@@ -151,7 +154,10 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
 
 
 def cut_off(metadata: TableMetadata, column: int | None, values: AnyArray) -> Mask:
-    """Return which text or binary bounds have a length to which table properties or writers' defaults truncate."""
+    """Return which text or binary bounds may be truncated, judging by their length.
+
+    Table properties and writers' defaults state the lengths to which bounds are truncated.
+    """
     if pa.types.is_string(values.type):
         length = pc.utf8_length(values)
     elif pa.types.is_binary(values.type):

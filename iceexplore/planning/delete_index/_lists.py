@@ -35,7 +35,7 @@ class Stretches:
 
     @classmethod
     def of(cls, array: AnyArray) -> Stretches:
-        """Return the lists of an array without nulls, without copying the lists."""
+        """Return the lists of an array that has no null lists; they are not copied."""
         lists = cast(AnyListViewArray, array)
         values = np.asarray(lists.values).astype(np.int64)
         offsets = np.asarray(lists.offsets).astype(np.int64)
@@ -93,7 +93,7 @@ class Lists:
         return np.cumsum(change[:-1]) > 0
 
     def array(self, renamed: Ints) -> AnyListViewArray:
-        """Return the lists as an Arrow array, with new numbers for the deletes."""
+        """Return the lists as an Arrow array in which each delete has its new number, ``renamed[number]``."""
         used = self.used()
         places = np.concatenate([[0], np.cumsum(used)])
         start = np.where(self.size > 0, places[self.start], 0)
@@ -130,7 +130,7 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     total += sum(int(np.maximum(s.stop - s.start, 0)[~without].sum()) for s in stretches)
     if total > MOST_VALUES:
         raise UnsupportedError(
-            f"{total:,} pairs of a data file and a delete: narrow the filter, or compact the table's deletes"
+            f"too many pairs of a data file and a delete, {total:,}: narrow the filter, or compact the table's deletes"
         )
     for s in stretches:
         rows, places = expand(s.start, np.where(without, s.start, s.stop))

@@ -67,7 +67,7 @@ def match_deletes(
     replaced
         Also return the position delete files that a deletion vector replaces, for example in order to remove them.
     loaded
-        Manifests that have been read, by their rows.
+        Manifests that have already been read, by their rows in the root.
 
     Returns
     -------
@@ -138,7 +138,7 @@ class DeleteIndex:
 
     @cached_property
     def named(self) -> tuple[Ints, Ints, Mask]:
-        """Return pairs of a data file and a delete that references it, and which deletes use another location."""
+        """Return pairs of a data file and a delete that references it, and in which pairs the locations differ."""
         return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
 
     @cached_property

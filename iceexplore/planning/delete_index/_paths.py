@@ -42,9 +42,9 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     files, deletes
         Indices into the two arrays.
     otherwise
-        Whether the delete uses another location for its data file: both lead to one file of a moved table, or the paths
-        are equal and scheme or authority differ. Paths are compared only if no live data file of the state has the
-        location as written in the delete, and only one has the path.
+        Whether the delete uses a different location for its data file: both lead to one file of a moved table, or the
+        paths are equal and scheme or authority differ. Paths are compared only if no live data file of the state has
+        the location as written in the delete, and only one has the path.
     """
     locations = pc.fill_null(locations, "")
     coded = referenced.dictionary_encode()  # hash the deletes' references, usually the shorter list
@@ -174,8 +174,8 @@ def path_intervals(
     cut
         Function that returns which texts may be truncated.
     prefixes
-        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Bounds with one prefix exclude only
-        data files with the same prefix: another location may lead to a file between the bounds.
+        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Bounds under one prefix exclude only
+        data files under the same prefix, because other data files may also have a location between the bounds.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -219,7 +219,7 @@ def _head(values: Strings) -> Strings:
 
 
 def _odd(values: Strings) -> Mask:
-    """Return which locations have a path that could also be written differently, or end before the path."""
+    """Return which locations have a path that could also be written differently, or have no path."""
     odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
     odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())
     out: Mask = odd

@@ -47,9 +47,9 @@ class Scope:
     Attributes
     ----------
     file_group, delete_group
-        A file with a negative group matches nothing.
+        Numbers of groups, such as partitions. A file with a negative group matches nothing.
     file_sequence, delete_sequence
-        For equality deletes, one less than the delete's data sequence number.
+        Data sequence numbers; for equality deletes, one less than the delete's.
     deletes
         The deletes that take part, as indices into `delete_group` and `delete_sequence`.
     """
@@ -61,7 +61,7 @@ class Scope:
     deletes: Ints
 
     def spans(self) -> Spans:
-        """Return, for each file, the deletes of its group that are not older, as ranges of one order."""
+        """Return, for each file, the deletes of its group that are not older, as ranges of one array."""
         group, sequence = self.delete_group[self.deletes], self.delete_sequence[self.deletes]
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1

@@ -37,7 +37,10 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """Reasons, each with its code, why deletes (rows of ``matching.found``) skip data files (``matching.files``)."""
+    """Reasons why deletes, rows of ``matching.found``, do not apply to data files, rows of ``matching.files``.
+
+    Methods return a reason's code and its text.
+    """
 
     matching: DeleteIndex
 
@@ -81,7 +84,7 @@ class Reasons:
         return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
-        """Explain why a delete is in scope of no data file of the plan.
+        """Explain why a delete has no data file of the plan in its scope.
 
         Parameters
         ----------
@@ -188,8 +191,8 @@ def unmatched_deletes(
     Returns
     -------
     pyarrow.Table
-        Of `UNMATCHED_SCHEMA`. A row without ``data_file`` describes a delete that is in scope of no data file; a row
-        with one describes a pair to which sequence numbers and partition alone would apply the delete.
+        Of `UNMATCHED_SCHEMA`. A row without ``data_file`` describes a delete that has no data file in its scope. A row
+        with ``data_file`` describes a pair for which sequence numbers and partitions alone would let the delete apply.
     """
     found = live_deletes(state)
     matching = DeleteIndex(state, files, found, where)
@@ -242,7 +245,7 @@ class _Scopes:
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # A delete whose equal bounds name one file is not in scope of every file of its partition.
+        # A delete whose equal bounds name one file does not have all files of its partition in its scope.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))
@@ -251,7 +254,7 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Return which deletes are in scope of at least one data file."""
+        """Return which deletes have at least one data file in their scope."""
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)
         out[m.named[1][m.in_scope]] = True

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Clustering", "clustering_of", "overlaps"]
 
-#: Columns of a table without sort order that are measured by default.
+#: Number of columns that are measured by default if the table has no sort order.
 _MOST_COLUMNS = 20
 
 
@@ -49,9 +49,9 @@ class Clustering:
         The number of data files.
     columns
         A row per column. An Arrow table: ``column``; ``files`` with bounds; ``constant``, those with a single value;
-        ``average_depth`` and ``max_depth``; ``average_overlaps``, the number of other files whose range overlaps a
-        file's; and in partitioned tables ``partition_average_depth`` and ``partition_max_depth``, which count only
-        files of the same partition: what sorting within partitions can reduce.
+        ``average_depth`` and ``max_depth``; ``average_overlaps``, the average number of other files whose range
+        overlaps a file's; and in partitioned tables ``partition_average_depth`` and ``partition_max_depth``, which
+        count only files of the same partition: these are the depths that sorting within partitions can reduce.
     notes
         Columns without bounds or order, and those that were left out.
     """
@@ -124,7 +124,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
     Raises
     ------
     OptionError
-        A name is unknown, or names no column with a single value per row.
+        A name is unknown, or belongs to a column that does not have a single value per row.
     """
     metadata, schema = plan.state.metadata, plan.state.schema
     wanted, sure = _wanted(metadata, schema, columns)
@@ -215,7 +215,7 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     low, high
         Closed ranges of ranks, from 0.
     group
-        Numbers from 0: only ranges of equal numbers overlap.
+        The group of each range, as a number from 0; only ranges of the same group count as overlapping.
     """
     count = len(low)
     if group is not None:

@@ -58,9 +58,9 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
 
 
 def known_deleted_rows(tasks: FileTasks) -> _Longs:
-    """Return per data file the rows removed by deletes that apply only to it: vectors and position deletes, as counted.
+    """Return per data file the number of rows that the deletion vectors and position deletes of this file alone remove.
 
-    Deletes that may apply to several data files count nothing. This is the number that Java compares with
+    Position deletes that may apply to several data files are not counted. This is the number that Java compares with
     ``delete-ratio-threshold`` (``BinPackRewriteFilePlanner.tooHighDeleteRatio``); a file never loses more rows than it
     has.
     """
@@ -150,7 +150,7 @@ def _previous(values: _Longs) -> _Longs:
 
 
 By: TypeAlias = Literal["age", "partition", "size", "snapshot", "spec"]
-#: ``write.target-file-size-bytes`` if the table has none (Java: ``TableProperties``), and the fraction of it below
+#: The default of ``write.target-file-size-bytes`` (Java: ``TableProperties``), and the fraction of the target below
 #: which ``rewrite_data_files`` considers a file too small (Java: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
 _TARGET = 512 * 1024 * 1024
 _SMALL = 0.75
@@ -172,9 +172,9 @@ class TableDistribution(BarPicture):
         One row per group, in the order of the grouping (partitions by value, snapshots and ages by time, sizes
         ascending): its label; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below
         `small`; ``files_with_deletes``; ``delete_files``, each counted once in every group to which it applies;
-        ``deleted_rows``, by deletion vectors and position deletes, where one that applies to several files is divided
-        evenly among them; ``equality_deletes``, files whose deleted rows cannot be counted without reading data.
-        Damaged numbers count as 0.
+        ``deleted_rows``, by deletion vectors and position deletes (the rows of a position delete file that applies to
+        several files are divided evenly among them); ``equality_deletes``, files whose deleted rows cannot be counted
+        without reading data. Damaged numbers count as 0.
     small
         Size in bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as in
         ``rewrite_data_files``.

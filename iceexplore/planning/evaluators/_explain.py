@@ -118,8 +118,8 @@ def _literals(values: Sequence[Any], transform: str, kind: Type | None) -> list[
     return [f"'{t}'" for t in texts] if type_base(kind) == "string" else texts
 
 
-#: Explanations. ``by`` is ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` if the filter is never
-#: #: true.
+#: The schema of explanations. ``by`` is ``partition``, ``counts`` (nulls and NaN), ``bounds``, or ``filter`` if the
+#: filter is never true.
 WHY_SCHEMA = build.schema(
     [
         ("term", pa.string()), ("by", pa.string()), ("column", pa.string()), ("lower", pa.string()),
@@ -214,7 +214,7 @@ _NEVER = _Constant("false", "filter", "the filter matches no row")
 
 def _other_partition(wanted: Filter, thing: str) -> _Constant:
     text = f"partition {dict(wanted.partition)}"
-    return _Constant(text, "partition", f"the {thing} belongs to another partition than {dict(wanted.partition)}")
+    return _Constant(text, "partition", f"the {thing} has no row in partition {dict(wanted.partition)}")
 
 
 @dataclass

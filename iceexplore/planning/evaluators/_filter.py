@@ -155,7 +155,7 @@ class Filter:
             The filter has a partition, which cannot be part of an expression, or the form cannot express the filter.
         """
         if self.partition:
-            raise OptionError(f"partition {dict(self.partition)} cannot be written as an expression: name its columns")
+            raise OptionError(f"partition {dict(self.partition)} cannot be written as an expression: filter by columns")
         return expression_to_json(self.expression, form=form, references=references)
 
     def evaluate(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:

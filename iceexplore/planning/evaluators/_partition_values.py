@@ -120,7 +120,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
     """
     if pa.types.is_null(arrow_type(kind)):
         if any(v is not None for v in values):
-            raise OptionError(f"{what} is of type unknown: its values are null")
+            raise OptionError(f"{what} is of type unknown: give only None as its values")
         return pa.nulls(len(values))
     try:
         raw = [None if v is None else encode_value(kind, _plain(type_base(kind), v)) for v in values]
@@ -129,7 +129,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
     array, damaged = decode_values(kind, pa.array(raw, pa.binary()))
     if pc.any(damaged).as_py():
         at = damaged.to_pylist().index(True)
-        raise OptionError(f"{what}: {values[at]!r} cannot be held as {kind}")
+        raise OptionError(f"{what}: {values[at]!r} cannot be stored as {kind}")
     return array
 
 

@@ -76,7 +76,7 @@ def default_column(plan: PlannedScan) -> str | None:
 
 
 def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "range") -> RangeMap:
-    """Return the ranges of a column in the live files of a plan; reads all data manifests, but no data file.
+    """Return the ranges of a column in a plan's live files; this reads all data manifests, but no data file.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def range_map_steps(
     Parameters
     ----------
     known
-        Files that were read before for the same state; those read now are added.
+        Files that were read before for the same state, by field ids. If they lack a needed column, all files are read
+        again and replace them.
     """
     field = _column(plan, column)
     _check_by(by)
@@ -189,7 +190,7 @@ def _literal(value: PlainValue, kind: Type) -> str:
 
 
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
-    """Return the stops as short texts; times show only the parts in which they differ."""
+    """Return the stops as short texts: floats rounded, timestamps as dates or with minutes if most remain distinct."""
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):
         texts = _rounded(stops.values, texts, single=type_base(kind) == "float")
@@ -213,7 +214,7 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
 
 
 def _rest_text(rest: Expression) -> str:
-    """Return the other conditions as text to which further conditions can be added; empty if there are none."""
+    """Return the other conditions as SQL to which more can be appended with "and"; empty if there are none."""
     parts = rest.children if isinstance(rest, And) else () if rest == ALWAYS else (rest,)
     texts = [(part, expression_sql(part, "sql")) for part in parts]
     return " and ".join(f"({text})" if isinstance(part, Or) else text for part, text in texts)
@@ -259,7 +260,7 @@ def _stops(
 
 
 def stops_of_edges(edges: RangeFilter) -> Stops:
-    """Return the filter's own edges as the only stops, where no bound is known."""
+    """Return stops for a column without known bounds: only the filter's own edges."""
     pairs = sorted({p.literals[0] for p in (edges.lower, edges.upper) if p is not None})
     kind = pa.array(pairs)
     if not pairs:
@@ -270,7 +271,7 @@ def stops_of_edges(edges: RangeFilter) -> Stops:
 
 
 def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
-    """Return the values of the column's identity partition field, which replace the bounds of files without any."""
+    """Return the values of the column's identity partition field, to replace bounds where files have none."""
     for spec in plan.state.metadata.partition_specs:
         for field in spec.fields:
             if field.source_ids == (f.field_id,) and parse_transform(field.transform).is_identity:
@@ -281,7 +282,7 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 
 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
-    """Return, for each file, the span of its manifest, derived from the root's metrics of that manifest."""
+    """Return, for each file, the span that the root's metrics allow for the file's manifest."""
     count = len(predicates.lower)
     total = len(files)
     out = Spans(np.zeros(total, np.int64), np.full(total, count), np.zeros(total, np.bool_))
@@ -338,7 +339,7 @@ def _notes(files: LiveFiles, name: str, metrics: ColumnMetrics | None, stops: in
     out = []
     if files.unreadable:
         many = f"{files.unreadable:,} manifests" if files.unreadable > 1 else "1 manifest"
-        out.append(f"{many} cannot be read in full: their files are not shown.")
+        out.append(f"{many} cannot be read in full: some files are not shown.")
     if not stops:
         out.append(f"No file has bounds of {name} that can be compared.")
     elif metrics is not None and pa.types.is_string(metrics.lower.type):

@@ -20,13 +20,13 @@ __all__ = ["LiveFiles", "finished", "planned_rows", "read_live_files"]
 
 T = TypeVar("T")
 
-#: With more files, locations are dropped: single files are then too small in the picture to be pointed at.
+#: If there are more files than this, their locations are dropped: single files are then too small to be pointed at.
 _MOST_NAMED = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class LiveFiles:
-    """All live data files of a plan's roots, in their order.
+    """All live data files of a plan's roots, in the order of the roots and manifests.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def finished(steps: Generator[str, None, T]) -> T:
 
 
 def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
-    """Return the rows of the files that the plan reads, in the order of its tasks.
+    """Return the rows (in ``files``) of the data files that the plan reads, in the order of its tasks.
 
     Plan and files are both in the order of the roots and manifests, so the keys of both are sorted.
     """

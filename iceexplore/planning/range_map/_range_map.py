@@ -24,7 +24,7 @@ __all__ = ["DRAWN", "KINDS", "RangeBy", "RangeMap", "VERDICTS", "cells_of", "exa
 
 #: What files are ordered by, from top to bottom.
 RangeBy: TypeAlias = Literal["range", "partition", "snapshot"]
-#: More files are counted per cell instead of drawn one by one.
+#: If there are more files than this, they are counted per cell instead of drawn one by one.
 DRAWN = 1500
 _READ = 1
 #: Verdicts of a plan, by number.
@@ -199,7 +199,7 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Return all files with a range as cells of a single row, which are few enough for exact ranges; for counting."""
+    """Return all files with a range as cells of a single row, with exact ranges, so that files can be counted."""
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
 
@@ -220,7 +220,7 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
 
 
 def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
-    """Return the row of each file: one row per group or per several consecutive groups, or rows of equal size."""
+    """Return each file's row: rows hold one or several consecutive groups or, without groups, equally many files."""
     if found.by == "range":
         return np.arange(len(order)) * rows // max(1, len(order))
     dense = np.unique(found.group[order], return_inverse=True)[1]

@@ -139,7 +139,7 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # As the evaluator does, a column of nulls is never in a range.
+    # As in the evaluator, a column with only nulls is never in a range.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 

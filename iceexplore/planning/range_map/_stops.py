@@ -25,10 +25,10 @@ __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
 #: Number of bounds that are sampled to choose stops.
 _SAMPLE = 50_000
-#: A linear axis is too crowded if the bounds fall into fewer than one in this many of the gaps between its stops; stops
-#: are then bounds, at equal distances.
+#: If the bounds fall into less than a tenth (1 / ``_CROWDED``) of the gaps between stops, a linear axis is too crowded:
+#: the bounds themselves are then stops, at equal distances.
 _CROWDED = 10
-#: How far an edge of the filter beyond the bounds may widen the axis, as a share of its length.
+#: How far the axis is widened to show filter edges beyond the bounds, at most, as a share of its length.
 _ROOM = 0.15
 #: Maximum length of a stop's text or bytes.
 _LONGEST = 64

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
 _SHOWN_REASONS = 8
-#: The maximum number of errors that a card shows, and of doubts.
+#: The maximum number of errors, and of doubts, that a card shows.
 _MOST_PROBLEMS = 5
 #: If more files were pruned, the card gives no reasons, because finding them evaluates each file again.
 _MOST_JUDGED = 200_000

@@ -88,7 +88,7 @@ def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
     found = {v for array in both for v in array.drop_null().to_pylist()}
     try:
         return sorted(found)
-    except TypeError:  # bounds of another type than the schema's
+    except TypeError:  # the bounds are of different types
         return []
 
 

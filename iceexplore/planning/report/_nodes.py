@@ -132,7 +132,7 @@ class PlanNodes:
         return tuple(g for g in found if g.count)
 
     def nodes(self, node_id: str, group: GroupName, start: int, count: int) -> list[SceneNode]:
-        """Return a slice of a group of a node's children, in order.
+        """Return ``count`` of a node's children in a group, from number ``start``, in order.
 
         Raises
         ------
@@ -220,10 +220,10 @@ class PlanNodes:
         return found
 
     def delete_manifest(self, row: int, count: int) -> SceneNode:
-        """Return the node of a manifest that lists ``count`` deletes of the shown files."""
+        """Return the node of a manifest that lists ``count`` deletes for the shown files."""
         assert self._scan is not None
         place = str(self._scan.root.entries["location"][row].as_py())
-        lines = (f"{amount(count, 'delete')} of the files shown",)
+        lines = (f"{amount(count, 'delete')} for the files shown",)
         return SceneNode(self.manifest_id(row), "delete-manifest", basename(place), lines, level=1, tooltip=place)
 
     @cached_property
@@ -248,7 +248,7 @@ class PlanNodes:
         return out
 
     def manifest(self, row: int | None) -> Manifest | None:
-        """Return the manifest in a row of the root, or the root's own files for None; read if not cached."""
+        """Return the manifest in a row of the root, or the root's own files for None; it is read unless cached."""
         assert self._scan is not None
         rows = [] if row is None else [row]
         found = leaves_of(self.plan.state, self._scan, parts_of(self.plan.filter.stats_ids), rows)

@@ -58,7 +58,7 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
 
 
 def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
-    """Return the manifests of one root that are not read, in its order."""
+    """Return the manifests of one root that are not read, in the order of the root."""
     entries = scan.root.entries.take(build.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
     filled = scan.filled[~(scan.filled & scan.may)]
@@ -76,7 +76,7 @@ def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
 
 
 def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table:
-    """Return the unread data files of one manifest, or of a V4 root itself, in its order."""
+    """Return the data files of one manifest, or of a V4 root itself, that are not read, in the order of entries."""
     level = root_level(plan) if leaf.root_row is None else "leaf manifest"
     batch, rows = pruned_of(plan.state, scan, leaf, plan.filter)
     why = explain_files(plan.filter, batch, plan.state.metadata, rows)

@@ -177,7 +177,7 @@ def _deletes_table(plan: PlannedScan) -> pa.Table:
 
 
 def _row_groups(table: pa.Table, count: int) -> dict[str, Any]:
-    """Return the row groups of each file, and how many remain; null where a file's are unknown."""
+    """Return the number of row groups of each file, and how many remain; null where they are unknown."""
     file = np.asarray(whole(table["file"])).astype(np.int64)
     known = np.asarray(whole(table["row_group"]).is_valid())
     may = np.asarray(pc.fill_null(whole(table["may"]), True))

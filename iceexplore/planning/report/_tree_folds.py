@@ -1,4 +1,4 @@
-"""Draw what a plan skips: single nodes for a few items, one node per term for many, each with the evidence."""
+"""Draw what a plan skips, with the evidence: one node per item if there are few, one per term if there are many."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _one(record: Mapping[str, Any], what: str) -> Cut:
 
 
 def _groups(why: pa.Table) -> list[dict[str, Any]]:
-    """Group by term and evidence: count, first row, sums, and the number of different ranges."""
+    """Group by term and kind of evidence; each group has its count, first row, sums, and number of different ranges."""
     table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
     table = table.append_column("row", pa.array(np.arange(len(why))))
     sums: list[Any] = [("row", "min"), ("row", "count")]

@@ -65,7 +65,7 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
         The algorithm, hash or compression is not the one that parquet-format defines.
     """
     if length is not None and not 0 < length <= _MAX_BYTES + _HEADER:
-        raise _bad(f"a Bloom filter of {length:,} bytes", location, offset)
+        raise _bad(f"a Bloom filter of {length:,} bytes; at most {_MAX_BYTES + _HEADER:,} are read", location, offset)
     size = storage.stat(location).size if length is None else None
     near = _HEADER if length is None else length
     near = near if size is None else min(near, size - offset)
@@ -85,7 +85,7 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
     """Check every field of the header and return the number of bytes in the blocks."""
     count = header.get(1)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= _MAX_BYTES or count % _BLOCK:
-        raise _bad(f"a Bloom filter of {count} bytes: not a multiple of {_BLOCK}", location, offset)
+        raise _bad(f"a Bloom filter of {count} bytes, not a multiple of {_BLOCK} up to {_MAX_BYTES}", location, offset)
     for number, what in ((2, "algorithm"), (3, "hash"), (4, "compression")):
         found = header.get(number)
         if not isinstance(found, dict):

@@ -116,9 +116,9 @@ def _notes(line: list[Snapshot], first: int | None, parent: int | None) -> tuple
     out = []
     passed = Counter(s.operation or "no operation" for s in line if s.operation not in ("append", "replace"))
     if passed:
-        words = ", ".join(f"{count} of {name}" for name, count in sorted(passed.items()))
+        words = ", ".join(f"{count} {name}" for name, count in sorted(passed.items()))
         out.append(
-            f"Only appends are planned: {words} between the two snapshots are skipped, with the files that they "
+            f"Only appends are planned: other snapshots of the range ({words}) are skipped, with the files that they "
             "added and removed. changes(a, b, rows=True) shows what happened to the rows."
         )
     if first is None and parent is not None:

@@ -124,7 +124,7 @@ def test_manifests_that_cannot_be_read_are_not_pruned(trips: Path, tmp_path: Pat
         assert all("1 unreadable" in item[3][1] for item in items)
         assert all("2 manifests" in item[3][1] for item in items[:3])
         assert all("skipped" not in shown for _, shown, _ in broken.scan_reasons["reasons"])
-        assert "1 manifest cannot be read in full: their files are not shown." in broken.scan_range["notes"][0]
+        assert "1 manifest cannot be read in full: some files are not shown." in broken.scan_range["notes"][0]
     finally:
         broken.close()
 
