@@ -193,7 +193,7 @@ def _picked(
     beside
         The delete manifests to read in the same pass, by the root row of a data manifest.
     loaded
-        Receives these delete manifests, by their root rows.
+        A dictionary to which these delete manifests are added, by their root rows.
     """
     order = [row for data in scan.kept.tolist() for row in (data, *beside.get(data, ()))]
     deletes = {row for rows in beside.values() for row in rows}
@@ -232,8 +232,8 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
 def _equality_columns(state: TableState, places: list[int]) -> list[int]:
     """Return the columns whose metrics may show that an equality delete does not apply to a data file.
 
-    Delete manifests are read for this, unless the snapshot's summary counts no equality deletes. If that count is
-    wrong, more deletes than necessary are applied, but none is lost.
+    Delete manifests are read for this, unless the snapshot's summary states that there are no equality deletes. If that
+    is wrong, more deletes than necessary are applied, but none is lost.
     """
     return equality_columns(state, places) if _may_have_equality(state, places) else []
 

@@ -97,7 +97,7 @@ class ScanPlan(PlannedScan):
         """One row per delete file or deletion vector that applies to a data file that is read.
 
         Columns are ``file_path``, ``kind`` ("vector", "position", "equality"), ``tasks`` (number of data files to which
-        it applies), ``rows`` and the other fields of its entry.
+        it applies), ``rows`` and other fields of the delete's entry.
         """
         return to_frame(self.deletes_arrow)
 
@@ -105,15 +105,15 @@ class ScanPlan(PlannedScan):
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied, each with the reason (`iceexplore.planning.unmatched_deletes`).
 
-        These are deletes that apply to no data file of the plan, and single pairs of a delete and a data file: the data
-        file is in the delete's scope, but the delete is skipped nevertheless.
+        These are deletes that apply to no data file of the plan, and pairs of a delete and a data file in its scope for
+        which the delete is skipped nevertheless.
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
         return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, where=self.filter))
 
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
-        """Return the waterfall: the manifests, files, rows and bytes that remain after each level.
+        """Return what remains after each level of planning: manifests, files, rows and bytes.
 
         The column ``known`` names the source of the numbers. Numbers that would need more reads are null: the rows of a
         manifest from which a manifest DV removes entries, and bytes if the snapshot's summary does not have them.
@@ -131,7 +131,7 @@ class ScanPlan(PlannedScan):
     def reads(self) -> pd.DataFrame:
         """Files that planning read, one row each, with bytes, milliseconds, and whether they were cached.
 
-        Rows are manifest lists or roots, manifests, and reads of footers and deletion vectors.
+        These are manifest lists or root manifests, manifests, and files of which footers or deletion vectors were read.
         """
         from iceexplore.planning.report._tables import reads_table
 

@@ -19,7 +19,7 @@ __all__ = ["deletes", "scattered_manifests", "small_files"]
 
 #: ``rewrite_data_files`` ignores groups of fewer small files (Java: ``MIN_INPUT_FILES_DEFAULT``).
 _MIN_INPUT_FILES = 5
-#: Share of deleted rows from which rewriting data pays off more than rewriting deletes (Java:
+#: If at least this share of rows is deleted, rewriting data pays off more than rewriting deletes (Java:
 #: ``DELETE_RATIO_THRESHOLD_DEFAULT``).
 _DELETED = 0.3
 
@@ -121,8 +121,8 @@ def scattered_manifests(
     yield Suggestion(
         "manifests",
         "cluster manifests by partition",
-        f"{read:,} of {total:,} manifests are read ({human_bytes(length)}), {hold:,} of them hold one of the {files:,} "
-        f"files, which would fit in {needed:,}.",
+        f"{read:,} of {total:,} manifests are read ({human_bytes(length)}), {hold:,} of them hold some of the "
+        f"{files:,} files to read, which would fit in {needed:,}.",
         Reading(read, length),
         Reading(needed, round(length * needed / read)),
         unit="manifests",

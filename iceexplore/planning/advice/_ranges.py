@@ -14,7 +14,7 @@ from iceexplore.planning.advice._axis import Axis
 __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
 
 _INFINITY = math.inf
-#: Intervals beyond this number are merged where the gaps are smallest.
+#: If there are more intervals, those with the smallest gaps between them are merged.
 _MOST = 64
 
 _Intervals: TypeAlias = tuple[tuple[float, float], ...]
@@ -27,7 +27,7 @@ class Span:
     Attributes
     ----------
     points
-        Number of single values that it represents if it merges nearby points; otherwise 0.
+        Number of single values that the interval represents (several if nearby points were merged); 0 if it is a range.
     """
 
     low: float
@@ -42,7 +42,7 @@ class Wanted:
     Attributes
     ----------
     spans
-        In ascending order, without overlaps.
+        The intervals of matching values, in ascending order, without overlaps.
     nulls
         Whether rows without a value match.
     points
@@ -56,7 +56,7 @@ class Wanted:
 
 
 def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list[Expression]]:
-    """Return the conjuncts of an expression on a single column, by field id, and those on several columns."""
+    """Return an expression's conjuncts: those on a single column, by its field id, and those on several columns."""
     single: dict[int, list[Expression]] = {}
     several: list[Expression] = []
     for part in expression.children if isinstance(expression, And) else (expression,):
@@ -69,7 +69,7 @@ def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list
 
 
 def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
-    """Return the matching values; None if they are unknown (tests for NaN)."""
+    """Return the values that match an expression on one column; None if they are unknown (tests for NaN)."""
     found = _taken(expression, axis)
     if found is None:
         return None

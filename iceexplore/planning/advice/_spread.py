@@ -23,11 +23,11 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: The minimum number of files from which tails are estimated, and the maximum number of partitions for which they are;
-#: elsewhere, values are assumed to be spread evenly.
+#: Tails of a distribution are estimated in partitions with at least ``_SAMPLES`` files, and in at most ``_MOST_GROUPS``
+#: of them; elsewhere, values are assumed to be spread evenly.
 _SAMPLES = 8
 _MOST_GROUPS = 200
-#: Share of a partition's files that must cover its middle for them to be samples of one distribution.
+#: The files of a partition count as samples of one distribution if at least this share of them covers its middle.
 _COVERING = 0.9
 
 
@@ -86,7 +86,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Spread:
-    """One column's bounds on a number line, and its null share, one value per file.
+    """One column's bounds on a number line, and its share of nulls, one value per file.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class Shares:
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        point = width == 0  # a single value is before, inside or after the span
+        point = width == 0  # a file with a single value is entirely before, inside or after the span
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
         total = np.maximum(files.add(self._weights), 1e-9)

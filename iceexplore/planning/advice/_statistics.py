@@ -28,7 +28,7 @@ def missing_bounds(
     Parameters
     ----------
     left, kept
-        The files that remain after partition pruning, and those that are read.
+        Masks of the files that remain after partition pruning, and of those that are read.
     """
     count = len(files)
     if stats is None:
@@ -55,7 +55,7 @@ def missing_bounds(
         "metrics",
         f"write bounds of {column}",
         f"{gone:,} of the {now.files:,} files read ({human_bytes(lost)}) have no bounds of {column}: "
-        "their metrics mode was none or counts, or their writer writes none.",
+        "their metrics mode was none or counts, or their writer writes no bounds.",
         now,
         after,
         statements=(

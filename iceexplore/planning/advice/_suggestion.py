@@ -146,7 +146,7 @@ class Suggestion:
         """True if the suggestion is worth the work, or if the saving is unknown.
 
         The filter's cost consists of the bytes to read and the files to open (`Reading.cost`). A suggestion that
-        rewrites the table must save more than a tenth of the cost, others must save anything at all.
+        rewrites the table must save more than a tenth of the cost; any other only has to lower the cost.
         """
         if self.before is None or self.after is None:
             return True

@@ -137,7 +137,7 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 
 
 def reaching(stats: pa.StructArray) -> pa.StructArray:
-    """Return metrics in which the upper bounds of texts and bytes are extended to include all values they begin.
+    """Return metrics in which the upper bounds of texts and bytes also include all longer values that begin with them.
 
     A writer may have truncated a bound, to an unknown length, without incrementing it, and no delete may be missed
     because of that.

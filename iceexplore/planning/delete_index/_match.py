@@ -95,7 +95,7 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class DeleteIndex:
-    """A delete index: some deletes, some data files, and the pairs between them."""
+    """A delete index: some deletes, some data files, and the pairs of both in which a delete may apply."""
 
     state: TableState
     files: EntryBatch
@@ -157,7 +157,7 @@ class DeleteIndex:
         files, deletes = files[mine], deletes[mine]
         order = np.lexsort((deletes, self.found.sequence[deletes]))
         out = np.full(len(self.files), -1, dtype=np.int64)
-        out[files[order]] = deletes[order]  # of several deletes, the newest is assigned last
+        out[files[order]] = deletes[order]  # of several vectors, the newest is assigned last and remains
         return out
 
     def position_pairs(self) -> list[Found]:

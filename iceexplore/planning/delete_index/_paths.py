@@ -164,8 +164,8 @@ def path_intervals(
 ) -> Intervals:
     """Return locations of data files, and bounds of ``file_path``, as intervals of paths without scheme and authority.
 
-    Bounds that are missing, truncated, of different schemes or hard to compare exclude no data file, and an upper bound
-    includes every path that begins with it.
+    Bounds exclude no data file if they are missing, possibly truncated, of different schemes, or could be written
+    differently. An upper bound includes every path that begins with it.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Spans:
     stop: Ints
 
 
-#: Explicit pairs of a file and a delete, or ranges.
+#: Pairs of a file and a delete: explicit, or as a range of deletes for each file.
 Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 
@@ -143,7 +143,7 @@ def total_of(spans: Spans) -> int:
 
 
 def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
-    """Yield all pairs in chunks: the index of the range, and the values in it."""
+    """Yield all pairs in chunks of two arrays: the index of each pair's range, and the pair's item of `Spans.order`."""
     sizes = np.maximum(spans.stop - spans.start, 0)
     ends = np.cumsum(sizes)
     cuts = np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, int(ends[-1]) + _AT_ONCE, _AT_ONCE), "left") + 1)

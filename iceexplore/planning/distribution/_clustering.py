@@ -150,7 +150,7 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
     if sure and without and len(batch):
         notes.append(f"No file has bounds that can be compared: {', '.join(without)}.")
     if not sure and len(ids) - len(without) > len(rows):
-        notes.append(f"The table has no sort order: the first {len(rows)} columns are shown. Name others in columns=.")
+        notes.append(f"The table has no sort order: the first {len(rows)} columns are shown; choose with columns=.")
     return Clustering(plan.state.name, len(batch), pa.Table.from_pylist(rows, schema=_COLUMNS), tuple(notes))
 
 

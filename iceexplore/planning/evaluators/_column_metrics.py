@@ -78,7 +78,7 @@ class ColumnMetrics:
             Struct array of lower and upper bound and counts.
         records
             int64 array of the files' record counts. Where it is negative (files imported by old versions), no metric is
-            used; it also replaces a missing value count. None if unknown.
+            used; elsewhere it replaces a missing value count. None if unknown.
         nested
             The column is inside a struct. ORC counts neither a value nor a null where the struct itself is null, so a
             null count of 0 is trusted only where there are as many values as rows.

@@ -70,7 +70,7 @@ def may_hold(
         One value per row; True for a manifest of an unknown spec or without any metrics in the root.
     """
     if files not in ("data", "deletes"):
-        raise OptionError(f"files={files!r}: 'data' or 'deletes'")
+        raise OptionError(f"files={files!r}: choose 'data' or 'deletes'")
     sources = ManifestMetricsSources(state, root, rows, statistics=files == "data")
     return pa.array(evaluate_inclusive(wanted.expression, len(rows), sources) & sources.may_have(wanted))
 

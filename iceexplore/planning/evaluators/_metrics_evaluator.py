@@ -30,7 +30,7 @@ _LONG_LIST = 200
 
 
 def walk(expression: Expression, rows: int, leaf: Callable[[Predicate | Computed], Mask]) -> Mask:
-    """Combine the masks of an expression's comparisons with its ``and``, ``or`` and constants."""
+    """Return an expression's mask: the masks of its comparisons, combined by its ``and``, ``or`` and constants."""
     match expression:
         case Always(value):
             return np.full(rows, value)

@@ -37,8 +37,8 @@ __all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of"
 class PartitionColumn:
     """A partition field with its result type and source column.
 
-    ``source`` is None if the column was dropped or the field has several. ``sources`` has all source columns; it is
-    empty if any of them was dropped.
+    ``source`` is None if the column was dropped, or if the field has several source columns. ``sources`` has all of
+    them; it is empty if any was dropped.
     """
 
     field: PartitionField

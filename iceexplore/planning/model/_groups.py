@@ -100,7 +100,7 @@ def _texts(values: AnyArray, kind: Type, transform: str) -> AnyArray:
 def _plain(value: AnyScalar) -> PlainValue:
     try:
         return value.as_py()
-    except (ValueError, OverflowError):  # outside the calendar's range
+    except (ValueError, OverflowError):  # outside the range of Python's dates
         return cast(pa.TimestampScalar, value).value
 
 

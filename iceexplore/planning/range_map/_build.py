@@ -115,7 +115,7 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        known.clear()  # keep only one: for a large table, it takes much memory
+        known.clear()  # keep the files for one set of columns only: those of a large table take much memory
         known[key] = found
     yield "Comparing bounds"
     return range_map_from(plan, field, by, found)

@@ -76,7 +76,7 @@ class RangeMap(RangePicture):
     verdict
         One per file: the index in `VERDICTS`.
     rows, bytes
-        One per file.
+        One per file: its number of rows, and its size.
     group, groups
         One per file, the number of its group; and the groups' names, in order.
     notes

@@ -32,9 +32,10 @@ class Spans:
     Attributes
     ----------
     first
-        The first stop at which the upper edge does not exclude a file; the number of stops if all of them do.
+        The first stop at which the upper edge does not exclude a file; the number of stops if it excludes the file at
+        every stop.
     last
-        The number of stops, from the first one, at which the lower edge does not exclude it.
+        The number of stops, from the first one, at which the lower edge does not exclude the file.
     known
         Whether there is any evidence of the file's values.
     """
@@ -111,7 +112,7 @@ def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
 
 
 def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
-    """Return per row how many predicates, counted from the first, do not exclude the row by the evidence.
+    """Return per row how many predicates, counted from the first, do not exclude the row, judging by the evidence.
 
     Each predicate implies those before it, so the number is found by bisection, for all rows at once.
     """

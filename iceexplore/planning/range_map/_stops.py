@@ -1,7 +1,7 @@
 """Stops: the values of a column to which an edge of the filter's range can be moved.
 
 As edges can only be moved to stops, it suffices to know at which stops the filter still reads a file. Code that draws
-the map needs only the numbers of stops, not their values or the order of values.
+the map needs only the indices of stops, not their values or how values are ordered.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Stops:
 
 
 def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
-    """Choose at most ``most`` stops, plus the filter's own edges; None if nothing is known or the type has no order.
+    """Choose at most ``most`` stops, plus the filter's own edges; None if no bound is known or the type has no order.
 
     Stops for numbers and times are round and equally spaced, unless most ranges would then fit between two stops.
     Otherwise, stops are a sample of the files' bounds, drawn at equal distances.
@@ -151,7 +151,7 @@ def _sampled(values: AnyArray) -> list[Any]:
     step = max(1, len(there) // _SAMPLE)
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
     found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
-    # A stop need not be a value that occurs, and a bound may have a million characters.
+    # Cut long bounds, which may have a million characters: a stop need not be a value that occurs.
     return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 
@@ -164,9 +164,9 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
-    if even and isinstance(values[0], float):  # a stop need not be a value that occurs, and few digits can be read
+    if even and isinstance(values[0], float):  # round: stops need not be values that occur
         values = sorted({float(f"{v:.6g}") for v in values})
-    if type_base(kind) == "float":  # a double between two floats would be read back as one of them
+    if type_base(kind) == "float":  # a double between two floats would be read back as one of the two
         values = [float(np.float32(v)) for v in values]
     every = sorted({*values, *literals})
     if even or len(every) < 2:

@@ -121,7 +121,7 @@ def _deletes(numbers: dict[str, int | None]) -> str:
 
 def _stretch(plan: PlannedScan) -> str:
     assert plan.appends is not None
-    start = "the first" if plan.appends.after is None else str(plan.appends.after)
+    start = "the beginning" if plan.appends.after is None else str(plan.appends.after)
     return f"appends after {start} up to {plan.appends.last.snapshot_id}"
 
 

@@ -144,7 +144,11 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
-    """Estimate bytes as file size times the share of remaining row groups, as footers count uncompressed bytes."""
+    """Return what remains after row groups are pruned.
+
+    As footers count uncompressed bytes, bytes are estimated: each file's size times the share of its row groups that
+    remain.
+    """
     table = plan.row_groups
     assert table is not None
     may = np.asarray(pc.fill_null(whole(table["may"]), True))

@@ -36,7 +36,8 @@ __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 #: Maximum number of deletes per data file that are examined.
 _MOST_OF_A_FILE = 200
 
-#: Groups of children: ``read`` and ``skipped`` are data files, ``manifests`` (those read) and ``skipped-manifests``.
+#: Groups of children: data files (``read``, ``skipped``) and manifests (``manifests``, which were read,
+#: ``skipped-manifests``).
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
 
 

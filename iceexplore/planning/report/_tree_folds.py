@@ -36,7 +36,7 @@ class Cut:
 
 
 def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
-    """Draw skipped items.
+    """Return the nodes for skipped items.
 
     Parameters
     ----------

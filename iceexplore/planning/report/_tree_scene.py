@@ -74,7 +74,7 @@ class _Drawing:
         self.nodes: list[SceneNode] = []
         ends = np.cumsum([0, *(leaf.kept_files for leaf in plan.leaves)])
         self.starts = {id(leaf): int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
-        self.shown: dict[int, str] = {}  # task number to node id
+        self.shown: dict[int, str] = {}  # node ids by task number
         self.read = [0] * len(plan.roots)
         for leaf in plan.leaves:
             self.read[leaf.scan] += leaf.kept_files
@@ -123,7 +123,7 @@ class _Drawing:
         plan = self.plan
         snapshot, appends = plan.state.snapshot, plan.appends
         if appends is not None:
-            start = "the first" if appends.after is None else str(appends.after)
+            start = "the beginning" if appends.after is None else str(appends.after)
             lines = [f"appends after {start}", f"up to {appends.last.snapshot_id}"]
         else:
             lines = ["no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"]
@@ -131,7 +131,7 @@ class _Drawing:
         return SceneNode("table", "table", plan.state.name, tuple(lines), version)
 
     def chosen(self) -> tuple[list[int], list[int]]:
-        """Return the indices of the roots to show (those with files that are read come first), and of the others."""
+        """Return the indices of the roots to show (preferably those with files that are read), and of the others."""
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
         if len(every) <= room:

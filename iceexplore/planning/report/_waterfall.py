@@ -45,7 +45,7 @@ class Waterfall(BarPicture):
         The filter, and a summary.
     levels
         One row per level: ``level``, ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups`` (null where
-        unknown), ``known`` (the source of the numbers), ``note`` (the reasons).
+        unknown), ``known`` (the source of the numbers), ``note`` (the terms that skipped most, or the deletes).
     """
 
     title: str
@@ -55,7 +55,7 @@ class Waterfall(BarPicture):
     def chart(self) -> BarChart:
         """Return a chart with one row per level and one column per measure; the pale part is what the level removed.
 
-        A measure that is always 0 has no column. Without manifests, the level of leaf manifests has no row.
+        A measure that is always 0 has no column. If there are no manifests, the level of leaf manifests has no row.
         """
         records = self.levels.to_pylist()
         units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]

@@ -34,7 +34,7 @@ _UNREAD = frozenset(
         "storage-failed",
     }
 )
-#: A kind of doubt: a problem code, and the field of its evidence.
+#: A kind of doubt: a problem's code, and its field.
 Kind = tuple[str, str | None]
 
 
@@ -131,7 +131,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
             # A problem with metadata that only filters use matters if a manifest was pruned.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
-        elif item.code == "file-twice" and place not in manifests:  # another snapshot may list the file only once
+        elif item.code == "file-twice" and place not in manifests:  # the planned snapshot may list the file only once
             if counts.get(place, 0) > 1:
                 out.append(item)
         elif place in manifests or place in deletes or place in counts:

@@ -44,7 +44,7 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
         An id, a ref name, a Snapshot or a state of this table. The snapshot may have expired if it is the parent of one
         that has not. None begins with the oldest ancestor.
     upto
-        Likewise; None for the snapshot of ``state``.
+        The last snapshot of the range, given in the same way; None for the snapshot of ``state``.
 
     Returns
     -------
@@ -91,7 +91,9 @@ def _first(state: TableState, after: SnapshotLike) -> int:
         return int(cast(str, after))
     found = _state(state, after, "from_snapshot").snapshot
     if found is None:
-        raise SnapshotNotFoundError("from_snapshot: that state has no snapshot; leave it out to begin with the first")
+        raise SnapshotNotFoundError(
+            "from_snapshot: that state has no snapshot; leave from_snapshot out to begin with the oldest"
+        )
     return found.snapshot_id
 
 

@@ -25,7 +25,7 @@ _Longs = npt.NDArray[np.int64]
 _SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
 #: Plans with more splits are refused: a manifest may state wrong file sizes, on which the number of splits depends.
 _MOST_SPLITS = 50_000_000
-#: Limit for a file's claimed size, so that sums do not overflow.
+#: Upper limit for the file size that a manifest states, so that sums do not overflow.
 _MOST_BYTES = 2**60
 
 
@@ -39,7 +39,7 @@ class SplitOptions:
 
     @classmethod
     def of(cls, properties: Mapping[str, str], **given: int | None) -> SplitOptions:
-        """Return options from the given values, then the table's ``read.split.*``, then Iceberg's defaults.
+        """Return options: the given values, otherwise the table's ``read.split.*``, otherwise Iceberg's defaults.
 
         Raises
         ------
@@ -158,7 +158,7 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     first_offset = np.zeros(len(tasks), dtype=np.int64)
     first_offset[cut.by_offset] = cut.offsets[cut.starts[cut.by_offset]]
     readable = np.maximum(cut.lengths - first_offset, 1)
-    rows = length / readable[task] * records[task]  # BaseContentScanTask.estimateRowsCount
+    rows = length / readable[task] * records[task]  # as Java's BaseContentScanTask.estimateRowsCount
     return build.table(
         {
             "task": task,
