@@ -36,6 +36,11 @@ KEYS = (
         ),
     ),
     Place(
+        "Parts of the explorer",
+        ("parts",),
+        (Key(("F6", "Shift+F6"), "Go to the next or previous part: timeline, tabs, the tab's content, details"),),
+    ),
+    Place(
         "Explorer",
         ("history",),
         (

@@ -164,6 +164,19 @@ function treeTab(model) {
 }
 
 /**
+ * Give the focus to what keys are most likely for in a part of the explorer: the tree, the snapshots or the selected
+ * tab, else the first control.
+ *
+ * @param {HTMLElement} [part]
+ */
+function focusFirst(part) {
+  const main = part?.querySelector(":is([role=treeitem][tabindex='0'], .ice-axis, .ice-part[aria-selected=true])");
+  const controls = part?.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']") ?? [];
+  const first = [main, ...controls].find((one) => one?.checkVisibility() && !one.matches(":disabled"));
+  /** @type {HTMLElement | undefined} */ (first)?.focus();
+}
+
+/**
  * Return the explorer.
  *
  * @param {Model} model
@@ -211,15 +224,15 @@ export function explorerView(model, root, given = {}) {
     { ariaPressed: false, hidden: !document.fullscreenEnabled, onclick: toggleFullScreen },
     "Full screen",
   );
-  const element = el(
-    "div.explorer",
-    timelineView(model),
-    el(
-      "div.bar",
-      tabRow("div.parts", "Views of the explorer", tabs),
-      el("div.moves", comparison, ways, find?.element, detailsButton, fullScreenButton),
-    ),
-    parts.map(({ panel }) => panel),
+  const timeline = timelineView(model);
+  const bar = el(
+    "div.bar",
+    tabRow("div.parts", "Views of the explorer", tabs),
+    el("div.moves", comparison, ways, find?.element, detailsButton, fullScreenButton),
+  );
+  const element = el("div.explorer", timeline, bar, parts.map(({ panel }) => panel));
+  root.prepend(
+    el("button.button.framed.skip", { onclick: () => focusFirst(shownPanel()) }, "Skip the timeline and the tabs (F6)"),
   );
 
   function draw() {
@@ -284,20 +297,38 @@ export function explorerView(model, root, given = {}) {
   function go(by) {
     model.requestEach("history_asked", { by });
   }
+  function shownPanel() {
+    return parts.find(({ panel }) => !panel.hidden)?.panel;
+  }
+  /**
+   * Move the focus to the next or the previous part of the explorer, from top to bottom.
+   *
+   * @param {1 | -1} by
+   */
+  function goToPart(by) {
+    const panel = shownPanel();
+    const details = panel?.querySelector(".ice-detail");
+    const stops =
+      /** @type {HTMLElement[]} */ ([timeline, bar, panel, details].filter((one) => one?.checkVisibility()));
+    const at = stops.findLastIndex(focusedIn);
+    focusFirst(stops[(Math.max(at, by > 0 ? -1 : 0) + by + stops.length) % stops.length]);
+  }
   /** @param {KeyboardEvent} event */
   function pressed(event) {
     const { key, altKey, ctrlKey, metaKey, shiftKey } = event;
     const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
     const isControl = ctrlKey || metaKey;
     const isText = takesKeys(event.target);
-    if (by && altKey && !isControl && !shiftKey && !isText) go(by);
+    if (key === "F6" && !altKey && !isControl) goToPart(shiftKey ? -1 : 1);
+    else if (!model.history) return; // a saved page has no Python to go back with, or to find anything
+    else if (by && altKey && !isControl && !shiftKey && !isText) go(by);
     else if (key === "." && !isControl && !isText && model.tab === "tree") turnDetails();
     else if (isControl ? key === "k" && !altKey : key === "/" && !isText) find?.open();
     else return;
     consumeEvent(event);
   }
   // Before the parts of the widget, which have keys of their own.
-  if (model.history) root.addEventListener("keydown", pressed, true);
+  root.addEventListener("keydown", pressed, true);
   function toggleFullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
     else root.requestFullscreen();

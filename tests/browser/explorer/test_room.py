@@ -200,6 +200,40 @@ def test_the_keys_are_listed(browser: Any) -> None:
         assert sheet.is_hidden(), "in a field it is text"
 
 
+def test_f6_and_a_link_lead_past_the_head(browser: Any) -> None:
+    """From the top of the widget to a node took thirty stops of Tab."""
+    focused = "one => one.contains(document.activeElement)"
+    widget = Explorer(ix.sample("trips"))
+    with bare_page(browser, widget, width=1200) as bare:
+        page = bare.page
+        parts = [page.locator(name) for name in (".ice-timeline", ".ice-bar", ".ice-stage", ".ice-detail")]
+
+        def at() -> list[bool]:
+            return [part.evaluate(focused) for part in parts]
+
+        bare.press("Tab")
+        link = page.get_by_role("button", name="Skip the timeline and the tabs")
+        assert link.evaluate(focused)
+        shown = link.bounding_box()
+        assert shown["height"] > 20
+        assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).innerText", [shown["x"] + 9, shown["y"] + 9])
+        bare.press("Enter")
+        assert page.evaluate("document.activeElement.ariaSelected === 'true' && document.activeElement.role")
+        assert at() == [False, False, True, False]
+        bare.press("ArrowUp", "ArrowDown")
+        for key, now in (("F6", 3), ("F6", 0), ("F6", 1), ("F6", 2), ("Shift+F6", 1), ("Shift+F6", 0), ("Shift+F6", 3)):
+            bare.press(key)
+            assert at() == [part == now for part in range(4)], key
+        page.get_by_role("tab", name="Scan").click()
+        bare.idle()
+        bare.press("F6")
+        assert page.locator(".ice-scan input").first.evaluate(focused)
+        bare.press("F6", "F6")
+        assert page.get_by_role("tab", name="Scan").evaluate(focused), "a hidden part is left out"
+        page.evaluate("document.activeElement.blur()")
+        assert page.get_by_role("button", name="Skip").evaluate("one => getComputedStyle(one).clipPath") != "none"
+
+
 def test_back_and_forward(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget, width=1200) as bare:
