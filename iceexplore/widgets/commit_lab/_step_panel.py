@@ -83,58 +83,60 @@ class StepPanel(Panel):
         return self._reports.setdefault(step.id, Report(step))
 
     def show(self, session: Session) -> None:
-        """Show the session's last step: its trees first, then rules and costs, which take longer."""
+        """Show the session's last step: its figure and headline first, then its trees, then rules and costs."""
         self._shown, step, line = session.step, session.step, session.line
         table = session.table.state
+        known = self._known.setdefault("" if step is None else step.id, {})
 
-        def read() -> tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]:
-            if step is None:
-                sides = {"after": SideTree(table, None, None, "after")}
-                return sides, {"after": sides["after"].first()}, _START | self._known.get("", {})
-            report = self._report(step)
-            sides = dict(zip(SIDES, report.sides, strict=True))
-            grown = {name: side.first() for name, side in sides.items()}
-            sent = {"id": step.id, "title": step.title, "text": report.text(), **_CAPTIONS}
-            return sides, grown, sent | _WAITING | self._known.get(step.id, {})
+        def read() -> tuple[dict[str, Any], dict[str, Any]]:
+            sent: dict[str, Any] = _START
+            if step is not None:
+                sent = {"id": step.id, "title": step.title, "text": self._report(step).text(), **_CAPTIONS, **_WAITING}
+            return sent, {} if "figure" in known else self._picture(step, table)
 
-        def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]], dict[str, Any]]) -> None:
-            sides, grown, report = made
-            with self.host.hold_sync():  # one message, so that both sides are of the same step
+        def show(made: tuple[dict[str, Any], dict[str, Any]]) -> None:
+            report, picture = made
+            known.update(picture)
+            with self.host.hold_sync():
                 if report["id"] != self.commit_report.get("id"):
                     self.commit_item = {}  # an item of another step
-                self.commit_report = report
-                self._sides.show(sides, grown)
-            self._picture(step, table)
+                    self._sides.clear()
+                self.commit_report = report | known
+            self._draw_trees(step, table)
             if step is not None:
                 self._more(session, line, step)
 
         self.host.run("commit", "Reading", read, show)
 
-    def _picture(self, step: Step | None, table: TableState) -> None:
-        """Draw the figure and sum up the costs, which come before everything that takes longer."""
-        key = "" if step is None else step.id
-        known = self._known.setdefault(key, {})
+    def _picture(self, step: Step | None, table: TableState) -> dict[str, Any]:
+        """Return the figure and the headline, which sums up the costs."""
+        report = None if step is None else self._report(step)
+        before, after = (None, table) if report is None else (report.before, report.after)
+        made: dict[str, Any] = {}
+        try:
+            drawn = step_figure(before, after)
+            made["figure"] = None if drawn is None else list(drawn)
+            made["headline"] = [] if report is None else headline_sent(report)
+        except IceexploreError as error:  # a damaged table: the trees show what can be read
+            made.setdefault("figure", None)
+            made["headline"] = [signs(f"The figure cannot be drawn: {error}")]
+        return made
 
-        def read() -> dict[str, Any]:
-            report = None if step is None else self._report(step)
-            before, after = (None, table) if report is None else (report.before, report.after)
-            made: dict[str, Any] = {}
-            try:
-                drawn = step_figure(before, after)
-                made["figure"] = None if drawn is None else list(drawn)
-                made["headline"] = [] if report is None else headline_sent(report)
-            except IceexploreError as error:  # a damaged table: the trees show what can be read
-                made.setdefault("figure", None)
-                made["headline"] = [signs(f"The figure cannot be drawn: {error}")]
-            return made
+    def _draw_trees(self, step: Step | None, table: TableState) -> None:
+        """Show the trees before and after the step, or the table's own."""
 
-        def show(made: dict[str, Any]) -> None:
-            known.update(made)
-            if self.commit_report.get("id") == key:
-                self.commit_report = {**self.commit_report, **made}
+        def read() -> tuple[dict[str, SideTree], dict[str, dict[str, Any]]]:
+            if step is None:
+                sides = {"after": SideTree(table, None, None, "after")}
+            else:
+                sides = dict(zip(SIDES, self._report(step).sides, strict=True))
+            return sides, {name: side.first() for name, side in sides.items()}
 
-        if "figure" not in known:
-            self.host.run("commit:figure", "Drawing the step", read, show)
+        def show(made: tuple[dict[str, SideTree], dict[str, dict[str, Any]]]) -> None:
+            with self.host.hold_sync():  # one message, so that both sides are of the same step
+                self._sides.show(*made)
+
+        self.host.run("commit:trees", "Reading the trees", read, show)
 
     def _more(self, session: Session, line: Line, step: Step) -> None:
         """Compute the rules and the costs of the step shown, which may take a while."""
@@ -168,7 +170,7 @@ class StepPanel(Panel):
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
         """Replace placeholders for answers that will not come."""
         step = self._shown
-        if step is not None and self.commit_report.get("id") != step.id:
+        if step is not None and (self.commit_report.get("id") != step.id or not self.commit_after_roots):
             self._report(step)
             with self.host.hold_sync():
                 self.commit_report = {"id": step.id, "title": step.title, "text": [_CANCELLED]}

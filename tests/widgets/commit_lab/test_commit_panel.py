@@ -25,6 +25,7 @@ from iceexplore.widgets.commit_lab._panel import CommitPanel
 from iceexplore.widgets.commit_lab._report import bars
 from iceexplore.widgets.commit_lab._step_panel import StepPanel
 from iceexplore.widgets.core._ids import ref_id
+from iceexplore.widgets.tree._side_tree import SideTree
 from tests.helpers.hostile import HOSTILE
 from tests.helpers.sampling import one_of
 
@@ -795,6 +796,26 @@ def test_what_is_cancelled_is_not_done(lab: Any, monkeypatch: pytest.MonkeyPatch
     assert "was cancelled" in widget.commit_report["text"][0] and widget.commit_after_nodes == {}
     ask(widget, "go", line=0, at=2)
     assert "none broken" in widget.commit_report["checked"] and widget.commit_after_nodes
+
+
+def test_the_figure_comes_before_the_trees_which_may_be_cancelled(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    widget = lab(empty(3))
+    apply(widget, "append")
+    go_on = threading.Event()
+    with monkeypatch.context() as patched:
+        first = SideTree.first
+        patched.setattr(SideTree, "first", lambda self: first(self) if go_on.wait(30) else {})
+        widget.apply("append")
+        assert not widget.settle(1)
+        assert widget.commit_report["figure"] and widget.commit_report["headline"]
+        assert widget.commit_report["id"] == widget.commit_line["steps"][1]["id"]
+        assert widget.commit_before_nodes == widget.commit_after_nodes == {}, "not those of another step"
+        widget.cancelled += 1
+        go_on.set()
+        assert widget.settle(60)
+    assert "was cancelled" in widget.commit_report["text"][0] and widget.commit_after_nodes == {}
+    ask(widget, "go", line=0, at=2)
+    assert widget.commit_report["figure"] and widget.commit_after_nodes
 
 
 def test_a_state_has_no_simulation(lab: Any) -> None:
