@@ -82,7 +82,7 @@ def decode_mumbling(data: bytes | memoryview, *, location: str | None = None, of
     low = (owner[sparse] << np.uint32(8)) | body[sparse]
     if bool((low[1:] <= low[:-1]).any()):
         raise wrong("the positions of a sparse container do not ascend", at)
-    bits = np.unpackbits(body[~sparse].reshape(-1, _DENSE_BYTES), axis=1)  # most significant first
+    bits = np.unpackbits(body[~sparse].reshape(-1, _DENSE_BYTES), axis=1)  # the most significant bit comes first
     rows, places = np.nonzero(bits)
     high = (np.flatnonzero(dense).astype(np.uint32)[rows] << np.uint32(8)) | places.astype(np.uint32)
     if len(low) + len(high) != cardinality:

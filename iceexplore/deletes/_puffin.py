@@ -183,7 +183,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
     footer = tail[footer_at - begin :]
     if footer[:4] != PUFFIN_MAGIC:
         raise wrong(f"the footer begins with {footer[:4]!r}, not {PUFFIN_MAGIC!r}: its size is wrong", footer_at)
-    if flags[0] & 0xFE or any(flags[1:]):  # refused by Java, too: they may change the payload's meaning
+    if flags[0] & 0xFE or any(flags[1:]):  # Java refuses unknown flags, too: they may change the payload's meaning
         raise wrong(f"unknown footer flags {flags.hex(' ')}", size - _TRAILER.size + 4)
     payload = footer[4 : 4 + payload_size]
     compressed = bool(flags[0] & 1)
@@ -194,7 +194,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
         budget = Budget(location, size, most=_MOST_OBJECTS)
         document = load_json(text, budget, "the footer's JSON")
         if "\\ud" in text.lower():
-            # JSON escapes of lone surrogates, which neither Arrow nor UTF-8 files can store.
+            # Lone surrogates, written as JSON escapes: neither Arrow nor UTF-8 files can store them.
             written = json.dumps(document, ensure_ascii=False)
             document = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except (ValueError, RecursionError) as error:

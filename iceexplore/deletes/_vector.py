@@ -25,9 +25,9 @@ __all__ = [
 
 DV_MAGIC = b"\xd1\xd3\x39\x64"
 
-_OVERHEAD = 8  # length before, CRC-32 after
+_OVERHEAD = 8  # the length before the vector, and the CRC-32 after it
 _SMALLEST = _OVERHEAD + len(DV_MAGIC) + 8
-_LARGEST = (1 << 31) - 1  # Java: "Can't serialize index > 2GB"
+_LARGEST = (1 << 31) - 1  # as in Java, whose error is "Can't serialize index > 2GB"
 #: Blobs up to this size (as stated in the manifest) are read directly; for larger ones, the file's size is checked
 #: first.
 _TRUSTED_SIZE = 1 << 20
