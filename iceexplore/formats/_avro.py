@@ -344,7 +344,7 @@ def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
         if header.codec == "deflate" and _beyond(data[block.start : block.stop]):
             return False
         at = block.stop + len(header.sync)
-    # Data compressed with other codecs may consist of several streams, and readers may skip some of them.
+    # With any other codec, a block may consist of several streams, of which readers may skip some: return False then.
     return at == len(data) and header.codec in ("null", "deflate")
 
 

@@ -40,7 +40,7 @@ _MEMORY = 1 << 28
 _FOOTER_MEMORY = 1 << 30
 #: Exit code of a process that exceeded its memory limit, as in `_worker`.
 _TOO_MUCH = 77
-#: Most footers fit into the first read.
+#: Bytes of the first read, at the end of the file: most footers fit into it.
 _NEAR = 64 * 1024
 _SMALLEST = 12
 

@@ -26,7 +26,8 @@ __all__ = ["ChunkSize", "KeptChunks", "StreamLimit", "batch_rows", "chunk_sizes"
 
 #: Limit for a batch if only the upper bound is known, which is usually far too high.
 _BATCH_BYTES = 128 << 20
-#: Minimum number of rows of a batch, as smaller ones cost more than they save. It may then exceed its limit twofold.
+#: Minimum number of rows of a batch: smaller batches cost more time than they save memory. Such a batch may take twice
+#: its limit.
 _FEW_ROWS = 1024
 #: Chunks with a smaller upper bound are not inspected.
 _HARMLESS = 16 << 20

@@ -80,7 +80,7 @@ def rewritten_parquet(file: pq.ParquetFile, table: pa.Table) -> bytes:
         **options,
     ) as writer:
         writer.add_key_value_metadata(key_values)
-        # Also write an empty table that has a row group; a file without row groups keeps none.
+        # A file of one empty row group keeps it; a file without row groups gets none.
         if table.num_rows or metadata.num_row_groups:
             rows = max((metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), default=0)
             writer.write_table(table, row_group_size=max(rows, 1))

@@ -13,7 +13,7 @@ __all__ = ["ThriftStruct", "read_struct"]
 
 #: Values by field number: int, bool, a struct or a list of structs; other types are skipped (None).
 ThriftStruct: TypeAlias = dict[int, Any]
-#: A value of the wire type that precedes it: bool, int, bytes, a list of values, or a `ThriftStruct`.
+#: A value of any wire type: bool, int, bytes, a list of values, or a `ThriftStruct`.
 ThriftValue: TypeAlias = Any
 
 _MAX_DEPTH = 8
@@ -102,7 +102,7 @@ class _Reader:
                 return self.struct(depth + 1)
             case 9 | 10:
                 return self.elements(depth + 1)
-            case 1 | 2:  # the type of a boolean field is its value; boolean list elements are skipped elsewhere
+            case 1 | 2:  # a boolean field's type encodes its value; lists of booleans are skipped elsewhere
                 return kind == _TRUE
             case 3:
                 return self.byte()
