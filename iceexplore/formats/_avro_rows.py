@@ -235,7 +235,7 @@ class _Translator:
         name = schema.get("name")
         if isinstance(name, str):
             space = schema.get("namespace")
-            # fastavro accepts only one definition of a named type; where the type is used again, its name must be given.
+            # fastavro accepts one definition of a named type; where the type is used again, its name must be given.
             used = _Node(node.avro["name"], node.arrow, node.convert, node.nullable, node.empty)
             self.named[name] = used
             if isinstance(space, str) and space:
