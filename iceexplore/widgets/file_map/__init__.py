@@ -1,1 +1,1 @@
-"""The tab of a snapshot's files as cells."""
+"""The tab that shows a snapshot's files as cells."""

@@ -1,4 +1,4 @@
-"""The files of the selected snapshot as cells by partition: while the timeline plays, they appear, age and vanish."""
+"""The selected snapshot's files as cells by partition: while the timeline plays, files appear, age and vanish."""
 
 from __future__ import annotations
 
@@ -32,21 +32,23 @@ __all__ = ["FileMap", "FileMapPanel"]
 
 _COLORS = list(get_args(CellColor))
 _MOST_LABEL = 300
-#: Numbers stay exact in JavaScript.
+#: The largest integer that JavaScript represents exactly.
 _MOST_NUMBER = 2**53 - 1
 
 
 class FileMapPanel(Panel):
-    """The files as cells. They are read when the tab is shown, and again for each selected snapshot.
+    """The panel that shows files as cells. It reads them when the tab is shown, and again for each selected snapshot.
 
     Attributes
     ----------
     file_map
-        ``of`` (the snapshot's id) and ``parent`` (that of its parent); ``title``, ``legend`` (sentences by colour);
-        ``groups``: label, numbers as text, and number of cells; ``names`` (the kinds of files); and of all cells, in
-        order: ``kinds``, ``changes`` (0, 1 added, 2 removed) and ``shades`` (by colour) as strings of digits, and
-        ``files``, ``size``, ``rows``, ``deleted`` (per mille, -1 unknown), ``age``, ``manifest`` and ``row`` as lists:
-        see `iceexplore.graph.FileCells`; ``filter``, the filter of files, and ``filters``, those that there are.
+        What the browser shows: ``of``, the snapshot's id; ``parent``, the id of its parent; ``title``; ``legend``,
+        sentences for each measure of `file_color`; ``groups``, the partitions, each with its label, its numbers as
+        text, and its number of cells; ``names``, the kinds of files; ``filter``, the value of `file_filter`; and
+        ``filters``, its possible values. The other keys hold one value for each cell, in order. Strings of digits:
+        ``kinds`` (indexes into ``names``), ``changes`` (0 carried over, 1 added, 2 removed) and ``shades`` (a string
+        for each measure). Lists of numbers, as in `iceexplore.graph.FileCells`: ``files``, ``size``, ``rows``,
+        ``deleted`` (per mille; -1 if unknown), ``age``, ``manifest`` and ``row``.
     file_color
         The measure that shades the cells: ``size``, ``age`` or ``deletes``.
     file_filter
@@ -61,10 +63,10 @@ class FileMapPanel(Panel):
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
-        self._asked: tuple[str, str] | None = None  # the snapshot and the filter that are shown, or being read
+        self._asked: tuple[str, str] | None = None  # the snapshot and the filter of the files shown or being read
 
     def begin(self) -> None:
-        """Read the files once they are visible."""
+        """Read the files once the tab is visible."""
         if self.host.tab is not None:
             self.host.observe(self._on_tab, "tab")
         self.host.observe(self._on_tab, "file_filter")
@@ -75,16 +77,16 @@ class FileMapPanel(Panel):
         self._show()
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Read the files of another snapshot."""
+        """Read the files of the newly selected snapshot."""
         if old["snapshot"] != new["snapshot"]:
             self._show()
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Forget what was not read, so that it can be requested again."""
+        """Forget the cancelled request, so that it can be made again."""
         self._asked = self._shown
 
     def on_failed(self) -> None:
-        """Forget what could not be read."""
+        """Forget the failed request, so that it can be made again."""
         self._asked = self._shown
 
     @property
@@ -119,7 +121,7 @@ class FileMapPanel(Panel):
 
 
 def sent_cells(cells: FileCells, snapshot: str) -> dict[str, Any]:
-    """Return cells as the browser gets them; see `FileMapPanel.file_map`."""
+    """Return the cells in the form that the browser receives; see `FileMapPanel.file_map`."""
     files = amount(cells.total, "file")
     is_partitioned = any(group.label for group in cells.groups)
     return {
@@ -148,7 +150,7 @@ def _exact(values: npt.NDArray[np.int64]) -> list[int]:
 
 
 class FileMap(TableWidget):
-    """A widget of a snapshot's files as cells, a row per partition.
+    """A widget that shows a snapshot's files as cells, one row per partition.
 
     ``FileMap(t, selection=explorer)`` follows the explorer's timeline.
     """

@@ -1,4 +1,4 @@
-"""A table with its columns in another order, and with columns that are computed from its own."""
+"""A table with its columns in a different order, and with additional columns that are computed from them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["ArrangedTable"]
 
 
 class ArrangedTable(GridTable):
-    """A table as a view shows it. As a whole (`frame`) it is the table itself.
+    """A table with its columns arranged by a view. Only `frame` returns the original, unarranged table.
 
     Parameters
     ----------
     base
-        The table.
+        The original table.
     view
-        The order of its columns, and those that are computed.
+        The order of the columns, and which columns are computed.
     """
 
     def __init__(self, base: GridTable, view: TableView) -> None:
@@ -42,12 +42,12 @@ class ArrangedTable(GridTable):
 
     @property
     def base(self) -> GridTable:
-        """The table itself."""
+        """The original table."""
         return self._base
 
     @property
     def nbytes(self) -> int:
-        """The memory of the table."""
+        """The approximate memory of the original table, in bytes."""
         return self._base.nbytes
 
     def kind(self, place: int) -> DynamicType:
@@ -56,7 +56,7 @@ class ArrangedTable(GridTable):
         return self._base.kind(part) if isinstance(part, int) else part.make(self._base.some([], part.sources)).type
 
     def kept(self, place: int) -> AnyArray | None:
-        """Return a column if it takes no reading."""
+        """Return a whole column if no file has to be read for it, else None."""
         part = self._parts[place]
         if isinstance(part, int):
             return self._base.kept(part)
@@ -68,7 +68,7 @@ class ArrangedTable(GridTable):
         return made[0] if len(made) == 1 else pa.concat_arrays(made)
 
     def _needed(self, places: Collection[int]) -> list[int]:
-        """Return the columns of the table that these need."""
+        """Return the indexes of the original table's columns that are needed for these columns."""
         needed: dict[int, None] = {}
         for place in places:
             part = self._parts[place]
@@ -94,7 +94,7 @@ class ArrangedTable(GridTable):
         return found
 
     def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
-        """Return the values of some columns."""
+        """Return the values of some columns in a slice of the rows."""
         own = [(i, part) for i, c in enumerate(columns) if isinstance(part := self._parts[c], int)]
         made = dict(
             zip(
@@ -127,12 +127,12 @@ class ArrangedTable(GridTable):
             yield ArrangedColumns(part, self.names, {place: self._parts[place] for place in columns})
 
     def frame(self) -> pd.DataFrame:
-        """Return the whole table in its own order, without computed columns."""
+        """Return the original table: columns in their original order, without the computed ones."""
         return self._base.frame()
 
 
 class ArrangedColumns(Columns):
-    """Some rows of an arranged table: each column is one of another, or computed from it."""
+    """Some rows of an arranged table; each column is taken from the original rows or computed from them."""
 
     def __init__(self, part: Columns, names: tuple[str, ...], columns: dict[int, int | Derived]) -> None:
         self.names = names

@@ -13,9 +13,9 @@ __all__ = ["array_values"]
 
 
 def array_values(column: AnyColumn) -> list[Any]:
-    """Return the values as in a DataFrame with Arrow types; null is None or pandas' NA.
+    """Return the values that a DataFrame with Arrow types would hold; null is None or pandas' NA.
 
-    Times beyond Python's calendar, which other writers may store, become text.
+    Times beyond Python's calendar, which other engines may write, become text.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     try:
@@ -34,7 +34,7 @@ def _boxed(array: AnyArray) -> list[Any]:
 
 
 def _values(array: AnyArray) -> list[Any]:
-    """Return the same as Arrow's ``to_pylist``, which would create a scalar for every nested value."""
+    """Return what Arrow's ``to_pylist`` returns, but without creating a scalar for every nested value."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return list(array.to_pylist())

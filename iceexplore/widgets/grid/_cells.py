@@ -56,7 +56,7 @@ def safe_text(text: str) -> str:
 
 
 def nested_value(value: PlainValue, *, key: str = "") -> JsonValue:
-    """Return a value for JSON with complete bytes; snapshot ids and integers beyond 2⁵³ as text, as in `json_safe`."""
+    """Return a value for JSON: bytes in full, snapshot ids and integers beyond 2⁵³ as text (see `json_safe`)."""
     if type(value) is str:  # fast path: maps mostly hold text and integers
         return safe_text(value)
     if type(value) is int:
@@ -75,7 +75,7 @@ def nested_value(value: PlainValue, *, key: str = "") -> JsonValue:
 
 
 def values_of(series: pd.Series[Any]) -> list[Any]:
-    """Return a column's values. NaN counts as null unless the column has an Arrow type, which distinguishes them."""
+    """Return a column's values. NaN counts as null, except in Arrow types, which distinguish the two."""
     import pandas as pd
     import pyarrow as pa
 
@@ -86,7 +86,7 @@ def values_of(series: pd.Series[Any]) -> list[Any]:
 
 
 def _is_missing(value: PlainValue) -> bool:
-    """Return whether a value is null; NaN is not."""
+    """Return whether a value is null; NaN does not count as null."""
     import pandas as pd
 
     return value is None or value is pd.NA or value is pd.NaT

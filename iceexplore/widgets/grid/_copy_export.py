@@ -1,4 +1,4 @@
-"""Copy and export complete data of a table: one cell, one row as JSON, all rows as CSV."""
+"""Copy and export a table's data uncut: one cell, one row as JSON, all rows as CSV."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_CSV", "MAX_TEXT", "cell_text", "csv_chunk", "row_json"]
 
-#: Maximum number of characters that are copied. A message to the browser must stay below 5 MB, the limit of Databricks.
+#: Maximum number of characters that are copied. A message to the browser must stay below Databricks' limit of 5 MB.
 MAX_TEXT = 1_000_000
-#: Maximum number of characters of a CSV, as the browser holds it in memory.
+#: Maximum number of characters of a CSV, limited because the browser holds all of it in memory.
 MAX_CSV = 200_000_000
 _CHUNK = 1_500_000
-_MAX_CELL = 32_767  # the limit of a spreadsheet's cell
-#: The numbers of rows that are converted at once, at first and at most.
+_MAX_CELL = 32_767  # the maximum number of characters in a spreadsheet's cell
+#: How many rows are converted at once: at first, and at most.
 _FIRST = 64
 _STEP = 2000
 #: The first characters of text that spreadsheets treat as a formula (OWASP, "CSV Injection"), also in full-width form.
@@ -56,11 +56,12 @@ def row_json(table: GridTable, row: int) -> str:
 
 
 def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) -> tuple[str, int | None]:
-    """Return rows from ``start`` on as CSV, and the row to continue with, None at the end.
+    """Return the rows from ``start`` on as CSV, and the row with which to continue; None at the end.
 
-    The first part begins with the header. A part has about 1.5 million characters at most, or one row. Text that a
-    spreadsheet would treat as a formula (it begins with ``=``, ``+``, ``-``, ``@``, the full-width form of one of
-    these, a tab or a line break) gets an apostrophe as prefix. Null is empty. A cell has at most 32,767 characters.
+    The first part begins with the header. A part has at most about 1.5 million characters, unless its only row is
+    longer. Text that a spreadsheet would treat as a formula (it begins with ``=``, ``+``, ``-``, ``@``, the full-width
+    form of one of these, a tab or a line break) gets an apostrophe as prefix. Null is empty. A cell has at most 32,767
+    characters.
     """
     total = len(table) if rows is None else len(rows)
     out = io.StringIO()
@@ -77,7 +78,7 @@ def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) 
             at += 1
             if out.tell() >= _CHUNK:
                 return out.getvalue(), at if at < total else None
-        # Convert only as many rows as may still fit, as the next part would have to convert the others again.
+        # Convert only as many rows as may still fit: the next part would have to convert the others again.
         fit = (_CHUNK - out.tell()) * (at - began) // max(1, out.tell() - written)
         step = min(max(_FIRST, fit), _STEP)
     return out.getvalue(), None
@@ -97,7 +98,7 @@ def _escaped(text: str) -> str:
 
 
 def _row(table: GridTable, row: int, column: int) -> pd.DataFrame:
-    """Return a one-row frame."""
+    """Return one row as a DataFrame; raise an `OptionError` if the table lacks this row or column."""
     width = len(table.names)
     if not (0 <= row < len(table) and 0 <= column < max(1, width)):
         raise OptionError(f"the table has {len(table):,} rows and {width} columns: no cell {row}, {column}")

@@ -27,14 +27,14 @@ _SORTED_ELEMENTS = 4
 def conditions(
     table: GridTable, filters: Sequence[Filter], looks: Mapping[str, Look] | None = None
 ) -> list[Condition | None]:
-    """Return what filters mean; None for any column. Reads nothing.
+    """Return the condition that each filter means; None for a filter on any column. Reads no file.
 
     Raises
     ------
     OptionError
         There is no such column.
     FilterError
-        A text is no value of its column.
+        A filter's text is not a value of its column, or the column does not support the comparison.
     """
     found: list[Condition | None] = []
     for one in filters:
@@ -50,7 +50,7 @@ def conditions(
 def rows_in_order(
     table: GridTable, order: Order, looks: Mapping[str, Look] | None = None
 ) -> npt.NDArray[np.int64] | None:
-    """Return the sorted numbers of the rows that pass all filters; None for all rows in their original order.
+    """Return the numbers of the rows that pass all filters, sorted; None for all rows in their original order.
 
     Sorting is stable; NaN and then nulls come last in both directions. Structs are sorted field by field, lists by
     their first four elements, other nested values by their text.
@@ -60,7 +60,7 @@ def rows_in_order(
     OptionError
         There is no such column.
     FilterError
-        A column's values do not support the comparison.
+        A filter's text is not a value of its column, or the column does not support the comparison.
     """
     rows: npt.NDArray[np.int64] | None = None
     if order.filters:

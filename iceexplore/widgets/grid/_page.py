@@ -21,13 +21,13 @@ __all__ = ["PAGE_SIZE", "page_of", "row_header"]
 
 PAGE_SIZE = 50
 _MAX_NAMES = 1000
-#: Columns that name a row, the preferred first.
+#: Columns whose values name a row, in order of preference.
 _NAMES = ("file", "name", "column", "path", "file_path", "location")
 _WHOLE_BAR = 100
 
 
 def row_header(names: Sequence[str]) -> int | None:
-    """Return the index of the column that names a metadata table's rows; None if there is none."""
+    """Return the index of the column whose values name the rows; None if there is none."""
     return next((names.index(name) for name in _NAMES if name in names), None)
 
 
@@ -54,16 +54,18 @@ def page_of(
     docs
         Descriptions of columns, by name.
     view
-        How values are written, and whether the first column names the rows. The table is arranged already.
+        How values are written, and whether the first column names the rows. The table must already be arranged by this
+        view.
 
     Returns
     -------
     dict
-        ``columns`` (name, right-aligned or not, doc, unit of exact values, and ``head`` for the one that names the
-        rows) of the whole table, up to a thousand; ``shown``, the indexes of those on the page; ``rows``, their exact
-        text or null; ``texts``, by index of a column, what its cells show instead (null for the exact text); ``bars``,
-        by index, the per cent of each value of the largest in the whole column, where that needs no reading;
-        ``page``, ``pages``, ``size``, ``total`` rows and ``whole`` (the number of rows without a filter).
+        ``columns``, the whole table's columns, up to a thousand (name, whether right-aligned, doc, unit of exact
+        values, and ``head`` for the column that names the rows); ``shown``, the indexes of the columns on the page;
+        ``rows``, the exact text of their values, or null; ``texts``, by column index, what cells show instead of the
+        exact text (null to show that); ``bars``, by column index, each value as a percentage of the column's maximum,
+        for columns that are known without reading a file; ``page``, its number; ``pages``, how many there are;
+        ``size``, the rows of a full page; ``total``, the rows that pass the filters; and ``whole``, all rows.
     """
     view = TableView(head=False) if view is None else view
     total = len(table) if rows is None else len(rows)
@@ -109,7 +111,7 @@ def page_of(
 def _texts(
     table: GridTable, at: slice, rows: npt.NDArray[np.int64] | None, look: Look, column: Sequence[Any]
 ) -> list[str | None]:
-    """Return what the cells of a column show instead of their values; empty if that is nothing else."""
+    """Return what a column's cells show instead of their values; empty if all of them show their values."""
     if look.texts is not None:
         numbers = np.arange(len(table), dtype=np.int64)[at] if rows is None else rows[at]
         found = build.to_pylist(look.texts(table.some(numbers.tolist(), look.sources)))
@@ -119,7 +121,7 @@ def _texts(
 
 
 def _shares(column: Sequence[Any], whole: AnyArray | None) -> list[int | None]:
-    """Return the per cent of each value of the largest in the whole column; empty if that is unknown or not above 0."""
+    """Return each value as a percentage of the whole column's maximum; empty if that is unknown or not above 0."""
     most = None if whole is None or not len(whole) else pc.max(whole).as_py()
     if not isinstance(most, int) or most <= 0:
         return []

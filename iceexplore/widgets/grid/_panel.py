@@ -1,4 +1,4 @@
-"""Tables in a widget, shown as pages and sorted and filtered in Python."""
+"""Tables in a widget: sorted and filtered in Python, and shown page by page."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _KEPT_BYTES = 256 * 1024 * 1024
 
 
 class GridSource:
-    """The tables of one grid. A table is identified by its owner, a node id or any text, and its key.
+    """The tables of one grid. A table is identified by its owner (a node id or any text) and its key.
 
     A subclass implements `frame`; the rest is optional. All methods run in the worker.
 
     Attributes
     ----------
     numbered
-        Whether pages have the numbers of their rows, by which the browser can ask for more about one of them.
+        Whether pages include row numbers, with which the browser can ask for more about a row.
     """
 
     numbered: bool = False
@@ -64,7 +64,7 @@ class GridSource:
         return None
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        """Return the tree nodes that rows of a table represent, given by row number; None for rows without a node."""
+        """Return the tree nodes that some rows, given by number, represent; None for a row without a node."""
         return [None] * len(rows)
 
     def row(self, of: str, table: str, node: str) -> int | None:
@@ -76,7 +76,7 @@ class GridSource:
         return {}
 
     def help(self, of: str, table: str) -> tuple[Mapping[str, list[Any]], Mapping[str, list[Any]]]:
-        """Return the help of columns, by name, and the open points that it names, as the details of a node have it."""
+        """Return help for columns, by name, and the open points that the help mentions, by id; see `detail_of`."""
         return {}, {}
 
     def unread(self, of: str, table: str) -> str:
@@ -84,56 +84,56 @@ class GridSource:
         return ""
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return how a table with these columns is shown; by default whole, with the column that names rows first."""
+        """Return how to show a table with these columns; by default all of them, the one that names the rows first."""
         head = row_header(names)
         return TableView(() if head is None else (names[head],), every=True, head=head is not None)
 
     def above(self, of: str, table: str) -> list[Block]:
-        """Return what is shown above a table."""
+        """Return the blocks to show above a table."""
         return []
 
     def none(self, of: str, table: str) -> str:
-        """Return what is shown instead of the rows of a table that has none; empty for the usual text."""
+        """Return the text to show in place of rows if a table has none; empty for the usual text."""
         return ""
 
     def preview(self, of: str, table: str, rows: int) -> str:
-        """Return what is shown if a table with so many rows is only a preview; empty if it is whole."""
+        """Return the text to show if a table with so many rows is only a preview; empty if the table is complete."""
         return ""
 
 
 class GridPanel(Panel):
-    """The tables of a widget. Each place that shows a table is a grid with a name, such as ``"detail"``.
+    """The panel for a widget's tables. Each part of the widget that shows tables is a grid with a name (``"detail"``).
 
-    In the browser, ``gridView(model, {grid, label})`` of ``grid.js`` displays one. Other panels add the tables of their
-    grids (`add`).
+    In the browser, ``gridView(model, {grid, label})`` of ``grid.js`` displays a grid. Other panels add their own grids
+    (`add`).
 
     Attributes
     ----------
     query
-        The browser's request by grid. ``of``: the table's owner, a node id or any text; ``table``: which of its tables.
-        Optional: ``n``, incremented; ``page``, from 0; ``sort``, ``[column, "asc" | "desc"]``, with the column's index
-        from 0; ``filters``, up to twenty ``{"column": index or None for any, "op": one of `OPERATORS`, "value":
-        text}``, combined by AND, see `understood`; ``columns``, the indexes of those to show, at most 60;
-        ``node``, to get the page with this node's row instead of ``page``.
+        The browser's last request for each grid. ``of``: the table's owner, a node id or any text; ``table``: the key
+        of one of the owner's tables. Optional: ``n``, incremented; ``page``, from 0; ``sort``, ``[column, "asc" |
+        "desc"]``, with the column's index from 0; ``filters``, up to twenty ``{"column": index or None for any, "op":
+        one of `OPERATORS`, "value": text}``, combined by AND, see `understood`; ``columns``, the indexes of the columns
+        to show, at most 60; ``node``, to get the page with this node's row instead of ``page``.
     pages
-        The answer by grid: the query's ``n``, ``of``, ``table``, ``sort``, ``filters``, ``node``; and ``columns``
-        ({name, right, doc, head}, of the whole table), ``shown`` (the indexes of those in ``rows``, first that of the
-        column that names the rows, ``head``), ``rows`` (text of at
-        most 300 characters, with visible signs for control characters; None for null), ``page``, ``pages``, ``size``,
-        ``total`` rows, ``whole`` (the number without a filter) and ``nodes``, the node that each row represents, or
-        None. ``above`` has blocks to show above the table. ``text`` instead of ``rows`` is for content that is not a
-        table (see `GridSource.text`). ``none`` is shown instead of rows if there are none, ``lacks`` if some may be
-        missing because files could not be read, ``numbers`` those of the rows in the table (`GridSource.numbered`),
-        ``help`` (by column) and ``open`` are as in
-        `iceexplore.widgets.detail._detail.detail_of`, ``preview`` if there are more rows than the table has.
-        ``refused`` explains an invalid filter; the page is then the one before, except for ``n``.
+        The answer for each grid. It repeats the query's ``n``, ``of``, ``table``, ``sort``, ``filters`` and ``node``,
+        and has what `page_of` returns; texts have at most 300 characters and visible signs for control characters.
+        ``nodes`` has the node that each row represents, or None. Where they apply, there are also: ``above``, blocks to
+        show above the table; ``text`` in place of ``rows``, content that is not a table (`GridSource.text`);
+        ``understood``, what each filter was taken to mean; ``none``, a text in place of rows if there are none;
+        ``lacks``, a text about rows that may be missing because files could not be read; ``numbers``, the row numbers
+        (`GridSource.numbered`); ``help``, by column index, and ``open``, as in
+        `iceexplore.widgets.detail._detail.detail_of`; and ``preview``, a text for a table that is only a preview. If a
+        filter is invalid, the previous page is sent again with the new ``n``, with ``refused``, which explains the
+        error, and with ``unfinished``, whether the filter may become valid when more is typed.
 
     Notes
     -----
-    Complete data is sent by messages, which notebooks do not save: ``{"grid", "n", "want": "cell" | "row" | "csv",
-    "of", "table", "sort", "filters", "row", "column"}``, with ``row`` numbered in the order shown. The answer is
-    ``{"grid", "n", "text"}``; for CSV one part, with ``next``, the row to continue with or None, ``total`` rows and
-    ``most``, the number of characters after which the browser stops; or ``{"grid", "n", "error"}``.
+    To copy or export uncut data, the browser sends a message, which notebooks do not save: ``{"grid", "n", "want":
+    "cell" | "row" | "csv", "of", "table", "sort", "filters", "row", "column"}``, with ``row`` counted in the order
+    shown. The answer is the message ``{"grid", "n", "text"}``, or ``{"grid", "n", "error"}``. For CSV, ``text`` is one
+    part, and the message also has ``next``, the row with which to continue (None at the end), ``total``, the number of
+    rows, and ``most``, the number of characters after which the browser stops.
     """
 
     query = SyncedTrait(traitlets.Dict())
@@ -144,13 +144,14 @@ class GridPanel(Panel):
         self._sources: dict[str, GridSource] = {}
         self._on_page: dict[str, Callable[[], None]] = {}
         self._tables: OrderedDict[tuple[str, str, str], GridTable] = OrderedDict()
-        #: The columns that were hidden and added, by grid and table, for all owners of such a table.
+        #: The columns that the user has hidden and added, by grid and table key; they apply to every owner of such a
+        #: table.
         self._chosen: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
         self._orders: dict[str, tuple[tuple[str, str, Order], npt.NDArray[np.int64] | None]] = {}
         self._lock = threading.RLock()
 
     def begin(self) -> None:
-        """Answer queries and messages."""
+        """Begin to answer queries and messages."""
         self.host.observe(self._on_query, "query")
         self.host.on_message(self._on_message)
 
@@ -162,7 +163,7 @@ class GridPanel(Panel):
     # For other panels -------------------------------------------------------------------------------------------------
 
     def add(self, grid: str, source: GridSource, on_page: Callable[[], None] = lambda: None) -> None:
-        """Add a grid with its tables, and a function that is called when one of its pages has been shown."""
+        """Add a grid with its tables, and a function to call whenever one of its pages has been shown."""
         self._sources[grid], self._on_page[grid] = source, on_page
 
     def frame(self, grid: str, of: str, table: str) -> pd.DataFrame:
@@ -170,7 +171,7 @@ class GridPanel(Panel):
         return self.table(grid, of, table).frame()
 
     def table(self, grid: str, of: str, table: str) -> GridTable:
-        """Return a table as it is shown; recent ones are cached, up to 256 MiB in addition to the newest.
+        """Return a table arranged as it is shown. Recent tables are cached: the newest, and up to 256 MiB of others.
 
         Raises
         ------
@@ -178,7 +179,7 @@ class GridPanel(Panel):
             There is no such table.
         """
         at = (grid, of, table)
-        with self._lock:  # used by the worker and the notebook; the second waits and finds the table
+        with self._lock:  # the worker and the notebook may both ask for a table; the second waits and finds it
             if at not in self._tables:
                 source = self._source(grid, table)
                 made = source.frame(of, table)
@@ -196,7 +197,7 @@ class GridPanel(Panel):
             return self._tables[at]
 
     def forget(self, grid: str) -> None:
-        """Drop a grid's cached tables, which have changed."""
+        """Drop a grid's cached tables because they have changed."""
         with self._lock:
             for at in [at for at in self._tables if at[0] == grid]:
                 del self._tables[at]
@@ -214,10 +215,10 @@ class GridPanel(Panel):
         Parameters
         ----------
         choose
-            Called in the worker to choose the table in place of the query's.
+            A function that the worker calls to choose the table's key, which replaces the query's.
         names
-            The columns to which the query refers, if they are those of another table: columns that the table lacks are
-            neither shown, nor sorted or filtered by.
+            The columns to which the query's indexes refer, if it was written for a different table. Columns that this
+            table lacks are dropped from the query.
         """
 
         def read() -> dict[str, Any] | FilterError:
@@ -301,12 +302,12 @@ class GridPanel(Panel):
         return {**query.sent(), **signs_of_page(made), "nodes": nodes}
 
     def _columns(self, grid: str, query: GridQuery, names: Sequence[str], first: Sequence[int]) -> list[int]:
-        """Return the indexes of the columns to show: those of the query, else the first with what was chosen before."""
+        """Return the indexes of the columns to show: the query's, or else ``first`` with the user's last choices."""
         usual = [names[c] for c in first]
         if query.columns is not None:
             wanted = [names[c] for c in query.columns if c < len(names)]
             hidden, added = frozenset(usual).difference(wanted), frozenset(wanted).difference(usual)
-            # What was chosen of columns that this table lacks stays.
+            # Choices about columns that this table lacks are not changed.
             before = self._chosen.get((grid, query.table), (frozenset(), frozenset()))
             self._chosen[grid, query.table] = (
                 hidden | before[0].difference(names),
@@ -325,7 +326,7 @@ class GridPanel(Panel):
                 self.load(grid, GridQuery.parse(raw))
 
     def _refused(self, grid: str, query: GridQuery, error: FilterError) -> dict[str, Any]:
-        """Return the page shown with the error of a filter added; raise the error if the table is not shown."""
+        """Return the page now shown, with a filter's error added; raise the error if it shows a different table."""
         page = self.pages.get(grid, {})
         if "rows" not in page or (page["of"], page["table"]) != (query.of, query.table):
             raise error
@@ -371,7 +372,7 @@ class GridPanel(Panel):
 
 
 def _position(place: int | None, rows: npt.NDArray[np.int64] | None) -> int | None:
-    """Return the position of a row in the order shown; None if it is not shown."""
+    """Return the position of a row, given by number, in the order shown; None if it is filtered out."""
     if place is None or rows is None:
         return place
     found = np.flatnonzero(rows == place)

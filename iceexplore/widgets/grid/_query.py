@@ -10,7 +10,7 @@ from iceexplore.errors import OptionError
 
 __all__ = ["Filter", "GridQuery", "MAX_COLUMNS", "OPERATORS", "Order"]
 
-#: Maximum number of columns of a page; the others can be chosen in its column menu.
+#: Maximum number of columns on a page; the user can choose others in the column menu.
 MAX_COLUMNS = 60
 #: The operators of filters. ``contains``, ``=`` and ``!=`` compare text without case.
 OPERATORS = ("contains", "=", "!=", "<", "<=", ">", ">=", "null", "not null")
@@ -28,7 +28,7 @@ class Filter:
     value: str = ""
 
     def sent(self) -> dict[str, Any]:
-        """Return the filter for the browser."""
+        """Return the filter in the form that the browser sends and receives."""
         return {"column": self.column, "op": self.op, "value": self.value}
 
 
@@ -81,7 +81,17 @@ class GridQuery:
         return cls(of, table, n, page, order, shown, node)
 
     def renumbered(self, names: Sequence[str], others: Sequence[str]) -> GridQuery:
-        """Return the query for another table, whose columns have other indexes; what it lacks is left out."""
+        """Return the query for a different table, whose columns have other indexes.
+
+        Conditions, sort order and columns that refer to a column the other table lacks are dropped.
+
+        Parameters
+        ----------
+        names
+            The columns of the table to which the query refers.
+        others
+            The columns of the other table.
+        """
         places = {i: others.index(name) for i, name in enumerate(names) if name in others}
         sort = self.order.sort
         filters = tuple(

@@ -1,4 +1,4 @@
-"""The tables of a grid: a DataFrame, an Arrow table, or rows of manifests that are built when they are viewed."""
+"""The tables of a grid: from a DataFrame, lists, an Arrow table, or manifests whose rows are built when viewed."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowTable", "Columns", "FrameTable", "GridTable", "LeafTable", "ListTable"]
 
-#: Maximum number of columns that are cached when requested together, as filtering or sorting by a column is often
+#: Up to this number, columns that are requested together are cached: filtering or sorting by a column is often
 #: repeated.
 _FEW = 4
-#: Maximum number of rows that are built to view a few. If more are needed, the rows likely to be viewed next are cached
-#: too, as otherwise a CSV in another order would build all rows again for each of its parts.
+#: If more rows than this must be built to return a few, the rows that are likely to be viewed next are built and
+#: cached too; otherwise, exporting a sorted CSV would build all rows again for each of its parts.
 _MOST_MADE = 20_000
-#: Maximum number of bytes of these cached rows.
+#: Maximum number of bytes of the rows that are built and cached ahead.
 _AHEAD_BYTES = 256 << 20
-#: The approximate memory of a row without statistics.
+#: The approximate number of bytes of a row without the columns of statistics.
 _PLAIN_ROW_BYTES = 400
 #: Maximum number of bytes of cached columns, in addition to the latest.
 _KEPT_BYTES = 256 << 20
@@ -92,7 +92,7 @@ class GridTable(Columns):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """The approximate memory that it uses, in bytes."""
+        """The approximate memory of the table, in bytes."""
 
     def kept(self, place: int) -> AnyArray | None:
         """Return a whole column if no file has to be read for it, else None."""
@@ -104,7 +104,7 @@ class GridTable(Columns):
 
     @abstractmethod
     def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
-        """Return the values of columns, given by index, in these rows."""
+        """Return the values of some columns, given by index, in a slice of the rows; see `rows`."""
 
     @abstractmethod
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
@@ -116,7 +116,7 @@ class GridTable(Columns):
 
     @abstractmethod
     def frame(self) -> pd.DataFrame:
-        """Return the whole table, whatever its size."""
+        """Return the whole table, even if it is large."""
 
 
 class FrameTable(GridTable):
@@ -132,7 +132,7 @@ class FrameTable(GridTable):
 
     @cached_property
     def nbytes(self) -> int:
-        """The approximate memory, with a rough size for Python objects."""
+        """The approximate memory in bytes, with a rough estimate for Python objects."""
         columns = [self._frame.iloc[:, i] for i in range(self._frame.shape[1])]
         return sum(c.array.nbytes * (8 if c.dtype.kind == "O" and c.dtype.name == "object" else 1) for c in columns)
 
@@ -169,14 +169,14 @@ class FrameTable(GridTable):
 
 
 class ListTable(GridTable):
-    """A table from lists of values of any types, of which a DataFrame is made only for what needs one.
+    """A table from lists of values of any types, converted to a DataFrame only by methods that need one.
 
     Parameters
     ----------
     columns
         The values by name; None is null.
     numbers
-        The columns that are integers.
+        The names of the columns that hold integers.
     """
 
     def __init__(self, columns: Mapping[str, list[Any]], numbers: Collection[str]) -> None:
@@ -236,7 +236,7 @@ class ArrowTable(GridTable):
     Parameters
     ----------
     frame
-        The columns that it has as a DataFrame (`frame`); None for all.
+        The columns that `frame` returns; None for all.
     """
 
     def __init__(self, table: pa.Table, frame: Sequence[str] | None = None) -> None:
@@ -250,7 +250,7 @@ class ArrowTable(GridTable):
 
     @property
     def nbytes(self) -> int:
-        """The memory of the Arrow table, which a DataFrame shares."""
+        """The memory of the Arrow table in bytes; its DataFrame shares this memory."""
         return int(self._table.nbytes)
 
     def _column(self, place: int) -> AnyArray:
@@ -286,7 +286,7 @@ class ArrowTable(GridTable):
 
 
 class LeafTable(GridTable):
-    """A metadata table, built manifest by manifest; as a whole, which is then cached, only by `frame`."""
+    """A metadata table whose rows are built manifest by manifest. Only `frame` builds and caches the whole table."""
 
     def __init__(self, table: MetadataTable, rows: LeafRows) -> None:
         self._table = table
@@ -302,7 +302,7 @@ class LeafTable(GridTable):
 
     @property
     def nbytes(self) -> int:
-        """The memory of the cached rows and columns."""
+        """The memory of the cached rows and columns, in bytes."""
         columns: int = sum(column.nbytes for column in self._columns.values())
         return self._rows.nbytes + self._ahead.nbytes + columns + (self._whole.nbytes if self._whole else 0)
 
@@ -327,7 +327,7 @@ class LeafTable(GridTable):
         return frame
 
     def values(self, at: slice, order: npt.NDArray[np.int64] | None, columns: Sequence[int]) -> list[list[Any]]:
-        """Return the values of some columns; cached as in `rows`."""
+        """Return the values of some columns in a slice of the rows, caching rows as `rows` does."""
         if self._whole is not None:
             return self._whole.values(at, order, columns)
         names = [self.names[place] for place in columns]
@@ -336,14 +336,14 @@ class LeafTable(GridTable):
         return _values_of(made, slice(0, made.num_rows), None, places)
 
     def some(self, rows: Sequence[int], columns: Sequence[str]) -> Columns:
-        """Return some rows with at least these columns; cached as in `rows`."""
+        """Return some rows with at least these columns, caching rows as `rows` does."""
         places = np.asarray(rows, dtype=np.int64)
         if self._whole is not None:
             return self._whole.some(rows, columns)
         return ArrowTable(self._made(slice(0, len(rows)), places, plain=self._rows.is_plain(columns)))
 
     def _made(self, at: slice, order: npt.NDArray[np.int64] | None, *, plain: bool = False) -> pa.Table:
-        """Return rows; if `plain`, possibly without the columns of statistics, which are built for nothing else."""
+        """Return rows; if ``plain``, possibly without the columns of statistics, which take long to build."""
         places = np.arange(len(self), dtype=np.int64)[at] if order is None else order[at]
         found = self._ahead.take(places) if plain or not self._ahead.plain else None
         if found is None and order is not None and self._rows.to_make(places) > _MOST_MADE:
@@ -354,7 +354,7 @@ class LeafTable(GridTable):
         return self._rows.take(places, plain=plain) if found is None else found
 
     def parts(self, columns: Collection[int]) -> Iterator[Columns]:
-        """Yield the rows manifest by manifest; cached columns in one part."""
+        """Yield the rows manifest by manifest, or as one part if there are few columns or the whole table is cached."""
         if self._whole is not None:
             yield self._whole
             return
@@ -383,7 +383,7 @@ class LeafTable(GridTable):
         if self._whole is not None:
             return self._whole.frame()
         made = FrameTable(self._table())
-        if made.names == self.names:  # else it lacks columns that the grid shows
+        if made.names == self.names:  # otherwise, it lacks columns that the grid shows
             self._whole = made
             self._columns.clear()
             self._ahead = _Ahead(self._rows, np.zeros(0, dtype=np.int64))
@@ -391,7 +391,7 @@ class LeafTable(GridTable):
 
 
 class _Ahead:
-    """Cached rows, by ascending row numbers."""
+    """Rows that are cached ahead, in ascending order of their row numbers."""
 
     def __init__(self, rows: LeafRows, places: npt.NDArray[np.int64], *, plain: bool = False) -> None:
         self.plain = plain
@@ -411,7 +411,7 @@ class _Ahead:
 
 
 class _Part(Columns):
-    """Some columns of some rows, by column index."""
+    """Some rows with some of the table's columns, which are given by index."""
 
     def __init__(self, names: tuple[str, ...], columns: dict[int, AnyArray], count: int) -> None:
         self.names = names
@@ -426,13 +426,13 @@ class _Part(Columns):
 
 
 def _plain(made: AnyColumn) -> AnyArray:
-    """Return one array in storage types."""
+    """Return a column as one array, with dictionaries decoded and extension types replaced by their storage types."""
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
     if pa.types.is_dictionary(made.type):
         made = cast(AnyDictionaryArray, made).dictionary_decode()
     if isinstance(made.type, pa.UuidType):
-        return made  # kept, as 16 plain bytes would not be recognized as a UUID
+        return made  # its storage, 16 bytes, would not be recognized as a UUID
     return made.storage if isinstance(made, pa.ExtensionArray) else made
 
 
@@ -449,7 +449,7 @@ def _values_of(
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    """Return whether a type is numeric, with the same result as pandas for columns of Arrow types."""
+    """Return whether a type is numeric; the result equals that of pandas for its Arrow-backed columns."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 

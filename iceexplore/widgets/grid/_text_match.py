@@ -1,4 +1,4 @@
-"""Search a text in a column's values as displayed in cells, with Arrow on whole columns."""
+"""Search for a text in a column's values as cells display them, using Arrow on the whole column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iceexplore.widgets.grid._cells import text_of
 __all__ = ["contains"]
 
 _SAMPLE = 10_000  # the number of values sampled to detect columns with many equal values
-#: Python and Arrow use exponents for different numbers; between these bounds neither does.
+#: Python and Arrow write different numbers with an exponent; between these bounds, neither uses one.
 _LEAST, _MOST = 1e-4, 1e10
 #: From this value on, Python uses an exponent for integral numbers too.
 _MOST_WHOLE = 1e16
@@ -26,7 +26,7 @@ _DAY_AND_TIME = re.compile(r"(?<=\d\d-\d\d)T", re.IGNORECASE)
 
 
 def contains(column: AnyArray, text: str) -> pa.BooleanArray:
-    """Return whether each value, as displayed, contains the text; for nested values, whether any value inside does."""
+    """Return whether each value, as displayed, contains the text; a nested value does if any value inside it does."""
     kind = column.type
     no = pa.array(np.zeros(len(column), dtype=np.bool_))
     if pa.types.is_null(kind):
@@ -57,17 +57,17 @@ def contains(column: AnyArray, text: str) -> pa.BooleanArray:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return pc.match_substring(column, text, ignore_case=True)
     if pa.types.is_timestamp(kind):
-        text = _DAY_AND_TIME.sub(" ", text)  # accept the form with "T", which nested values show
+        text = _DAY_AND_TIME.sub(" ", text)  # accept a "T" between date and time, which nested values show
     if not set(text.lower()) <= _written_with(kind):
         return no  # no value of this type has these characters: avoids converting millions of numbers to text
     if pa.types.is_integer(kind):
         return _digits_contain(column, text)
-    cased = text.lower() != text.upper()  # ignoring case is slower, so only if it matters
+    cased = text.lower() != text.upper()  # ignoring case is slower, so do it only if the text has letters
     return pc.match_substring(_as_shown(column), text, ignore_case=cased)
 
 
 def _any_within(column: AnyArray, offsets: npt.NDArray[Any], hit: pa.BooleanArray) -> pa.BooleanArray:
-    """Return, for each list, whether any of its elements is a hit, by cumulative sums at the offsets."""
+    """Return, for each list, whether any of its elements is a hit, using cumulative sums at the list's offsets."""
     sums = np.concatenate(([0], np.cumsum(np.asarray(hit.to_numpy(zero_copy_only=False)), dtype=np.int64)))
     above: pa.BooleanArray = pa.array(sums[offsets[1:]] > sums[offsets[:-1]])
     return above
@@ -98,7 +98,7 @@ def _written_with(kind: pa.DataType) -> set[str]:
 
 
 def _as_shown(column: AnyArray) -> AnyArray:
-    """Return values as text equal to that of `text_of`, converted by Arrow where both agree."""
+    """Return the text that `text_of` returns for each value; Arrow converts types for which the two agree."""
     kind = column.type
     try:
         if pa.types.is_floating(kind):
@@ -112,7 +112,7 @@ def _as_shown(column: AnyArray) -> AnyArray:
         if pa.types.is_boolean(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind):
             return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass  # a value that does not fit the other unit
+        pass  # a value does not fit into the target type: convert with Python instead
     return pa.array([text_of(v) for v in column.to_pylist()], pa.string())
 
 
@@ -126,14 +126,14 @@ def _floats(column: AnyArray) -> AnyArray:
         text = pc.if_else(pa.array(whole), pc.binary_join_element_wise(numbers, ".0", ""), text)
     odd = np.where(whole, (values == 0) & np.signbit(values), (size < _LEAST) | (size >= _MOST))
     if odd.any():
-        unique, places = np.unique(values[odd].view(np.int64), return_inverse=True)  # as integers, -0.0 is not 0.0
+        unique, places = np.unique(values[odd].view(np.int64), return_inverse=True)  # as integers, since -0.0 == 0.0
         words = pa.array(list(map(repr, unique.view(np.float64).tolist())), pa.string())
         text = pc.replace_with_mask(text, build.array(odd), words.take(build.array(places)))
     return text
 
 
 def _clock(column: AnyArray, kind: Callable[[Any], pa.DataType]) -> AnyArray:
-    """Return times in Python's format: no fraction of a second, or six or nine digits."""
+    """Return times in Python's format: without a fraction of a second if that is 0, else with six or nine digits."""
     text: AnyArray | None = None
     for unit in ("ns", "us", "s"):
         if unit == "ns" and column.type.unit != "ns":
@@ -150,7 +150,15 @@ def _clock(column: AnyArray, kind: Callable[[Any], pa.DataType]) -> AnyArray:
 
 
 def _found(shown: AnyArray, text: str, written: str, column: AnyArray) -> pa.BooleanArray:
-    """Return whether non-null values, whose texts consist of the characters ``written``, contain a text."""
+    """Return whether the non-null values of a column contain a text.
+
+    Parameters
+    ----------
+    shown
+        The values as text.
+    written
+        The characters of which these texts consist.
+    """
     if not set(text.lower()) <= set(written):
         return pa.array(np.zeros(len(column), dtype=np.bool_))
     return pc.and_(column.is_valid(), pc.match_substring(shown, text.lower()))

@@ -1,4 +1,4 @@
-"""Understand filters as they are typed, with operators, units and ranges, and compare a column with them."""
+"""Parse filters as users type them, with operators, units and ranges, and apply them to a column."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OPERATOR = re.compile(r"\s*(<=|>=|!=|<>|==|=|<|>|≤|≥|≠)\s*(.*)", re.DOTAL
 _SAME = {"<>": "!=", "==": "=", "≤": "<=", "≥": ">=", "≠": "!="}
 #: A number and its unit.
 _NUMBER = re.compile(r"([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-zµ]*)", re.IGNORECASE | re.ASCII)
-#: What may become a number, so that it is no error while it is typed.
+#: Text that may become a number when more is typed, and so is reported as unfinished.
 _BEGUN = re.compile(r"[+-]?\.?|[+-]?(?:\d[\d,_]*\.?\d*|\.\d+)e[+-]?", re.IGNORECASE | re.ASCII)
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
 _PREFIXES |= {f"{prefix}i": 1024**power for power, prefix in enumerate("kmgtp", start=1)}
@@ -68,7 +68,7 @@ class FilterError(OptionError):
 
 
 class _Reader(NamedTuple):
-    """How values of a type are typed: a description, and functions from a text to a value and back."""
+    """How users type values of a column: a description, and functions from a text to a value and back."""
 
     what: str
     parse: Callable[[str], Any]
@@ -77,14 +77,15 @@ class _Reader(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """A filter of one column as it was understood.
+    """A filter on one column, after parsing.
 
     Attributes
     ----------
     text
         The condition in words and exact values: ``file_size_in_bytes < 1,000,000 bytes``.
     mask
-        Returns which values fulfil it, given the column and, for a column whose look writes texts, these.
+        A function that returns which values fulfil the condition, given the column and, if the column's look has its
+        own texts for values (`Look.texts`), these texts.
     """
 
     text: str
@@ -92,15 +93,15 @@ class Condition:
 
 
 def understood(one: Filter, name: str, kind: DynamicType, look: Look | None = None) -> Condition:
-    """Return what a filter of one column means.
+    """Return the condition that a filter on one column means.
 
-    A text that begins with an operator is that comparison, whatever operator was chosen; ``low..high`` is a range that
-    includes both ends, for numbers and times. In double quotes, a text is only that text.
+    An operator at the beginning of the text replaces the chosen operator. For numbers and times, ``low..high`` is a
+    range that includes both ends. A text in double quotes is taken literally.
 
     Raises
     ------
     FilterError
-        The text is not a value of the column's type, or the type has no comparison.
+        The text is not a value of the column's type, or the type does not support comparison.
     """
     if one.op in ("null", "not null"):
         is_null = one.op == "null"
@@ -164,7 +165,7 @@ def _value(reader: _Reader, text: str, name: str) -> Any:  # noqa: ANN401  (a va
 
 
 def _range(name: str, kind: DynamicType, reader: _Reader, low: str, high: str) -> Condition:
-    """Return the condition of a range; one of its ends may be missing."""
+    """Return the condition for a range, of which one end may be missing."""
     bounds: list[tuple[str, Any]] = []
     words = []
     if low.strip():
@@ -194,7 +195,7 @@ def _text_mask(op: str, text: str) -> _Mask:
         if texts is None:
             return _text_compared(column, op, text)
         found = pc.fill_null(_text_compared(texts, "=" if op == "!=" else op, text), False)
-        if op in ("contains", "=", "!="):  # the exact value, too, as codes have
+        if op in ("contains", "=", "!="):  # match the exact value too, such as the number of a code
             exact = contains(column, text) if op == "contains" else _equal_digits(column, text)
             found = pc.or_(found, pc.fill_null(exact, False))
         return pc.and_(column.is_valid(), pc.invert(found) if op == "!=" else found)
@@ -226,7 +227,7 @@ def _any_code(codes: list[int], text: str) -> _Mask:
 
 
 def _nan_mask(op: str) -> _Mask:
-    """Return the mask of a comparison with NaN, which equals itself here and is in no order."""
+    """Return the mask for a comparison with NaN, which here equals itself and is neither below nor above any value."""
 
     def mask(column: AnyArray, _: AnyArray | None) -> pa.BooleanArray:
         if op in ("=", "!="):
@@ -238,7 +239,7 @@ def _nan_mask(op: str) -> _Mask:
 
 
 def _every(kind: DynamicType, bounds: tuple[tuple[str, Any], ...], *, inverted: bool = False) -> _Mask:
-    """Return the mask of the values that fulfil all comparisons, or that do not if `inverted`."""
+    """Return the mask for values that fulfil all comparisons or, if ``inverted``, for the others that are not null."""
     is_whole = (
         pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_date32(kind)
     )
@@ -260,7 +261,7 @@ def _every(kind: DynamicType, bounds: tuple[tuple[str, Any], ...], *, inverted: 
 
 
 def _reading(kind: DynamicType, name: str, look: Look | None) -> _Reader:
-    """Return how a type's values are typed."""
+    """Return how users type a column's values."""
     if pa.types.is_integer(kind):
         return _integers(look)
     if pa.types.is_floating(kind):
@@ -301,7 +302,7 @@ def _reading(kind: DynamicType, name: str, look: Look | None) -> _Reader:
 
 
 def _integers(look: Look | None) -> _Reader:
-    """Return how integers are typed: with prefixes such as k, units of what the column has, or names of codes."""
+    """Return how users type integers: with prefixes such as k, with units of size or duration, or as names of codes."""
     if look is not None and look.kind == "code":
         codes = {word.lower(): code for code, word in look.words.items()}
         plain = _number_of(_PREFIXES, _exact)
@@ -330,7 +331,7 @@ def _digits(value: Decimal | int) -> str:
 
 
 def _number_of(units: dict[str, int], make: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a function that parses a number with one of these units, without regard to their case."""
+    """Return a function that parses a number with one of these units, in upper or lower case."""
 
     def _number(text: str) -> Any:  # noqa: ANN401  (what `make` returns)
         plain = text.replace(",", "")
@@ -348,7 +349,7 @@ def _number_of(units: dict[str, int], make: Callable[[str], Any]) -> Callable[[s
 
 
 def _comparable(column: AnyArray) -> AnyArray:
-    """Return the column in the types used for comparison: times as stored integers, bytes of any length."""
+    """Return the column in a type for comparison: times as their stored integers, fixed-size bytes as variable-size."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     kind = column.type
@@ -360,7 +361,7 @@ def _comparable(column: AnyArray) -> AnyArray:
 
 
 def _whole_number(value: Decimal | Fraction | int, op: str) -> pa.Int64Scalar | bool:
-    """Return an integer to compare with, or a bool if the result is the same for all 64-bit integers."""
+    """Return the integer with which to compare, or a bool if all 64-bit integers give the same result."""
     if isinstance(value, Decimal) and (not value.is_finite() or value.adjusted() > _DIGITS):
         return _beyond(op, above=value > 0)
     whole = math.ceil(value) if op in ("<", ">=") else math.floor(value)
@@ -370,7 +371,7 @@ def _whole_number(value: Decimal | Fraction | int, op: str) -> pa.Int64Scalar | 
 
 
 def _beyond(op: str, *, above: bool) -> bool:
-    """Return the result of a comparison with a number above, or below, all others."""
+    """Return the result of comparing any value with a number that is above, or below, all values."""
     return op == "!=" or (op != "=" and op.startswith("<") == above)
 
 
@@ -389,7 +390,7 @@ def _decimal(text: str) -> AnyScalar:
 
 
 def _moment(text: str, unit: str) -> Fraction:
-    """Return a time since the epoch in this unit, for any year; without an offset it is in UTC."""
+    """Return the time since the epoch in this unit, for any year. A text without an offset is in UTC."""
     import pandas as pd
 
     found = pd.Timestamp(text).asm8

@@ -18,16 +18,16 @@ _DURATIONS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
 
 @dataclass(frozen=True)
 class Derived:
-    """A column that is computed from others of the same table.
+    """A column that is computed from other columns of the same table.
 
     Attributes
     ----------
     sources
         The names of the columns that `make` needs.
     make
-        Returns the column for some rows that have these columns.
+        A function that returns the column's values for some rows, which have the columns `sources`.
     right
-        Whether it is numeric.
+        Whether the column is numeric, and so right-aligned.
     """
 
     name: str
@@ -43,12 +43,15 @@ class Look:
     Attributes
     ----------
     kind
-        ``bytes``, ``count`` and ``ms`` (a duration) are integers with units, ``time`` is a time without a fraction of
-        a second, ``code`` an integer with a name, and ``text`` is any value that `texts` writes.
+        ``bytes`` and ``ms`` are integers written as a size and a duration with units, ``count`` is an integer written
+        with thousands separators, ``time`` is a time written without a fraction of a second, ``code`` is an integer
+        written as a name, and ``text`` is any value that `texts` converts.
     words
-        The names of codes.
+        The names of codes, by code.
+    sources
+        The names of the columns that `texts` needs.
     texts
-        Returns the texts of some rows of the table; it needs the columns `sources`.
+        A function that returns the texts to show for some rows of the table.
     """
 
     kind: Literal["bytes", "count", "ms", "time", "code", "text"]
@@ -58,7 +61,7 @@ class Look:
 
     @property
     def unit(self) -> str:
-        """The unit of the exact value; empty for none."""
+        """The unit of the exact value; empty if it has none."""
         return self.kind if self.kind in ("bytes", "ms") else ""
 
     @property
@@ -67,7 +70,7 @@ class Look:
         return self.kind in ("bytes", "count")
 
     def text(self, value: PlainValue) -> str | None:
-        """Return a value as it is written; None if it is written as any other."""
+        """Return the text to show for a value; None to show its exact text."""
         if self.kind == "time":
             return _time(str(value)) if value is not None else None
         if not isinstance(value, int) or isinstance(value, bool):
@@ -85,7 +88,7 @@ class Look:
 
 
 def duration(ms: int) -> str:
-    """Return milliseconds with the largest unit that leaves no fraction beyond a tenth: ``1.5 h``, ``250 ms``."""
+    """Return milliseconds in the largest unit that they reach, rounded to a tenth of it: ``1.5 h``, ``250 ms``."""
     for size, unit in _DURATIONS:
         if abs(ms) >= size:
             return f"{ms / size:,.1f} {unit}".replace(".0 ", " ")
@@ -93,7 +96,7 @@ def duration(ms: int) -> str:
 
 
 def _time(text: str) -> str:
-    """Return a time without fractions of a second and the offset of UTC: ``2024-05-01 10:30:00``."""
+    """Return a time without the fraction of a second and without the offset +00:00: ``2024-05-01 10:30:00``."""
     day, _, clock = text.partition(" ")
     if not clock:
         return text
@@ -111,14 +114,14 @@ class TableView:
     first
         The names of the columns that come first, in this order. Names that the table lacks are ignored.
     every
-        Whether all columns are shown; else the first are, if the table has any of them, and the others are in the menu
-        of columns.
+        Whether all columns are shown. If not, only those of `first` are shown, or all if the table has none of these;
+        the user can add others in the column menu.
     head
         Whether the first column names the rows.
     looks
         How values are written, by column.
     derived
-        Columns that the table gets in addition.
+        Computed columns to add to the table.
     """
 
     first: tuple[str, ...] = ()
@@ -128,7 +131,7 @@ class TableView:
     derived: tuple[Derived, ...] = ()
 
     def arrange(self, names: Sequence[str]) -> list[int | Derived]:
-        """Return the columns in the order in which they are shown: indexes of the table's own, and computed ones."""
+        """Return the columns in the order shown: an index for each of the table's columns, and the computed columns."""
         added = {one.name: one for one in self.derived if one.name not in names}
         first: list[int | Derived] = [
             added[name] if name in added else names.index(name) for name in self.first if name in added or name in names
@@ -137,7 +140,7 @@ class TableView:
         return [*first, *(one for one in rest if one not in first)]
 
     def essential(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the indexes of the columns to show, of those of an arranged table."""
+        """Return the indexes of the columns to show, given the names of an arranged table's columns."""
         first = [i for i, name in enumerate(names) if name in self.first]
         return tuple(range(len(names)) if self.every or not first else first)
 
@@ -147,7 +150,7 @@ _COUNTS = ("_count", "cardinality", "deleted_rows", "rows", "ndv")
 
 
 def looks_of(names: Sequence[str]) -> dict[str, Look]:
-    """Return how the columns of metadata tables are written, by the names that the spec and Spark give them."""
+    """Return looks for a metadata table's columns, chosen by their names, which follow the spec and Spark."""
     found: dict[str, Look] = {}
     for name in names:
         if name.endswith("_ms"):
