@@ -1,1 +1,1 @@
-"""Movement through the explorer: back and forward."""
+"""Movement through the explorer: back and forward, and a field to find things."""

@@ -1,4 +1,4 @@
-"""The actions that the omnibox offers, beside files, snapshots and rows."""
+"""The actions that the omnibox offers in addition to files, snapshots and rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["ACTIONS", "Action", "matching_actions", "tab_actions"]
 
 @dataclass(frozen=True)
 class Action:
-    """An action: its title, words by which it is found too, and what the browser does.
+    """An action: its title, additional words by which it is found, and what the browser does.
 
     Attributes
     ----------
     press
-        The names of buttons, the first of which that the widget shows is pressed.
+        The names of buttons; the browser presses the first one that the widget shows.
     set
-        Traits to set before that.
+        Traits to set before a button is pressed, by name.
     keys
-        The keys that do the same.
+        The keys that do the same as the action.
     """
 
     title: str
@@ -30,7 +30,7 @@ class Action:
     keys: str = ""
 
     def does(self) -> dict[str, Any]:
-        """Return what the browser does, as it is sent."""
+        """Return what the browser does, in the form in which it is sent."""
         return {"set": dict(self.set), "press": list(self.press)}
 
 
@@ -63,7 +63,7 @@ def tab_actions(parts: Sequence[Sequence[str]]) -> list[Action]:
 
 
 def matching_actions(actions: Sequence[Action], text: str) -> list[Action]:
-    """Return the actions with words that begin with each word of a text."""
+    """Return the actions that a text finds: each word of the text must begin a word of the action."""
     asked = text.casefold().split()
     found = []
     for action in actions:

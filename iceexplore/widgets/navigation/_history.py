@@ -1,8 +1,8 @@
 """Back and forward through what was shown: node, snapshot, comparison and tab.
 
 There is one history per model, in Python, not one per view: the views of a model show the same node and tab, so going
-back in one view's history would undo steps of the others, and would be recorded there as a step. A history in Python
-also knows what Python itself selects, and survives when the page is loaded again.
+back in one view would change the others, which would record this as a new step. A history in Python also knows what
+Python itself selects, and survives when the page is loaded again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from iceexplore.widgets.tree._panel import TreePanel
 
 __all__ = ["HistoryPanel", "MOST_STEPS"]
 
-#: The maximum number of places that are kept.
+#: The maximum number of places in the history.
 MOST_STEPS = 100
 #: The time, in s, within which steps from snapshot to snapshot, by arrow keys or by playing, count as one.
 _ONE_MOVE = 2.0
@@ -31,17 +31,18 @@ _LONGEST = 80
 
 @dataclass
 class Spot:
-    """What was shown: the tab, the selection, and its description."""
+    """A place in the history: the tab and the selection that were shown, and a description in words."""
 
     tab: str
     selection: dict[str, str]
     words: str = ""
-    # When another snapshot was selected, if that was the step, and whether Python still has to select its node.
+    # `travelled` is the time of the step if it selected another snapshot; `awaited` is whether Python still has to
+    # select a node in that snapshot.
     travelled: float = -math.inf
     awaited: bool = False
 
     def same(self, other: Spot) -> bool:
-        """Return whether two are the same place."""
+        """Return whether two spots are the same place."""
         return (self.tab, self.selection) == (other.tab, other.selection)
 
 
@@ -51,10 +52,10 @@ class HistoryPanel(Panel):
     Attributes
     ----------
     history
-        What ``back`` and ``forward`` lead to, as text; empty if there is nothing.
+        Descriptions of the places to which ``back`` and ``forward`` lead; empty if there is none.
     history_asked
-        The browser requests with ``n`` (incremented) and ``by``: -1 to go back, 1 to go forward; ``earlier``: requests
-        before it, which may have been merged.
+        The browser's last request: ``n``, incremented; ``by``, -1 to go back or 1 to go forward; and ``earlier``, the
+        requests before it, whose changes of this trait may have been merged with the last one.
     """
 
     history = SyncedTrait(traitlets.Dict({"back": "", "forward": ""}))
@@ -68,18 +69,18 @@ class HistoryPanel(Panel):
         self._going = False
 
     def begin(self) -> None:
-        """Note the first place, and each tab; answer requests."""
+        """Record the first place, then each change of the tab, and answer requests."""
         self._spots = [self._spot()]
         self.host.observe(self._on_tab, "tab")
         self.host.observe_requests(self._on_asked, "history_asked")
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Note another selection."""
-        # Panels before this one may have changed it again.
+        """Record the new selection."""
+        # The selection itself is read from the host, as panels before this one may have changed it again.
         self._note(travelled=old["snapshot"] != new["snapshot"])
 
     def on_read(self) -> None:
-        """Describe the places beside the current one, whose nodes may be known by now."""
+        """Describe the current place again, as the label of its node may be known by now."""
         if not self._tree.awaited:
             self._spots[self._now].awaited = False
         self._show()
@@ -91,7 +92,7 @@ class HistoryPanel(Panel):
         return Spot(self.host.tab or "", self.host.selection)
 
     def _note(self, *, travelled: bool) -> None:
-        """Record the current place; it replaces the last one if that was only on the way to it."""
+        """Record the current place. It replaces the last place if that was only a stop on the way."""
         if self._going:
             return
         spot, last = self._spot(), self._spots[self._now]
@@ -102,7 +103,8 @@ class HistoryPanel(Panel):
         spot.awaited = travelled
         spot.travelled = time.monotonic() if travelled else last.travelled if followed else -math.inf
         if followed or (travelled and spot.travelled - last.travelled < _ONE_MOVE):
-            # The node of the same kind in the other snapshot, or the next snapshot of a longer way.
+            # Python has selected the node of the same kind in the new snapshot, or the user has moved on to a further
+            # snapshot at once.
             self._spots[self._now] = spot
             self._drop_if_same(1)
         else:
@@ -120,14 +122,14 @@ class HistoryPanel(Panel):
             self._now = before
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Forget a place that was not reached: the tree has gone back to the selection shown."""
+        """Drop a place that was not reached, because the tree has gone back to the selection shown."""
         if self.host.selection != selection:
             self._drop_if_same(1)
             self._drop_if_same(2)
             self._show()
 
     def _words(self, spot: Spot) -> str:
-        """Return a description of a place: the tab, the node by its label, the snapshot by its number."""
+        """Return a description of a place: the tab, the label of the node, and whether snapshots are compared."""
         widget: Any = self.host.widget
         tab = dict(widget.parts).get(spot.tab, spot.tab)
         node = self._tree.nodes.get(spot.selection["node"], {}).get("label", "")
@@ -150,14 +152,14 @@ class HistoryPanel(Panel):
         self.go(by)
 
     def go(self, by: int) -> None:
-        """Go back (-1) or forward (1), if there is something."""
+        """Go back (-1) or forward (1), if there is a place in that direction."""
         to = self._now + by
         if not 0 <= to < len(self._spots):
             self.host.answer()
             return
         self._now = to
         spot = self._spots[to]
-        # In the other snapshot, Python may then select the node of the same kind, which is not recorded as a step.
+        # If the snapshot changes, Python may then select the node of the same kind in it; that is not a new step.
         spot.travelled, spot.awaited = -math.inf, spot.selection["snapshot"] != self.host.selection["snapshot"]
         self._going = True
         try:

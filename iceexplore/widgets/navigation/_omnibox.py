@@ -20,11 +20,11 @@ from iceexplore.widgets.tree._panel import TreePanel
 __all__ = ["OmniboxPanel"]
 
 _LONGEST = 1_000
-#: Maximum number of results of each group, and of actions if there is no text.
+#: Maximum number of results in each group, and of actions while the field is empty.
 _MOST, _MOST_ACTIONS = 8, 12
 #: Maximum number of characters shown of a file's name and of its folder (the ends of both), and of a filter.
 _NAME, _FOLDER, _FILTER = 48, 32, 120
-#: Signs and words of filters: a text with one is explained if it is no filter.
+#: Operators of filters. If a text contains one of them but is not a valid filter, the error is shown.
 _LIKE_FILTER = ("=", "<", ">", " in ", " is ", " like ", " between ")
 
 #: A result: its title, a note, and what the browser does: ``set`` traits, ``select``, ``press`` a button.
@@ -34,17 +34,17 @@ Result = tuple[str, str, dict[str, Any]]
 class OmniboxPanel(Panel):
     """The omnibox of the explorer.
 
-    Files are found by the tree's search (`TreePanel`), which goes on in the background and marks them in the tree;
-    snapshots, rows and actions at once.
+    Files are found by the tree's search (`TreePanel`), which goes on in the background and marks them in the tree.
+    Other results are found at once.
 
     Attributes
     ----------
     omni
-        The browser requests with ``n`` (incremented) and ``text``.
+        The browser's last request: ``n``, incremented, and ``text``.
     omni_found
-        Python answers with the same ``n``; ``groups``, each a title and its results (title, note, and what to do:
-        ``set`` traits, ``select``, ``press`` a button of one of these names); ``busy`` (the search goes on); and
-        ``note``: what was searched, and what was not.
+        Python's answer: the request's ``n``; ``groups``, each a title and its results (title, note, and what to do:
+        ``set`` traits, ``select``, ``press`` a button of one of these names); ``busy``, whether the search goes on; and
+        ``note``, a sentence about what was searched and what was not.
     """
 
     omni = SyncedTrait(traitlets.Dict())
@@ -63,7 +63,7 @@ class OmniboxPanel(Panel):
         self.host.observe(self._on_found, "found")
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Say how far the search for files came."""
+        """Show how far the search for files came."""
         searching = self._tree.searching
         if self.omni.get("text") and searching is not None and not searching.done:
             self._stopped = True
@@ -92,7 +92,7 @@ class OmniboxPanel(Panel):
     # Results ----------------------------------------------------------------------------------------------------------
 
     def _rows(self, text: str) -> tuple[list[Result], str]:
-        """Return the result that filters rows, and why a text that looks like a filter is none."""
+        """Return a result that finds rows if the text is a filter, and an error if the text only looks like one."""
         if not any(sign in f" {text} ".casefold() for sign in _LIKE_FILTER):
             return [], ""
         try:
@@ -103,7 +103,7 @@ class OmniboxPanel(Panel):
         return [(f"Find rows where {signs(text[:_FILTER])}", "opens data files", does)], ""
 
     def _snapshots(self, text: str) -> tuple[list[Result], int]:
-        """Return the newest snapshots whose number, id, operation, date or ref a text names, and how many those are."""
+        """Return the newest snapshots that match a text by number, id, operation, time or ref, and how many match."""
         words = text.casefold().split()
         if not words:
             return [], 0
@@ -114,7 +114,7 @@ class OmniboxPanel(Panel):
             own = " ".join([one["id"], one["time"], one["operation"], *one["refs"]]).casefold()
             if all(word in own for word in words) or text == str(i + 1):
                 found.append(i)
-        # A number is the snapshot's own before it is part of an id.
+        # A snapshot with exactly this number or id comes before snapshots whose ids contain it.
         found.sort(key=lambda i: text not in (str(i + 1), every[i]["id"]))
         results = []
         for i in found[:_MOST]:
@@ -169,7 +169,7 @@ class OmniboxPanel(Panel):
         }
 
     def _note(self, text: str, *, busy: bool, found: bool) -> str:
-        """Return what was searched and what was not; of a search that found something, only what it lacks."""
+        """Return sentences about what was and was not searched; if something was found, only about what is missing."""
         searching = self._tree.searching
         far = ""
         if searching is not None:

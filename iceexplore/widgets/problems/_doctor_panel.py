@@ -19,41 +19,43 @@ if TYPE_CHECKING:
 __all__ = ["DoctorPanel"]
 
 _SNAPSHOTS = ("current", "all")
-#: Severities of findings, worst first: `iceexplore.doctor.EFFECTS`, which is not imported before it is needed.
+#: Severities of findings, worst first: a copy of `iceexplore.doctor.EFFECTS`, as that package is imported only if
+#: needed.
 _EFFECTS = ("fail", "wrong", "slow", "untidy")
 _CAPTIONS = {"before": "Now: − removed, = kept", "after": "Repaired: + added, − removed, = kept"}
 _UNCHECKED = "Check the table first: the repair is planned from the findings."
 
 
 class DoctorPanel(Panel):
-    """The doctor: runs a check, and plans the repair of what it found.
+    """The doctor's panel: it runs a check, and plans the repair of what the check found.
 
     Attributes
     ----------
     doctor_asked
-        The browser's last request: ``do`` is ``check`` (with ``level`` and ``snapshots``, as of
-        `iceexplore.Table.check`) or ``repair``. `cancelled` stops both.
+        The browser's last request: ``do`` is ``check`` (with ``level`` and ``snapshots``, as in
+        `iceexplore.Table.check`) or ``repair``. The trait `cancelled` stops both.
     doctor_running
-        Whether a check or a repair is being made; the browser then takes no further request for one.
+        Whether a check is running or a repair is being planned; until it ends, the browser does not request another.
     doctor_report
-        The last report, empty before the first: ``id``, ``level``, ``snapshots``, ``scope`` (what was examined, as
-        text), ``left_out`` (the number of snapshots that were not), ``broken`` (the affected snapshots, by id with the
-        numbers of their findings as text, for `TimelinePanel.broken`), ``counts`` and ``sums`` (as text) by severity,
-        ``findings``, ``more`` (about those not listed) and ``notes`` (what could not be checked). A finding has a
-        stable ``id``, ``code``, ``title``, ``severity``, ``text``, ``lines`` (label and text), ``node`` (what to select
-        for its place, None if no node has it), ``since`` (the same of the snapshot that introduced it), ``places``, and
-        ``follows``: findings that it causes.
+        The last report; empty before the first. ``id``, ``level`` and ``snapshots``; ``scope``, what was examined, as
+        text; ``left_out``, the number of snapshots that were not examined; ``broken``, the numbers of findings as text
+        by the id of the affected snapshot, for `TimelinePanel.broken`; ``counts``, the numbers of findings by severity,
+        and ``sums``, the same as text; ``findings``; ``more``, a text about findings that are not listed; and
+        ``notes``, what could not be checked. A finding has a stable ``id``, ``code``, ``title``, ``severity``,
+        ``text``, ``lines`` (pairs of label and text), ``node`` (what to select to see its place; None if there is no
+        node for it), ``since`` (what to select to see the snapshot that introduced it; None if unknown), ``places``,
+        and ``follows``, the findings that it causes.
     doctor_effects
         The severities shown.
     doctor_draft
-        What the browser has chosen: ``tab``, ``level``, ``snapshots``.
+        What the user has chosen in the browser: ``tab``, ``level`` and ``snapshots``.
     repair_plan
-        The plan for the report whose id is ``of``: ``headline``, ``blocks`` (the steps), ``python``, ``sql``, captions
-        of the trees ``before`` and ``after``, and ``note``, a sentence about them.
+        The repair plan: ``of``, the id of the report that it repairs; ``headline``; ``blocks``, the steps; ``python``;
+        ``sql``; ``before`` and ``after``, the captions of the two trees; and ``note``, a sentence about the trees.
     repair_draft
         The selected node of each tree, ``before`` and ``after``.
     repair_before_nodes, repair_before_roots, repair_before_expanded
-        The tree before the repair; ``repair_after_*`` is the tree of the repaired, simulated table.
+        The tree before the repair; the traits ``repair_after_*`` are the tree of the repaired, simulated table.
     """
 
     later = ("iceexplore.doctor",)
@@ -155,7 +157,7 @@ class DoctorPanel(Panel):
 
         def read() -> Generator[str, None, Any]:
             plan = report.repair()
-            yield "Counting the rows …"  # the plan counts when it is first shown
+            yield "Counting the rows …"  # the plan counts rows when it is first shown
             sent = plan_sent(plan, state, level=report.level, snapshots=snapshots)
             yield "Comparing the trees …"
             return plan, sent, *sides_of(plan, state)
@@ -171,9 +173,9 @@ class DoctorPanel(Panel):
         self.host.run("doctor", "Planning the repair", read, show)
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Take requests again."""
+        """Accept requests again."""
         self.doctor_running = False
 
     def on_failed(self) -> None:
-        """Do the same, because the failure may be that of a check."""
+        """Accept requests again, because it may be a check or a repair that failed."""
         self.doctor_running = False

@@ -1,4 +1,4 @@
-"""A report for the browser: findings with their lines, chains, places and what to select for each."""
+"""Convert a doctor's report for the browser: findings with their lines, consequences, places, and what to select."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 __all__ = ["findings_sent", "redacted_sent", "text_of"]
 
-#: Maximum number of findings sent, and of those that follow from one; others are only counted.
+#: Maximum number of findings that are sent, and of the findings that follow from one of them; others are only counted.
 _MAX_FINDINGS = 200
 _MAX_FOLLOWS = 20
 _MAX_TEXT = 2_000
-#: Maximum number of snapshots in whose trees nodes are looked for, as each of them has its root read.
+#: Maximum number of snapshots in whose trees nodes are searched for; for each of them, a root is read.
 _MAX_TREES = 50
-#: Lines that are shown otherwise: as the finding's text, and as a list of findings.
+#: Lines that are left out because the finding's ``text`` and its list ``follows`` show the same.
 _NOT_LINES = frozenset({"What", "Follows"})
 
 
 def findings_sent(report: Report, state: TableState, shown: Snapshot | None) -> dict[str, Any]:
-    """Return the traits' value for a report; see `DoctorPanel`.
+    """Return a report in the form that the browser receives; see `DoctorPanel.doctor_report`.
 
     Parameters
     ----------
     state
-        The examined table. The roots of affected snapshots are read to find the nodes of findings, no other file.
+        The examined table. To find the findings' nodes, only the roots of affected snapshots are read.
     shown
-        The preferred snapshot in whose tree to find a node.
+        The snapshot whose tree is preferred when a finding affects several.
     """
     findings = report.findings[:_MAX_FINDINGS]
     at = _places(state, shown, [more for one in findings for more in (one, *one.follows[:_MAX_FOLLOWS])])
@@ -43,14 +43,14 @@ def findings_sent(report: Report, state: TableState, shown: Snapshot | None) -> 
 
 
 def redacted_sent(report: Report, kinds: frozenset[str], sent: Mapping[str, Any], state: TableState) -> dict[str, Any]:
-    """Return `findings_sent` of a report with redacted texts; ids of nodes are numbers, and stay.
+    """Return what `findings_sent` returns, with redacted texts. Node ids are not redacted: they have only numbers.
 
     Parameters
     ----------
     kinds
-        As of `iceexplore.graph.redactions`.
+        The kinds of redaction, as `iceexplore.graph.redactions` returns them.
     sent
-        `findings_sent` of the report.
+        The result of `findings_sent` for the report.
     """
     from iceexplore.doctor import redacted_report
 
@@ -89,7 +89,7 @@ def _left_out(report: Report) -> int:
 
 
 def _broken(report: Report) -> dict[str, str]:
-    """Return what was found in which snapshots, by their ids: the numbers of findings that readers notice."""
+    """Return the affected snapshots' ids, each with the numbers of findings that readers notice, as text."""
     from iceexplore.doctor import WORDS
 
     counts: dict[str, Counter[str]] = {}
@@ -146,7 +146,7 @@ def _selection(place: Place | None) -> dict[str, str] | None:
 
 
 def _since(one: Finding, state: TableState) -> dict[str, str] | None:
-    """Return what to select for the snapshot that introduced a fault, if the table still has it."""
+    """Return what to select to see the snapshot that introduced a fault; None if the table no longer has it."""
     snapshot = None if one.since is None or one.since.snapshot_id is None else one.since.snapshot_id
     if snapshot is None or state.metadata.snapshot(snapshot) is None:
         return None
@@ -154,7 +154,7 @@ def _since(one: Finding, state: TableState) -> dict[str, str] | None:
 
 
 def _affected(one: Finding, state: TableState) -> list[list[Any]]:
-    """Return the first and the last of the affected snapshots that the table still has: a text, and what to select."""
+    """Return a text and what to select for the first and the last affected snapshot that the table still has."""
     order = in_order(state.metadata.snapshots)
     at = [place for place, snapshot in enumerate(order) if snapshot.snapshot_id in set(one.snapshots)]
     if not at:
@@ -168,7 +168,7 @@ def _affected(one: Finding, state: TableState) -> list[list[Any]]:
 
 
 def _places(state: TableState, shown: Snapshot | None, findings: Iterable[Finding]) -> dict[tuple[str, str], Place]:
-    """Return the nodes of findings' places by code and place, each in the tree of an affected snapshot."""
+    """Return the findings' nodes, each in the tree of an affected snapshot, by problem code and location."""
     newest = {s.snapshot_id: s for s in in_order(state.metadata.snapshots)}
     groups: dict[int | None, list[tuple[str, str]]] = {}
     for one in findings:
@@ -183,7 +183,7 @@ def _places(state: TableState, shown: Snapshot | None, findings: Iterable[Findin
 
 
 def _tree_of(one: Finding, shown: Snapshot | None, newest: dict[int, Snapshot]) -> int | None:
-    """Return the snapshot in whose tree to find a finding: the newest affected one; None for the one shown."""
+    """Return the id of the snapshot in whose tree to find a finding: the newest affected; None for the one shown."""
     if shown is not None and shown.snapshot_id in one.snapshots:
         return None
     return next((i for i in reversed(newest) if i in one.snapshots), None)

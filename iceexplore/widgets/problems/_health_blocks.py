@@ -1,4 +1,4 @@
-"""The health of a table for the browser: figures as blocks, whose bars lead to the rows behind them."""
+"""Convert a table's health for the browser: figures as blocks, with links to the files and rows that they count."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Links", "health_blocks", "unread_blocks"]
 
-#: What the widget has: ``all`` tabs of the explorer, only ``tables`` (a saved page), or ``none``.
+#: What the links may lead to: ``all`` tabs of the explorer, only ``tables`` (in a saved page), or ``none``.
 Links = Literal["all", "tables", "none"]
 
-#: What a grid's texts of the kinds of files contain, by the values or operators of `Shown.where`: a saved page, which
-#: has no Python, cannot compare them otherwise.
+#: The text by which to filter a grid's kinds of files, by the values or operators in `Shown.where`. A saved page, which
+#: has no Python, can only search the texts of this column.
 _CONTENT = {
     ("!=",): "delet",
     ("0",): "data",
@@ -28,7 +28,7 @@ _CONTENT = {
     ("2",): "equality deletes",
 }
 _MAP, _RANGES = "map", "ranges"
-#: What a row of each figure is.
+#: The heading of the first column of each figure's table, by the figure's key.
 _ROWS = {
     "sizes": "size",
     "deletes": "data files",
@@ -39,7 +39,7 @@ _ROWS = {
 
 
 def unread_blocks(size: MetadataSize, n: int) -> list[Block]:
-    """Return what is shown before the manifests of a large snapshot are read.
+    """Return the blocks to show before the manifests of a large snapshot are read.
 
     Parameters
     ----------
@@ -54,17 +54,17 @@ def unread_blocks(size: MetadataSize, n: int) -> list[Block]:
 def health_blocks(
     health: TableHealth, links: Links, n: int = 0, *, planning: bool = False, hidden: bool = False
 ) -> list[Block]:
-    """Return the figures, what each rewrite would gain, and what was not checked.
+    """Return blocks with the figures, what each rewrite would gain, and what was not checked.
 
     Parameters
     ----------
     n
-        The number of the request that a button makes. With buttons, gains that have not been planned get one; without
-        (0), they are planned now if the table has few files.
+        The number of the request that a button makes; 0 for no buttons. A gain that has not been planned gets a button
+        or, without buttons, is planned now if the table has few files.
     planning
-        The missing gains are being planned: say so instead.
+        Whether the missing gains are being planned; a note then replaces each of their buttons.
     hidden
-        Leave out statements, which have the table's name.
+        Leave out SQL statements, as they contain the table's name.
     """
     many = len(health.attention)
     headline = (
@@ -110,7 +110,7 @@ def _figure(health: TableHealth, figure: HealthFigure, links: Links) -> list[Blo
 
 
 def _verdict(figure: HealthFigure) -> list[Part]:
-    """Return the sentence about a figure, with the value of a partition marked as one."""
+    """Return the sentence about a figure, with a partition's value marked as a value, so that it can be redacted."""
     name = figure.bars[0].label if figure.key == "partitions" and figure.bars else ""
     before, found, after = figure.verdict.partition(name) if name else (figure.verdict, "", "")
     return [text_of(before), ["value", text_of(found)], text_of(after)] if found else [text_of(before)]
@@ -122,7 +122,7 @@ def _row(
     label = text_of(bar.label)
     there = _link(state, bar.show, links)
     kind = "value" if figure.key == "partitions" else ""
-    # A link of a partition would have the value as its text, which a redacted page must not have.
+    # The text of a link is not redacted, so a partition's value is not part of the link.
     name: list[Part] = [["set", label, there]] if there and not kind else [[kind, label]] if kind else [label]
     if kind and there:
         name += [" ", ["set", "show", there]]
@@ -155,7 +155,7 @@ def _link(state: TableState, shown: Shown | None, links: Links) -> dict[str, Any
     if shown is None or snapshot is None or links == "none":
         return None
     at = {"snapshot": snapshot, "against": ""}
-    # A grid shows its conditions, in which a value may not change how the page reads.
+    # A grid displays its filters, so their values must not have control characters, which could disguise the text.
     is_plain = all(text_of(value) == value for _, _, value in shown.where)
     if shown.instead is not None and (links == "tables" or not is_plain):
         shown = shown.instead
@@ -179,7 +179,7 @@ def _link(state: TableState, shown: Shown | None, links: Links) -> dict[str, Any
 
 
 def _typed(shown: Shown) -> list[tuple[str, str, str]]:
-    """Return the conditions as a grid takes them, which writes the kinds of files as texts."""
+    """Return the conditions as filters of a grid, which shows the kinds of files as texts and searches those."""
     of_content = [one for one in shown.where if one[0] in ("content", "content_offset")]
     rest = [one for one in shown.where if one not in of_content]
     key = tuple(op if op[0] in "!n" else value for _, op, value in of_content)

@@ -1,4 +1,4 @@
-"""The health of the table: figures of its files and manifests, with what a rewrite would gain."""
+"""The health of the table: figures about its files and manifests, with what a rewrite would gain."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["HealthPanel"]
 
-#: Maximum bytes of manifests to read without a request: a core decodes about 25 MB in a second, and computing the
-#: figures and gains takes several times as long.
+#: Maximum number of bytes of manifests to read without a request. A core decodes about 25 MB in a second, and computing
+#: the figures and gains takes several times as long.
 _CHEAP_BYTES = 8 << 20
-#: Maximum number of manifests to read without a request, of a local table and of a remote one.
+#: Maximum number of manifests to read without a request: for a local table, and for a remote one.
 _CHEAP_MANIFESTS, _CHEAP_REMOTE = 200, 20
 _STEPS = {"sizes", "deletes", "manifests", "partitions", "clustering"}
 
 
 class HealthPanel(Panel):
-    """The figures of `iceexplore.Table.health`.
+    """The panel that shows the figures of `iceexplore.Table.health`.
 
-    They are made when they are first shown if that is cheap, or else when the user asks for it.
+    The figures are computed when they are first shown if that is cheap, otherwise when the user asks for them.
 
     Attributes
     ----------
     health
-        ``blocks``; empty before the browser has asked.
+        ``blocks``, the blocks to show; the trait is empty before the browser's first request.
     health_asked
         The browser's last request: ``do`` is ``look`` (the figures are shown), ``read``, ``clustering`` (measure it) or
         ``gain`` (plan the rewrite for the figure ``of``).
@@ -56,22 +56,22 @@ class HealthPanel(Panel):
         self.host.observe_requests(self._on_asked, "health_asked")
 
     def close(self) -> None:
-        """Release the figures and what they are made of."""
+        """Release the figures and the data from which they are computed."""
         self.made = None
 
     def no_kernel_html(self) -> str:
-        """Return the figures as HTML; empty before they were made."""
+        """Return the figures as HTML; empty before they are computed."""
         return "" if self.made is None else card_html(self.made.card())
 
     def of_page(self, *, shown: bool, hidden: bool) -> list[Block]:
-        """Return the figures for a page without Python, if they were shown or are cheap; else nothing.
+        """Return the figures as blocks for a saved page if they were shown or are cheap to compute, else an empty list.
 
         Parameters
         ----------
         shown
             Whether another widget of the same table has shown them.
         hidden
-            Leave out statements, which have the table's name.
+            Leave out SQL statements, as they contain the table's name.
         """
         from iceexplore.doctor import TableHealth, metadata_size
 
@@ -103,7 +103,7 @@ class HealthPanel(Panel):
         state, remote = self.host.state, self._is_remote
 
         def read() -> Generator[str, None, TableHealth | MetadataSize]:
-            from iceexplore.doctor import TableHealth, metadata_size  # here, as it is slow: in the worker
+            from iceexplore.doctor import TableHealth, metadata_size  # slow, so it is imported in the worker
 
             size = metadata_size(state)
             if not forced and not _is_cheap(size, remote=remote):
@@ -113,7 +113,7 @@ class HealthPanel(Panel):
         self.host.run("health", "Reading the manifests", read, self._show)
 
     def _more(self, of: str) -> None:
-        """Plan a gain, or measure clustering, and show it with the rest."""
+        """Plan the gain of one figure, or measure clustering if ``of`` is empty, and show all figures again."""
         health = self.made
         if health is None:
             self._read(forced=True)
@@ -145,7 +145,7 @@ class HealthPanel(Panel):
             yield from found.plan_gains()
             return found
 
-        # The figures are shown before, because the plans take longer.
+        # The figures are already shown, without the gains, because planning these takes longer.
         self.host.run_silently("health", plan, self._show, after_others=True)
 
     def _show_figures(self, health: TableHealth, *, planning: bool) -> None:
@@ -153,16 +153,16 @@ class HealthPanel(Panel):
         self.health = {"blocks": health_blocks(health, links, self._next(), planning=planning)}
 
     def _next(self) -> int:
-        """Return a number for the requests of buttons, which differs from those of all earlier requests."""
+        """Return a number for the buttons' requests that differs from the numbers of all earlier requests."""
         self._count += 1
         return max(int(self.health_asked.get("n", 0)), self._count) + 1
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Offer the gains that are not planned any more."""
+        """Show buttons for the gains whose planning was cancelled."""
         self.on_failed()
 
     def on_failed(self) -> None:
-        """Do the same, because the failure may be that of a plan."""
+        """Show buttons for the gains that have not been planned, because planning them may have failed."""
         if self.made is not None:
             self._show_figures(self.made, planning=False)
 

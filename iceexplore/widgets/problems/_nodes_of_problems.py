@@ -17,14 +17,14 @@ from iceexplore.widgets.core._ids import id_of
 
 __all__ = ["Coverage", "Place", "coverage", "places_of"]
 
-#: Maximum number of manifest lists that are searched for a manifest, beginning with that of the shown snapshot.
+#: Maximum number of snapshots whose roots (manifest lists or root manifests) are searched, the shown snapshot first.
 _MAX_ROOTS = 50
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node, the snapshot in whose tree it is (empty for any), and the snapshot that wrote it, None if unknown."""
+    """A node, the snapshot in whose tree it is (empty for any), and the snapshot that added it (None if unknown)."""
 
     node: str
     snapshot: str = ""
@@ -33,14 +33,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The number of a snapshot's manifests that have been read, and their total, None if the root is unreadable."""
+    """How many of a snapshot's manifests have been read, and their total number, None if the root is unreadable."""
 
     read: int
     manifests: int | None
 
 
 def coverage(state: TableState, root: Manifest | None) -> Coverage:
-    """Return how many manifests of a root this table's reader has read."""
+    """Return how many of a root's manifests this table's reader has read."""
     if root is None:
         return Coverage(0, 0)
     if not root.dialect:
@@ -51,12 +51,12 @@ def coverage(state: TableState, root: Manifest | None) -> Coverage:
 
 
 def places_of(state: TableState, shown: Snapshot | None, wheres: Iterable[str]) -> dict[str, Place]:
-    """Return the nodes of problems, as far as they are in files that have been read; no other file is read.
+    """Return the nodes of problems in files that have been read, by location. Reads at most the root of ``shown``.
 
     Parameters
     ----------
     shown
-        The preferred snapshot in whose tree to find a node.
+        The snapshot whose tree is searched first.
     wheres
         Values of `iceexplore.errors.Problem.where`: a location, optionally followed by ``#entry 3`` or
         ``#snapshot 17``.
@@ -93,7 +93,7 @@ def _in_metadata(state: TableState, location: str, part: str) -> Place | None:
 
 
 def _roots(state: TableState, shown: Snapshot | None) -> Iterable[tuple[Snapshot, Manifest]]:
-    """Yield the roots that have been read, the shown one first, then from the newest."""
+    """Yield snapshots whose roots have been read, each with its root: the shown snapshot, then the newest first."""
     read = set(state.reader.seen)
     others = [s for s in reversed(state.metadata.snapshots) if s.root_location in read and s is not shown]
     for snapshot in [*([shown] if shown is not None else []), *others][:_MAX_ROOTS]:
@@ -105,7 +105,10 @@ def _roots(state: TableState, shown: Snapshot | None) -> Iterable[tuple[Snapshot
 def _in_root(
     state: TableState, snapshot: Snapshot, root: Manifest, left: dict[str, list[str]], found: dict[str, Place]
 ) -> None:
-    """Move places in one snapshot's tree from ``left`` to ``found``: its root, root entries, entries of read leaves."""
+    """Move the problems found in one snapshot's tree from ``left`` to ``found``.
+
+    The search covers the root, its entries, and the entries of manifests that have been read.
+    """
     at = str(snapshot.snapshot_id)
     for where in left.pop(root.location, []):
         row = _entry(where)
@@ -140,7 +143,7 @@ def _in_root(
 
 
 def _rows(column: AnyChunkedArray, values: list[Any]) -> list[int]:
-    """Return the rows that contain one of these values."""
+    """Return the numbers of the rows that contain one of these values."""
     wanted = pa.array(values, column.type)
     return [int(i) for i in build.to_pylist(pc.indices_nonzero(pc.is_in(whole(column), value_set=wanted)))]
 

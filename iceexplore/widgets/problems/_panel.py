@@ -1,4 +1,4 @@
-"""The list of problems in everything read so far, grouped, each with its node."""
+"""The problems in everything read so far, as a list grouped by code; each problem is linked to its node."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class ProblemsPanel(Panel):
     Attributes
     ----------
     problems
-        ``counts`` by severity; ``sums``, the same as text, which distinguishes none from not checked; ``groups`` by
-        code, the most severe first, each with ``code``, ``severity``, ``title``, ``advice``, ``count``, ``items`` and
-        ``more``, a text about items not listed; ``read`` and ``manifests``, the number of the selected snapshot's
-        manifests that have been read, and their total, None if its manifest list or root manifest cannot be read. An
-        item has a stable ``id``, ``text``, ``evidence``, ``where``, ``since`` (the snapshot that first referenced it,
-        and whether it is in the selected one) and ``actions``, each with a ``title`` and what it selects. Texts:
-        ``covered``, how much has been read; ``left``, the label for reading the rest; ``nothing``, shown if there are
-        no groups.
+        ``counts``, the numbers of problems by severity; ``sums``, the same as text, in which "none" differs from "not
+        checked"; ``groups`` by code, the most severe first, each with ``code``, ``severity``, ``title``, ``advice``,
+        ``count``, ``items`` and ``more``, a text about items that are not listed; ``read``, the number of the selected
+        snapshot's manifests that have been read; and ``manifests``, their total, None if the manifest list or root
+        manifest cannot be read. An item has a stable ``id``, ``severity``, ``text``, ``evidence``, ``where``, ``since``
+        (which snapshot first referenced the damaged file, and whether the selected one has it) and ``actions``, each
+        with a ``title`` and what it selects. There are also three texts: ``covered``, how much has been read; ``left``,
+        the label of the button that reads the rest; and ``nothing``, shown if there are no groups.
     severities
         The severities shown.
     read_all
@@ -83,7 +83,7 @@ class ProblemsPanel(Panel):
         return frame.assign(node=pd.Series([places.get(p.where, Place("")).node for p in met], dtype="string"))
 
     def no_kernel_html(self) -> str:
-        """Return the problems as HTML; empty after a check, whose report has more."""
+        """Return the problems as HTML; empty after a check, because its report says more."""
         return "" if self._doctor.report is not None else problems_html(self.problems)
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
@@ -97,8 +97,8 @@ class ProblemsPanel(Panel):
             self._list_problems()
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """List the problems nevertheless."""
-        if self._listing:  # not requested by the user, so it must not be lost by cancelling
+        """Start the listing again if it was cancelled."""
+        if self._listing:  # the user cancelled other work, so the list must still appear
             self._list_problems()
 
     def _now(self) -> tuple[int, int]:
@@ -109,7 +109,7 @@ class ProblemsPanel(Panel):
             try:
                 return self._found()
             finally:
-                self._listed = self._now()  # reads by the listing itself must not trigger another
+                self._listed = self._now()  # what the listing itself reads must not trigger another listing
 
         def show(found: dict[str, Any]) -> None:
             self._listing = False
@@ -121,7 +121,7 @@ class ProblemsPanel(Panel):
 
     def _found(self) -> dict[str, Any]:
         state, snapshot = self.host.state, self.host.snapshot
-        root = None if snapshot is None else state.root(snapshot)  # reading it may add a problem
+        root = None if snapshot is None else state.root(snapshot)  # reading the root may add a problem
         met = list(state.problems)
         groups: dict[str, list[Problem]] = {}
         for item in met:
@@ -212,7 +212,7 @@ class ProblemsPanel(Panel):
 
 
 class Problems(TableWidget):
-    """A widget that checks a table, shows its health in figures, and lists the problems met so far.
+    """A widget that checks a table, shows figures about its health, and lists the problems found so far.
 
     ``Problems(t, selection=explorer)`` shows a clicked problem's node in the explorer.
     """
@@ -223,12 +223,12 @@ class Problems(TableWidget):
 
     @property
     def report(self) -> Report | None:
-        """The last report of the doctor; None before a check. Its repair plan's ``table`` is a table's state."""
+        """The doctor's last report; None before a check."""
         return self._panel(DoctorPanel).report
 
     @property
     def table_health(self) -> TableHealth | None:
-        """The figures of the table's health; None before they were shown."""
+        """The figures about the table's health; None before they are shown."""
         return self._panel(HealthPanel).made
 
     @property
@@ -245,7 +245,7 @@ class Problems(TableWidget):
 
 
 def _words(covered: Coverage, snapshot: bool, wrong: bool) -> dict[str, str]:
-    """Return the texts about how much has been read, what is left, and for an empty list."""
+    """Return the texts about how much has been read, about what is left to read, and for an empty list."""
     read, known = covered.read, covered.manifests
     rest = (known or 0) - read
     clean = (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_sent", "python_of", "sides_of", "sql_of"]
 
-#: Maximum number of findings listed that the plan does not mend.
+#: Maximum number of findings to list among those that the plan does not mend.
 _MAX_LEFT = 50
 _SAME = "The trees are the same: the repair changes the metadata file, or files beside it."
 
@@ -28,7 +28,7 @@ def plan_sent(plan: RepairPlan, state: TableState, *, level: str, snapshots: str
     Parameters
     ----------
     level, snapshots
-        Of the report that the plan repairs, for the code.
+        The options of the check that made the report; the Python code repeats them.
     """
     from iceexplore.doctor import plan_heading
 
@@ -61,7 +61,7 @@ def _step(number: int, step: Step) -> list[Block]:
 
 
 def python_of(plan: RepairPlan, state: TableState, *, level: str, snapshots: str) -> str:
-    """Return Python code that makes the same plan and saves the repaired table; engines' calls are comments."""
+    """Return Python code that makes the same plan and saves the repaired table; calls for engines become comments."""
     out = [
         "import iceexplore as ix",
         "",
@@ -75,7 +75,7 @@ def python_of(plan: RepairPlan, state: TableState, *, level: str, snapshots: str
 
 
 def sql_of(plan: RepairPlan) -> str:
-    """Return the statements of all steps that have some; empty if none has."""
+    """Return the SQL statements of all steps; empty if no step has any."""
     out = []
     for number, step in enumerate(plan.steps, 1):
         if step.sql:
@@ -84,9 +84,9 @@ def sql_of(plan: RepairPlan) -> str:
 
 
 def sides_of(plan: RepairPlan, before: TableState) -> tuple[dict[str, SideTree], dict[str, Any], str]:
-    """Return the trees before and after a repair, what is unfolded of them, and a sentence about them.
+    """Return the trees before and after a repair, their first nodes to show, and a sentence about the trees.
 
-    The trees are marked with the difference as far as both sides can be read; a damaged side may lack manifests.
+    Differences are marked only if both tables can be read; a damaged table may lack manifests.
     """
     after = plan.table.state if hasattr(plan.table, "state") else plan.table
     try:
@@ -103,5 +103,5 @@ def sides_of(plan: RepairPlan, before: TableState) -> tuple[dict[str, SideTree],
 
 
 def _one_line(text: str) -> str:
-    """Return a call in one line, so that nothing from a table leaves the comment."""
+    """Return a call on one line, so that no text from a table can end the comment."""
     return " ".join(text_of(text).splitlines())
