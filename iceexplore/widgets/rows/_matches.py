@@ -1,4 +1,4 @@
-"""How many rows match a filter, as far as metadata knows, and whether a snapshot's first rows are cheap to read."""
+"""Derive from metadata how many rows match a filter, and whether a snapshot's first rows are cheap to read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["is_cheap", "matches_text"]
 
-#: Maximum number of data files, and of their average bytes, to show a snapshot's first rows without a request.
+#: A snapshot's first rows are shown without a request up to this number of data files and this average size in bytes.
 _MOST_FILES = 10_000
 _LARGEST = 64 << 20
-#: Maximum number of data files of a snapshot to plan only to show how many rows match.
+#: Maximum number of data files in a snapshot for which a scan is planned only to show how many rows match.
 _MOST_PLANNED = 200_000
 
 
@@ -33,7 +33,7 @@ def is_cheap(state: TableState) -> bool:
 
 
 def matches_text(state: TableState, text: str) -> str:
-    """Return how many live rows match, as far as metadata alone knows; empty if it knows nothing.
+    """Return a sentence about how many live rows match, derived from metadata alone; empty if it has no row counts.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def matches_text(state: TableState, text: str) -> str:
 
 
 def _bounds(plan: ScanPlan) -> tuple[int, int] | None:
-    """Return the least and the greatest number of live rows that match a plan's filter; None without row counts."""
+    """Return bounds for the number of live rows that match a plan's filter; None if a row count is missing."""
     tasks = plan.files
     records = tasks.files.entries["record_count"]
     if records.null_count:

@@ -1,4 +1,4 @@
-"""The rows that match a filter, each with its fate: live, deleted by which commit, or moved."""
+"""The rows that match a filter, each with its fate: whether it is live, or which commit deleted or moved it."""
 
 from __future__ import annotations
 
@@ -45,26 +45,28 @@ _ASKS = ("examples", "find", "first", "value", "count", "story")
 
 
 class RowsPanel(Panel):
-    """The rows that match a filter, with their values and fates; also the values of deleted rows. Grid ``"rows"``.
+    """The panel that shows the rows that match a filter, including deleted rows, with their values and fates.
 
-    Without a filter, it shows the first rows of the snapshot where that is cheap.
+    Without a filter, it shows the first rows of the snapshot if that is cheap. Its grid is ``"rows"``.
 
     Attributes
     ----------
     rows_filter
         The filter, as for `iceexplore.Table.rows`; empty for the first rows.
     rows_history
-        Whether to search files that were removed, too.
+        Whether to search removed files, too.
     rows_answer
-        The answer: ``filter``, ``history`` and ``snapshot`` of the request; ``error`` (of an invalid filter); or ``of``
-        (the number of the result, the owner of its table), ``headline``, ``note`` (how many rows match), ``blocks``
-        (the history of the first rows) and ``python``; or ``more``, the label of a button that reads the first rows.
+        The answer. It repeats ``filter``, ``history`` and ``snapshot`` of the request. For an invalid filter, it also
+        has ``error``. After a search, it has ``of``, the number of the result, which is the owner of its table in the
+        grid; ``headline``; ``note``, how many rows match; ``blocks``, the history of the first rows; and ``python``.
+        If nothing was searched, it has ``blocks``, the reason, and ``more``, the label of a button to search anyway.
     rows_count
-        The number of matching live rows, as counted on request: ``of`` and ``text``.
+        The number of matching live rows, counted on request: ``of``, the number of the result, and ``text``.
     rows_ask
-        Other requests of the browser: ``n``, incremented; ``want``: "examples", "find" (again), "first" (read the
-        first rows although that is not cheap), "count", "value" with ``column`` and ``value``, or "story" with ``of``
-        and ``row``, the row's number in the table; ``earlier``: requests before it, which may have been merged.
+        The browser's last request of another kind: ``n``, incremented; ``want``: "examples", "find" (search again),
+        "first" (read the first rows even if that is not cheap), "count", "value" with ``column`` and ``value``, or
+        "story" with ``of`` and ``row``, the row's number in the table; and ``earlier``, the requests before it, whose
+        changes of this trait may have been merged with the last one.
     rows_story
         The history of the row that was selected in the table: ``of`` and ``row`` of the request, and ``blocks``.
     """
@@ -103,7 +105,7 @@ class RowsPanel(Panel):
         Raises
         ------
         OptionError
-            It is no longer cached.
+            The result is no longer cached.
         """
         found = self._results.get(number)
         if found is None:
@@ -130,12 +132,12 @@ class RowsPanel(Panel):
         self._search()
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Search in another snapshot."""
+        """Search in the newly selected snapshot."""
         if old["snapshot"] != new["snapshot"]:
             self._follow()
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Say that the search was cancelled."""
+        """Show that the search was cancelled."""
         if self._visible() and not self._answers(self.rows_answer):
             note: list[Block] = [["p", [["note", "Cancelled."]]]]
             self.rows_answer = {**self._asked(), "blocks": note, "more": "Search again"}
@@ -145,7 +147,7 @@ class RowsPanel(Panel):
         return {"filter": self.rows_filter.strip(), "history": self.rows_history, "snapshot": chosen}
 
     def _answers(self, answer: Mapping[str, Any]) -> bool:
-        """Return whether an answer is that of the current request."""
+        """Return whether an answer belongs to the current request."""
         return all(answer.get(key) == value for key, value in self._asked().items())
 
     def _follow(self) -> None:
@@ -280,14 +282,14 @@ def _missed(state: TableState, found: RowPlaces) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """The places of rows, and why some may be missing; empty if none can be."""
+    """The places of found rows, and the reason why rows may be missing; an empty reason if the search was complete."""
 
     places: RowPlaces
     missed: str
 
 
 class RowTables(GridSource):
-    """The tables of rows found, whose owners are the numbers of results.
+    """The tables of found rows. A table's owner is the number of the search's result.
 
     Parameters
     ----------
@@ -301,14 +303,14 @@ class RowTables(GridSource):
     numbered = True
 
     def frame(self, of: str, table: str) -> pd.DataFrame | ArrowTable:
-        """Return a row per place of a row: values, fate, and what deleted or moved it."""
+        """Return a table of the places of the found rows, with values, fates, and what deleted or moved each row."""
         found = self._result(of).places
         if table != "rows":
             raise OptionError(f"rows found have no table {table[:40]!r}")
         return ArrowTable(_in_order(found.to_arrow(), found.columns))
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return a view with the columns in their own order, of which the first names the rows."""
+        """Return a view that leaves the columns in their order; the first column names the rows."""
         return TableView(every=True)
 
     def preview(self, of: str, table: str, rows: int) -> str:
@@ -336,12 +338,12 @@ class RowTables(GridSource):
 _DOCS = {
     "_fate": "live, deleted, moved (rewritten into another file), removed (with its file) or unknown",
     "_fate_at": "when the row was deleted, moved or removed",
-    "_fate_operation": "operation of the commit that did it",
-    "_fate_snapshot_id": "snapshot that did it",
+    "_fate_operation": "operation of the commit that deleted, moved or removed the row",
+    "_fate_snapshot_id": "snapshot in which the row was deleted, moved or removed",
     "_deleted_by": "delete file or Puffin file that deletes the row",
-    "_delete_kind": "kind of this delete",
+    "_delete_kind": "kind of the delete that deletes the row",
     "_moved_to_file": "file in which the row continues",
-    "_moved_to_pos": "its position there",
+    "_moved_to_pos": "position of the row in the file in which it continues",
     "_moved_to_guess": "whether the move is a guess from equal values, because the table has no row ids",
     "_file": "data file of the row",
     "_pos": "position in the file, from 0",
@@ -357,16 +359,16 @@ _LAST = (
 
 
 def _in_order(table: pa.Table, values: Sequence[str]) -> pa.Table:
-    """Return the table with a value that names the row first, then its fate, the other values, and the rest."""
+    """Return the table with its columns reordered: the first value, the fate, the other values, then the rest."""
     own = [name for name in values if name not in (*_LAST, "_fate")]
     names = [*own[:1], "_fate", *own[1:], *_LAST]
-    # Columns in which no row has anything say nothing.
+    # Leave out columns that are null in every row.
     shown = [name for name in names if name not in _LAST or table[name].null_count < table.num_rows]
     return table.select(shown if table.num_rows else names)
 
 
 class Rows(TableWidget):
-    """A widget of rows that match a filter, with what happened to them: ``Rows(table, rows_filter="id = 7")``.
+    """A widget that finds rows by a filter, and shows what happened to them: ``Rows(table, rows_filter="id = 7")``.
 
     ``w.rows_filter = "..."`` searches again, ``w.found`` is the `iceexplore.reading.RowPlaces`.
     """

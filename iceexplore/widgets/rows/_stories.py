@@ -72,7 +72,7 @@ def find_files(state: TableState, locations: Collection[str]) -> dict[str, str]:
 
 
 def rows_sent(places: RowPlaces) -> list[Block]:
-    """Return the history of each row, oldest event first, below how many rows each commit deleted, moved or removed."""
+    """Return blocks: the numbers of rows that each commit deleted, moved or removed, then the history of each row."""
     story = places.story()
     shown = story.rows[:_ROWS]
     nodes = _Nodes(places.state, [p for row in shown for p in row])
@@ -102,7 +102,7 @@ def story_sent(places: RowPlaces, number: int) -> list[Block]:
 
 
 def fate_words(kind: str, count: int) -> str:
-    """Return what became of rows: a row is deleted, or removed with its file."""
+    """Return words for what became of rows: the kind of fate, or for removed rows, that their files were removed."""
     return f"removed with {'its file' if count == 1 else 'their files'}" if kind == "removed" else kind
 
 
@@ -121,7 +121,7 @@ def _count(n: int, what: str) -> str:
 
 
 class _Nodes:
-    """The nodes of files by location and snapshot."""
+    """The nodes of the files that contain some rows, by snapshot and location."""
 
     def __init__(self, state: TableState, places: list[RowPlace]) -> None:
         self._state = state
@@ -138,13 +138,13 @@ class _Nodes:
 
     @property
     def when(self) -> str:
-        """When rows have their fate: now, or in an earlier snapshot, after which they may have been deleted."""
+        """Words for the time to which fates apply: now or, if the selected snapshot is not current, that snapshot."""
         shown = self._state.snapshot
         is_current = shown is None or shown.snapshot_id == self._state.metadata.current_snapshot_id
         return "now" if is_current else "in the selected snapshot"
 
     def snapshot_of(self, place: RowPlace) -> int | None:
-        """Return the snapshot in which to show a row's file: the one shown or, if it was removed, the one adding it."""
+        """Return the snapshot in which to show a row's file: the one shown, or the one that added a removed file."""
         gone = any(e.kind == "gone" for e in place.events)
         if not gone and self._state.snapshot is not None:
             return self._state.snapshot.snapshot_id

@@ -18,9 +18,9 @@ from iceexplore.widgets.tree._forest import Forest, Growth, View
 
 __all__ = ["Collected", "SavedPage", "collect"]
 
-#: Kinds whose tables are read before those of files, which come last.
+#: Kinds of nodes whose tables are read before the tables of files, which come last.
 _MANIFESTS = frozenset({"data-manifest", "delete-manifest", "manifest-dv"})
-#: Maximum number of nodes of a page, as each file adds a node, details and a table of its columns.
+#: Maximum number of nodes in a page. Each file adds a node, details and a table of its columns.
 _MOST_NODES = 1_500
 #: The minimum size in bytes of any content; with less space left, reading stops.
 _LEAST = 500
@@ -67,11 +67,11 @@ class Collected:
     cut: int = 0
 
     def full(self, kind: str) -> bool:
-        """Return whether to stop reading a kind, as less space is left than the smallest rejected item needs."""
+        """Return whether to stop reading a kind of content: too little space is left for its smallest rejected item."""
         return self.left < self.refused.get(kind, _LEAST)
 
     def take(self, kind: str, made: object, *, must: bool = False) -> bool:
-        """Return whether an item fits, and if so, count its size."""
+        """Return whether an item is taken because it fits or ``must`` be in the page; if so, subtract its size."""
         size = len(json.dumps(made, ensure_ascii=False).encode())
         if size > self.left and not must:
             self.refused[kind] = min(size, self.refused.get(kind, size))
@@ -80,7 +80,7 @@ class Collected:
         return True
 
     def misses(self, what: str) -> None:
-        """Count an item as not in the page."""
+        """Count an item that is not in the page."""
         self.missing[what] = self.missing.get(what, 0) + 1
 
     def left_out(self) -> list[str]:
@@ -119,7 +119,7 @@ def collect(
             step()
     # If reading found new problems, nodes that were built before have to be built again to include them.
     nodes = list(_nodes(forest, grown, anew=len(forest.state.problems) != known))
-    forest.at_hand = {node.id: node for node in nodes}  # reading a node's tables looks the node up again
+    forest.at_hand = {node.id: node for node in nodes}  # reading a node's tables looks up the node again
     try:
         with progress(len(nodes), "parts of the table") as step:
             for node in nodes:
@@ -155,7 +155,7 @@ def _tree(forest: Forest, snapshot: str, grown: dict[str, Growth], out: Collecte
 
 
 def _static(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a node for a page, on which nothing more can be loaded: a node without read children becomes a leaf."""
+    """Return a node for a page, which cannot load more: a node whose children were not read becomes a leaf."""
     if node["kind"] == "more":
         return {**node, "label": f"{node['label']}, not in this page"}
     return node if node["children"] is not None else {**node, "leaf": True}
@@ -187,7 +187,7 @@ def _part(node: TreeNode, of_node: Detail, read: Read, out: Collected) -> None:
     if detail is None or not out.take("detail", detail):
         out.misses(f"details of {'files' if node.id.startswith('file:') else 'manifests and snapshots'}")
         return
-    if node.id.startswith("file:"):  # its JSON would need another read of its manifest
+    if node.id.startswith("file:"):  # a file's JSON would need another read of its manifest
         detail["tables"] = [tab for tab in detail["tables"] if tab["key"] != JSON]
     out.details[node.id] = detail
     for tab in detail["tables"]:

@@ -26,12 +26,12 @@ _MOST_CHILDREN = 50
 
 
 def plain_html(saved: Mapping[str, Any]) -> Html:
-    """Return the snapshots, the tree, and the details of the table and of the selected node with their tables.
+    """Return HTML without scripts: snapshots, tree, details of the table and of the selected node, and a report.
 
     Parameters
     ----------
     saved
-        The content of ``saved.js``; see `iceexplore.widgets.saved_page._content.collect`.
+        The data that ``saved.js`` shows; see `iceexplore.widgets.saved_page._content.collect`.
     """
     traits = saved["traits"]
     chosen = traits["selection"]
@@ -82,7 +82,7 @@ def saved_html(title: str, saved: dict[str, Any], *, plain: str, notes: list[str
     Parameters
     ----------
     saved
-        The content of ``saved.js``; see `iceexplore.widgets.saved_page._content.collect`.
+        The data that ``saved.js`` shows; see `iceexplore.widgets.saved_page._content.collect`.
     plain
         HTML for browsers that run no scripts.
     notes

@@ -26,14 +26,14 @@ from iceexplore.widgets.detail._node_tables import JSON
 __all__ = ["BLANK", "PageRedactor"]
 
 BLANK = "REDACTED"
-#: Kinds of parts (`iceexplore.widgets.core._blocks`) with the redaction that removes them.
+#: Kinds of parts (`iceexplore.widgets.core._blocks`), each with the kind of redaction that removes it.
 _MARKED = {"value": "values", "secret": "credentials"}
 _NO_VALUE = re.compile(
     r"(^|[-_ .])(ids?|counts?|sizes?|numbers?|ms|at|bytes|version|status|content|types?|format|operation|name|kind"
     r"|ordinal|offsets?|length|records|files|deletes|manifests?|schemas|snapshots|refs|specs|columns?|committed|field|transform"
     r"|key|change|direction|null-order|required|ancestor|encoding|cardinality|rows|severity|code|location|path|file)$"
 )
-#: Fields with the keys of encrypted files, wrapped or not.
+#: Names of fields that hold the keys of encrypted files, whether the keys are wrapped or not.
 _KEYS = frozenset({"key-metadata", "encrypted-key-metadata"})
 #: Values that a summary may keep under any key.
 _MEASURE = re.compile(r"-?[\d,.]+(?: [KMGTPE]?i?B)?|[\d-]+ [\d:.]+ UTC|true|false")
@@ -42,7 +42,7 @@ _KEPT_KEYS = frozenset({"operation", "engine-name", "engine-version", "iceberg-v
 _NO_PATH = re.compile(
     r"""(?i) (?: [a-z][a-z0-9+.-]{0,30}:/ | (?<![\w.])/(?=[^\s/][^"\n]*/) | \b[a-z]:\\ ) (?: [^"\\\n] | \\. )* """, re.X
 )
-#: Anchored at the start of a word; otherwise the time for a long word would grow quadratically.
+#: A file name. The pattern is anchored at the start of a word; otherwise, a long word would take quadratic time.
 _FILE_NAME = re.compile(r"(?<![^\s\"'<>/])[^\s\"'<>/]+\.(?:parquet|avro|orc|puffin|stats|json|gz|bin|crc)\b")
 _PLACES = re.compile(r"(^|[-_ .])(location|path|file|manifest|manifest-list|metadata-file|statistics-path)$")
 #: Words that may be encoded texts.
@@ -60,7 +60,7 @@ class PageRedactor:
     Parameters
     ----------
     kinds
-        Kinds in `iceexplore.graph.REDACTIONS`; names have been removed from the input already.
+        Kinds in `iceexplore.graph.REDACTIONS`. The table's names have already been removed from the input.
     columns
         The names of the table's columns and partition fields; facts with these names are values.
     """
@@ -96,12 +96,12 @@ class PageRedactor:
         free = detail.get("kind") == "snapshot"
         for part in ("facts", "more"):
             out[part] = [self._fact(fact, free=free) for fact in detail.get(part, [])]
-        # The help texts, quotations and links are this library's own and stay.
+        # The help texts, quotations and links are this library's own, so they are not redacted.
         own = {"open": out.pop("open")} if "open" in out else {}
         return {**self._dict(out), **own, "help": {self._name(k): v for k, v in detail.get("help", {}).items()}}
 
     def page(self, page: dict[str, Any]) -> dict[str, Any]:
-        """Return a redacted page: ``columns`` with ``name`` and ``rows`` of text, or a JSON ``text``."""
+        """Return a redacted page of a grid: ``columns`` (with ``name``) and ``rows`` of text, or a JSON ``text``."""
         if "text" in page:
             return {"text": self._json(page["text"])}
         names = [column["name"] for column in page["columns"]]
@@ -140,7 +140,7 @@ class PageRedactor:
         return [self.blocks(part) for part in content]
 
     def _json(self, text: str) -> str:
-        """Return a redacted JSON text; a truncated one is left out, as its secrets cannot be identified."""
+        """Return a redacted JSON text. Truncated JSON is replaced as a whole, as its secrets cannot be identified."""
         if not self.kinds:
             return text
         try:
@@ -153,7 +153,7 @@ class PageRedactor:
         return self._dict(traits)
 
     def text(self, value: str) -> str:
-        """Return another redacted text, which contains no data values."""
+        """Return any other text, which contains no data values, with secrets and paths redacted."""
         return str(self._all(value))
 
     def failure(self, text: str) -> str:
@@ -169,7 +169,7 @@ class PageRedactor:
         return [self._name(name), *(self._cell(name, text) for text in texts)]
 
     def _name(self, name: str) -> str:
-        """Return a redacted field name: names of counts per partition contain its values."""
+        """Return a field name, redacted if it contains values, as the names of counts per partition do."""
         return f"partitions.{BLANK}" if "values" in self.kinds and name.startswith("partitions.") else name
 
     def _cell(self, name: str, value: str | None) -> str | None:
@@ -205,14 +205,14 @@ class PageRedactor:
         return {k: BLANK if v and self._is_secret(k, value) else self._all(v) for k, v in value.items()}
 
     def _is_secret(self, key: str, value: dict[str, Any]) -> bool:
-        """Return whether a key names a secret; "key" does not in a tab or a map type."""
+        """Return whether a key names a secret. The key "key" of a tab or of a map type does not."""
         if "credentials" not in self.kinds or isinstance(value[key], bool) or not _is_secret(key):
             return False
         return key != "key" or not ("title" in value or value.get("type") == "map")
 
     def _all(self, value: JsonValue) -> JsonValue:
-        """Return a value whose texts have no secrets and paths."""
-        if type(value) is not str:  # first, as most are text
+        """Return a value with the secrets and paths in its texts redacted."""
+        if type(value) is not str:  # an exact check first, because most values are text
             if isinstance(value, dict):
                 return self._dict(value)
             if isinstance(value, list):

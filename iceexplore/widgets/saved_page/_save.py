@@ -38,17 +38,18 @@ __all__ = ["SavedPagePanel"]
 
 _BYTES = 10_000_000
 _ROWS = 1_000
-#: The doctor's report and the figures may take a quarter of the page's bytes.
+#: The doctor's report and the figures may take at most a quarter of the page's bytes.
 _REPORT_SHARE = 4
 _MANY_FILES = "Left out: this commit changed too many files to count them while the page was saved."
-#: A page has the file map of a snapshot with at most this many manifests, of this many bytes in total.
+#: A page has a snapshot's file map only if the snapshot has at most this many manifests, with this many bytes in total.
 _CHEAP_MANIFESTS, _CHEAP_BYTES = 200, 8 << 20
-#: The traits of the plan that is shown.
+#: The traits of the scan plan that is shown.
 _PLAN = ("scan_filter", "scan_plan", "scan_nodes", "scan_roots", "scan_expanded", "scan_reasons")
 _NO_REPORT = "Left out to limit the size of this page: the figures of Health."
-#: Traits of the places of a page that have keys.
+#: Traits of those parts of a page that have keyboard shortcuts.
 _PLACES = frozenset({"detail", "nodes", "pages", "parts", "snapshots"})
-#: Traits for requests to Python (search, export, checks); without them, a page does what it can alone.
+#: Traits for requests to Python (search, export, checks). A page has none of them, and offers only what
+#: needs no Python.
 _ASKING = frozenset(
     {"search", "found", "wanted", "written", "doctor_asked", "health_asked", "history", "history_asked"}
     | {"omni", "omni_found"}
@@ -56,13 +57,13 @@ _ASKING = frozenset(
 
 
 class SavedPagePanel(Panel):
-    """Writes the widget's tree, tables, timeline and health as a page; has no traits, shows nothing."""
+    """A panel that writes the widget's tree, tables, timeline and health as a page. It has no traits and no display."""
 
     def __init__(self, host: PanelHost) -> None:
         super().__init__(host)
         self._grid, self._tree, self._detail = host.panel(GridPanel), host.panel(TreePanel), host.panel(DetailPanel)
         self._doctor, self._health = host.panel(DoctorPanel), host.panel(HealthPanel)
-        #: Tables that several nodes have.
+        #: A cache of the tables that several nodes have in common.
         self._shared: dict[tuple[str, int, int], dict[str, Any]] = {}
 
     def save(
@@ -92,7 +93,7 @@ class SavedPagePanel(Panel):
             other.close()
 
     def _report(self, kinds: frozenset[str]) -> dict[str, Any]:
-        """Return the redacted report of the last check as the browser gets it; empty without one."""
+        """Return the redacted report of the last check, as the browser receives it; empty if there is none."""
         report, sent = self._doctor.report, self._doctor.doctor_report
         if report is None:
             return {}
@@ -133,11 +134,11 @@ class SavedPagePanel(Panel):
         files = self._files(made, kinds)
         tree = made.trees[next(iter(made.trees))]
         traits = redactor.traits(_traits(self.host.widget))
-        if kinds & {"names", "values"}:  # free text
+        if kinds & {"names", "values"}:  # what summaries say about writers is free text
             traits["writers"] = [""] * len(traits["writers"])
         traits["detail"] = made.details.get(selection["node"], {})
         traits["selection"] = selection
-        traits["comparison"] = redactor.traits(self.host.widget.comparison)  # the only one that the page has
+        traits["comparison"] = redactor.traits(self.host.widget.comparison)  # the page has only this comparison
         # The tab Rows says that it needs Python, as Scan does without a plan.
         traits["parts"] = [["tree", "Tree"], ["files", "Files"], ["rows", "Rows"], ["scan", "Scan"]]
         if not kinds & {"names", "values", "paths"}:
@@ -164,7 +165,7 @@ class SavedPagePanel(Panel):
         return SavedPage(place, len(text), tuple(sorted(kinds)), left_out)
 
     def _files(self, made: Collected, kinds: frozenset[str]) -> dict[str, Any]:
-        """Return the files of the page's snapshots as cells, as far as they are cheap to read, and fit."""
+        """Return the file maps of those snapshots in the page whose files are cheap to read, if the maps fit."""
         out: dict[str, Any] = {}
         for snapshot in filter(None, made.trees):
             state = self.host.state_at(snapshot)
@@ -187,7 +188,7 @@ class SavedPagePanel(Panel):
 
     def _saved_table(self, of: str, key: str, rows: int) -> dict[str, Any]:
         """Return a table or text of a node for the page."""
-        if key == "columns" and of.startswith("file:"):  # the same for an entry in all snapshots that contain it
+        if key == "columns" and of.startswith("file:"):  # an entry has the same table in all snapshots
             from iceexplore.widgets.detail._manifest_tables import entry_of
 
             manifest, row = entry_of(self.host.state, self._tree.forest.node(of))
@@ -196,8 +197,8 @@ class SavedPagePanel(Panel):
                 self._shared[at] = self._made_table(of, key, rows)
             return self._shared[at]
         kind, _, snapshot = of.partition(":")
-        if key == "manifests" and kind in ("snapshot", "root"):  # the same table of both
-            once = (snapshot, -1, rows)  # no entry has this row
+        if key == "manifests" and kind in ("snapshot", "root"):  # both have the same table
+            once = (snapshot, -1, rows)  # -1: no entry has this row
             if once not in self._shared:
                 self._shared[once] = self._made_table(of, key, rows)
             return self._shared[once]

@@ -1,1 +1,1 @@
-"""The scan lab."""
+"""The scan lab: which files a filter reads and skips, and why."""

@@ -1,4 +1,4 @@
-"""The scan lab as a widget of its own."""
+"""The scan lab as a separate widget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ScanLab"]
 
 
 class ScanLab(TableWidget):
-    """A widget of what a filter reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
+    """A widget that shows what a filter reads and skips, and why: ``ScanLab(table, scan_filter="fare > 10")``.
 
     ``w.scan_filter = "..."`` plans another filter, ``w.plan`` is the `iceexplore.planning.ScanPlan`.
     """

@@ -34,16 +34,21 @@ __all__ = ["PlanTables", "ScanPanel"]
 _GRID = "scan"
 _RECENT = 8
 _LONGEST = 100_000
-#: Placeholders for answers.
+#: What `ScanPanel.scan_why` shows in place of evidence: without a plan, for a delete, and for any other node.
 _PLAN: dict[str, Any] = {"blocks": [["evidence", ["No plan yet: type a filter."]]]}
 _DELETE: dict[str, Any] = {
-    "blocks": [["evidence", ["It is read because it applies to the files that its arrows lead to; Deletes lists all."]]]
+    "blocks": [
+        [
+            "evidence",
+            ["This delete applies to the files that its arrows lead to, so it is read; the tab Deletes lists all."],
+        ]
+    ]
 }
 _SELECT: dict[str, Any] = {"blocks": [["evidence", ["Select a manifest or a file to see why it is read or skipped."]]]}
 
 
 class ScanPanel(Panel):
-    """The files that a filter reads and skips, with the reasons; its tables are in the grid ``"scan"``.
+    """The panel that shows which files a filter reads and skips, and why. Its tables are in the grid ``"scan"``.
 
     Attributes
     ----------
@@ -56,19 +61,21 @@ class ScanPanel(Panel):
     scan_plan
         The plan as texts and ``blocks``; ``of`` is its number, ``error`` describes an invalid filter.
     scan_nodes, scan_roots, scan_expanded
-        The plan's tree, with node ids of `iceexplore.graph.Tree`.
+        The plan's tree, with the node ids of `iceexplore.graph.Tree`.
     scan_why
         Why the selected node, ``id``, is read or skipped, as ``blocks``.
     scan_reasons
-        Why files are skipped, summed up: ``of``, the plan's number, and ``reasons``, each a text, the table with these
-        files, and the filters with which the table shows them; or ``missed``, why they were not counted.
+        A summary of why files are skipped: ``of``, the plan's number; and ``reasons``, each a text, the table that
+        lists its files, and the filters with which the table shows only them; or ``missed``, why reasons were not
+        counted.
     scan_ask
-        Other requests of the browser: ``n``, incremented; ``want``: "examples", "advice" or "count";
-        ``earlier``: requests before it, which may have been merged. Answers are in `FilterBoxPanel.scan_examples`,
-        `scan_advice`, `scan_count`. The advice has ``of``, the plan's number, and ``blocks`` when ready, or ``missed``,
-        the reason why it does not come.
+        The browser's last request of another kind: ``n``, incremented; ``want``: "examples", "advice", "count" or
+        "plan" (plan again); and ``earlier``, the requests before it, whose changes of this trait may have been merged
+        with the last one. The answers are in `FilterBoxPanel.scan_examples`, `scan_advice`, `scan_count` and
+        `scan_plan`. The advice has ``of``, the plan's number, and ``blocks`` when it is ready, or ``missed``, why there
+        is no advice.
     scan_recent
-        The latest filters planned, the newest first.
+        The filters planned last, the newest first.
     scan_tab
         The tab beside the tree: "why", a table ("tasks", "skipped", "deletes", "head") or "advice".
     """
@@ -123,7 +130,7 @@ class ScanPanel(Panel):
 
     @property
     def shown_plan(self) -> ShownPlan | None:
-        """The plan in the browser, which may be an earlier one than `plan`."""
+        """The plan that the browser shows, which may be older than `plan`."""
         return self._scan
 
     def _asked(self) -> Asked:
@@ -133,7 +140,7 @@ class ScanPanel(Panel):
     # The plan ---------------------------------------------------------------------------------------------------------
 
     def _visible(self) -> bool:
-        """Return whether the plan is visible; only then it follows the snapshot."""
+        """Return whether the plan is visible; only a visible plan follows the selected snapshot."""
         return self.host.tab in (None, "scan")
 
     @shown
@@ -141,7 +148,7 @@ class ScanPanel(Panel):
         self._follow()
 
     def _follow(self) -> None:
-        """Plan for the selected snapshot, and offer its columns."""
+        """Plan again if the snapshot has changed, else explain the selected node; offer the snapshot's columns."""
         if not self._visible():
             return
         snapshot = self.host.selection["snapshot"]
@@ -188,7 +195,7 @@ class ScanPanel(Panel):
         self.host.run("scan", "Planning", read, show)
 
     def _sum_up(self, found: ShownPlan) -> None:
-        """Count the reasons for which files are skipped, which reads no more than the plan did."""
+        """Count the reasons why files are skipped. This reads no file that the plan has not read."""
 
         def read() -> Generator[str, None, list[list[Any]]]:
             from iceexplore.planning import skip_reasons
@@ -288,7 +295,7 @@ class ScanPanel(Panel):
         act(ask)
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Withdraw the request for advice; explain the selected node nevertheless."""
+        """Mark missing advice and reasons as cancelled, but still explain the selected node."""
         if self.scan_advice and "blocks" not in self.scan_advice:
             self.scan_advice = {**self.scan_advice, "missed": "Cancelled."}
         if self._scan is not None and self.scan_reasons.get("of") != self._scan.number:
@@ -305,7 +312,7 @@ class ScanPanel(Panel):
         self.host.call(self._advise)
 
     def _advise(self) -> None:
-        """Compute the advice if its tab is shown and it is not known."""
+        """Compute the advice for the plan if the tab Advice is shown and the advice is not known yet."""
         found, known = self._scan, self.scan_advice
         if self.scan_tab != "advice" or found is None:
             return
@@ -323,7 +330,7 @@ class ScanPanel(Panel):
 
         def show(blocks: list[Block] | Exception) -> None:
             if isinstance(blocks, Exception):
-                self.scan_advice = {"of": found.number, "missed": "It could not be read."}
+                self.scan_advice = {"of": found.number, "missed": "The advice could not be computed."}
                 raise blocks
             self.scan_advice = {"of": found.number, "blocks": blocks}
 
@@ -349,7 +356,7 @@ class ScanPanel(Panel):
 
 
 class PlanTables(GridSource):
-    """The tables of plans, whose owners are the plans' numbers.
+    """The tables of plans. A table's owner is the number of its plan.
 
     Parameters
     ----------
@@ -366,7 +373,7 @@ class PlanTables(GridSource):
         return table_of(found.plan, table, found.asked.filter)
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return the view: file names come first, with units; the columns of the first rows stay unchanged."""
+        """Return a view with the file name first and values with units; the table of first rows is shown as it is."""
         if table == "head":
             return TableView(every=True, head=False)
         return replace(super().view(of, table, names), looks=looks_of(names))
@@ -376,9 +383,9 @@ class PlanTables(GridSource):
         return f"preview: the first {rows} that match" if table == "head" and rows >= HEAD_ROWS else ""
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
-        """Return the node of each file."""
+        """Return the node of each row's file."""
         return nodes_of_rows(self._plans.numbered(of).nodes, table, rows)
 
     def row(self, of: str, table: str, node: str) -> int | None:
-        """Return the row of a file's node."""
+        """Return the row that represents a file's node."""
         return row_of_node(self._plans.numbered(of).nodes, table, node)

@@ -54,7 +54,7 @@ class PlanCache:
         self._count = 0
 
     def plan(self, asked: Asked) -> ShownPlan:
-        """Return the plan of some inputs.
+        """Return the plan for these inputs.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class PlanCache:
         """
         from iceexplore.planning import PlanNodes, plan_scan
 
-        with self._lock:  # used by the worker and the notebook; the second waits and finds the plan
+        with self._lock:  # the worker and the notebook may both ask for a plan; the second waits and finds it
             if asked not in self._plans:
                 state = self._state_at(asked.snapshot)
                 columns = asked.columns or None
@@ -76,12 +76,12 @@ class PlanCache:
             return self._plans[asked]
 
     def numbered(self, number: str) -> ShownPlan:
-        """Return the plan with a number.
+        """Return the plan with this number.
 
         Raises
         ------
         OptionError
-            It is no longer cached.
+            The plan is no longer cached.
         """
         found = next((s for s in self._plans.values() if s.number == number), None)
         if found is None:

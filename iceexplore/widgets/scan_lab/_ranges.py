@@ -1,4 +1,4 @@
-"""The range map of the scan lab: each file's range of a column, and what it takes to light files up while dragging."""
+"""The scan lab's range map: each file's range of a column, and the data to highlight files while a bound is dragged."""
 
 from __future__ import annotations
 
@@ -28,22 +28,25 @@ _BY: dict[str, RangeBy] = {"range": "range", "partition": "partition", "snapshot
 
 
 class RangesPanel(Panel):
-    """The files of a plan by their range of a column (`iceexplore.planning.RangeMap`).
+    """The panel that shows a plan's files by their ranges of a column's values (`iceexplore.planning.RangeMap`).
 
     Attributes
     ----------
     scan_view
-        What is beside the reasons: "ranges", this map, or "tree".
+        What is shown beside the reasons: "ranges" (this map) or "tree".
     scan_range_of
-        The ``column`` (empty: the filter's first one) and what files are ordered ``by``: "range", "partition" or
-        "snapshot".
+        ``column``, the column of the map (empty for the filter's first column), and ``by``, the order of the files:
+        "range", "partition" or "snapshot".
     scan_range
-        The map: ``of``, the plan's number; ``column``, ``by``, and ``columns`` to choose from; the stops of the edges
-        as ``positions``, ``labels``, and the conditions ``lows`` and ``highs`` of an edge at each; ``lower`` and
-        ``upper``, the stops of the filter, or null; ``rest``, its other conditions; ``cells`` as columns
-        (`RangeCells`), with ``nodes`` and ``locations`` if each is one file; ``strips``, the files without a range:
-        name, counts by verdict, and the files and bytes that the other conditions leave; ``classes``, the names of
-        the verdicts; ``notes``. Or ``missed``, why there is none.
+        The map: ``of``, the plan's number; ``asked``, the value of `scan_range_of` that it answers; ``column`` and
+        ``by``; and ``columns``, the columns to choose from. The user can drag the filter's lower and upper edge to
+        stops, which have ``positions``, ``labels``, and conditions for a lower edge (``lows``) and for an upper edge
+        (``highs``); ``lower`` and ``upper`` are the stops at the filter's own bounds, or null; ``rest`` has the
+        filter's other conditions. The files with a range are ``cells``, as columns (`RangeCells`), with ``nodes`` and
+        ``locations`` if each cell is one file, or else with ``exact`` cells for counting. The files without a range are
+        ``strips``: a name, counts by verdict, and the number and bytes of the files that the other conditions do not
+        rule out. ``classes`` are the names of the verdicts, ``notes`` are sentences. If there is no map, ``missed`` is
+        the reason.
     scan_picture_asked, scan_picture
         A request for a picture, ``n``, ``theme`` and ``what`` ("ranges" for the map, "waterfall" for what remains after
         each level), and its answer, ``n`` and ``svg``.
@@ -63,7 +66,7 @@ class RangesPanel(Panel):
         self._map: RangeMap | None = None
 
     def begin(self) -> None:
-        """Follow the plan and the choices."""
+        """Follow the plan and the user's choices."""
         self.host.observe(self._on_change, "scan_plan", "scan_view", "scan_range_of")
         self.host.observe_requests(self._on_picture, "scan_picture_asked")
 
@@ -99,7 +102,7 @@ class RangesPanel(Panel):
             names = list(known)[:_COLUMNS]
             about = {"of": found.number, "asked": [column, by], "columns": [json_safe(n) for n in names]}
             try:
-                # A column of another snapshot need not be in this one.
+                # The column was perhaps chosen for another snapshot, and this one may lack it.
                 made = yield from range_map_steps(
                     found.plan,
                     column if column in known else None,
@@ -116,7 +119,7 @@ class RangesPanel(Panel):
         self.host.run("scan-range", "Reading bounds", read, show)
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Say that the map was cancelled, so that it can be asked for again."""
+        """Show that the map was cancelled, so that the user can request it again."""
         found = self._scan.shown_plan
         if found is not None and self.scan_view == "ranges" and self.scan_range.get("of") != found.number:
             self.scan_range = {"of": found.number, "missed": "Cancelled."}
@@ -138,7 +141,7 @@ class RangesPanel(Panel):
 
 
 def ranges_sent(found: RangeMap, nodes: PlanNodes) -> dict[str, Any]:
-    """Return a range map for the browser; see `RangesPanel.scan_range`."""
+    """Return a range map in the form that the browser receives; see `RangesPanel.scan_range`."""
     from iceexplore.planning import VERDICTS, cells_of, exact_cells
 
     cells = cells_of(found)

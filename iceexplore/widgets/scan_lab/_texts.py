@@ -25,7 +25,13 @@ _REASONS = 30
 
 
 def python_of(plan: ScanPlan, filter_text: str, row_groups: bool, now: int | None) -> str:
-    """Return the Python call that repeats a plan; the filter is safely quoted. ``now``: the table's own snapshot id."""
+    """Return the Python call that repeats a plan, with the filter safely quoted.
+
+    Parameters
+    ----------
+    now
+        The id of the snapshot at which the table was opened; other snapshots get a call of ``at``.
+    """
     arguments = [python_text(filter_text)]
     if plan.columns is not None:
         arguments.append(f"columns={[*plan.columns]!r}")
@@ -43,7 +49,7 @@ def python_text(text: str) -> str:
 
 
 def plan_sent(plan: ScanPlan) -> dict[str, Any]:
-    """Return the headline, notes and the funnel (a line with a bar per level) as blocks, and key figures of a plan."""
+    """Return a plan's headline, its notes and funnel (a line with a bar for each level) as blocks, and key figures."""
     waterfall = plan.waterfall()
     notes: list[Block] = [["problem", [signs(note[:_LONG])]] for note in (*plan.notes, *plan.doubts)]
     lost = any(not leaf.readable for leaf in plan.leaves)  # the table's share is unknown if manifests are unreadable
@@ -58,7 +64,7 @@ def plan_sent(plan: ScanPlan) -> dict[str, Any]:
 
 
 def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
-    """Return what remains after each level, a line each: files, bytes, and whatever else is known; and a bar."""
+    """Return a line for each level of the scan: the files, bytes and other known amounts that remain, and a bar."""
     chart = waterfall.chart()
     lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
     items: list[list[Part]] = []
@@ -67,7 +73,7 @@ def _funnel(plan: ScanPlan, waterfall: Waterfall) -> Block:
         texts = {name: bar.text.partition(" (")[0] for name, bar in bars.items()}
         main = "rows" if row.label == "after deletes" else "files"
         notes = [_amount(texts, name) for name in ("bytes", "manifests", "row groups")]
-        if lost:  # their files are unknown at every level, not skipped
+        if lost:  # unreadable manifests: their files are unknown at every level, and not skipped
             notes.append(f"{lost:,} unreadable")
         every = "; ".join(_amount(texts, name) for name in texts)
         tip = signs_of_lines("\n".join(filter(None, (every, row.tooltip)))[:600])
@@ -111,7 +117,7 @@ _KIND_COLUMN, _TERM_COLUMN, _BY_COLUMN = 1, 2, 3
 
 
 def reasons_sent(plan: ScanPlan, reasons: pa.Table) -> list[list[Any]]:
-    """Return a summary of the reasons: of each, its text, and the table and filters that show its files."""
+    """Return a summary of why files are read or skipped: for each reason a text, a table and filters for its files."""
     out: list[list[Any]] = []
     read = len(plan)
     if read:
@@ -143,7 +149,7 @@ def _counted(count: int, thing: str) -> str:
 
 
 def _share(levels: Sequence[dict[str, Any]]) -> str:
-    """Return, as text, the share of the table's bytes that is read; empty if not known for data files alone."""
+    """Return the share of the table's bytes that is read, as text; empty if it is not known for data files alone."""
     if len(levels) < 2 or not levels[0]["bytes"] or "delete" in levels[0]["known"]:
         return ""
     left = next((r["bytes"] for r in reversed(levels) if r["bytes"] is not None), 0)
@@ -152,7 +158,7 @@ def _share(levels: Sequence[dict[str, Any]]) -> str:
 
 
 def advice_sent(advice: Advice) -> list[Block]:
-    """Return the advice for a plan."""
+    """Return the advice for a plan as blocks."""
     shown = advice.suggestions[:_SUGGESTIONS]
     out: list[Block] = [] if shown else [["p", ["The statistics suggest no improvement for this filter."]]]
     for s in shown:
@@ -161,7 +167,7 @@ def advice_sent(advice: Advice) -> list[Block]:
             now, then = (f"{r.files:,} {s.unit}, {human_bytes(r.bytes)}" for r in (s.before, s.after))
             out.append(["p", [["yes", f"{now} → {then}"], f" ({s.basis})"]])
         out.append(["p", [_safe(s.why), *([["note", _safe(f" Assumes: {s.assumes}")]] if s.assumes else [])]])
-        out += [["code", json_safe(_short(f"{text};", 10_000))] for text in s.statements]  # to copy
+        out += [["code", json_safe(_short(f"{text};", 10_000))] for text in s.statements]  # for the user to copy
     clustered = [
         f"{row['column'][:80]}: a value may be in {row['depth']:,.1f} files on average, in {row['deepest']:,} at most"
         for row in advice.clustering.to_pylist()
@@ -178,7 +184,7 @@ _VERDICTS: dict[str, Part] = {
 
 
 def evidence_sent(found: NodeEvidence, name: str) -> list[Block]:
-    """Return why a node is read or skipped."""
+    """Return blocks that explain why a node is read or skipped."""
     verdict = ["badge yes", "✓ read"] if found.read else ["badge no", "⊘ skipped"]
     out: list[Block] = [["h", [verdict, " ", _safe(name, 300)]], ["p", [_safe(found.why)]]]
     if found.terms:

@@ -30,7 +30,7 @@ _FILES = 40
 
 @dataclass(frozen=True)
 class ScanGrowth:
-    """The tree for the browser, and the number of nodes shown of each group, by ``group:node``."""
+    """A plan's tree for the browser; ``limits`` has the number of nodes shown in each group, by ``group:node``."""
 
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class ScanGrowth:
 
 
 def first_unfolded(nodes: PlanNodes) -> list[str]:
-    """Return the nodes unfolded in a new plan: the root, the first manifests with files that are read, and deletes."""
+    """Return the nodes to unfold at first: the root, the first manifests with files to read, and delete manifests."""
     root = nodes.root
     if root is None:
         return []
@@ -109,7 +109,7 @@ def _sent(node: SceneNode, children: list[str] | None, *, leaf: bool) -> dict[st
 def _add_deletes(
     nodes: PlanNodes, files: dict[int, str], sent: dict[str, dict[str, Any]], opened: list[str], limits: dict[str, int]
 ) -> None:
-    """Add the deletes of the shown files, which arrows connect with them, and the delete manifests that are skipped."""
+    """Add the deletes that apply to the shown files, with arrows to them, and the delete manifests that are skipped."""
     assert nodes.root is not None
     root = nodes.root.id
 

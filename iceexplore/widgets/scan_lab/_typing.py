@@ -42,9 +42,12 @@ class FilterBoxPanel(Panel):
     Attributes
     ----------
     scan_draft
-        The text and the cursor in the browser's box: ``n``, ``text`` and ``at``, in UTF-16 units.
+        What the box in the browser contains: ``n``, incremented; ``text``; and ``at``, the position of the cursor in
+        UTF-16 units.
     scan_hint
-        The answer: these, the error of the text, and completions.
+        The answer. It repeats the draft's ``n``, ``text`` and ``at``, and has ``choices``, the completions, which
+        replace the text from ``start`` to ``end``; ``error``, what is wrong with the text; and ``unfinished``, whether
+        the text may become valid when more is typed.
     scan_examples
         Filters to try and the columns of the snapshot, as requested by `request_examples`.
     """
@@ -60,15 +63,15 @@ class FilterBoxPanel(Panel):
         self._examples: dict[str, Examples] = {}
 
     def begin(self) -> None:
-        """Answer drafts."""
+        """Answer each draft with a hint."""
         self.host.observe(self._on_scan_draft, "scan_draft")
 
     def settle(self, timeout: float | None) -> bool:
-        """Wait for hints and examples."""
+        """Wait for hints and examples; return False if that takes more than ``timeout`` seconds."""
         return self._hints.settle(timeout)
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop computing hints and examples."""
         self._hints.close()
 
     def follow(self) -> None:
@@ -144,7 +147,7 @@ class FilterBoxPanel(Panel):
 
 
 def _put(text: str, found: Completion, choice: str) -> str:
-    """Return the replacement of the text from ``start`` to ``end`` for a choice, with spaces between words."""
+    """Return the text to insert for a chosen completion, with spaces where words would touch."""
     before, after = text[: found.start], text[found.end :]
     first = "" if not before or before[-1].isspace() or before.endswith("(") else " "
     return first + choice + ("" if choice.endswith("(") or after.startswith(" ") else " ")

@@ -541,7 +541,7 @@ def test_advice_that_cannot_be_read_says_so(lab: ScanLab, monkeypatch: pytest.Mo
     lab.scan_tab = "advice"
     settled(lab)
     assert "m.avro" in lab.error["text"]
-    missed = {"of": lab.scan_plan["of"], "missed": "It could not be read."}
+    missed = {"of": lab.scan_plan["of"], "missed": "The advice could not be computed."}
     assert lab.scan_advice == missed
     lab.scan_tab = "why"
     lab.scan_tab = "advice"
