@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lanes", "MAX_LANES", "lanes_of"]
 
-#: The number of lanes; further chains overlap in the last one.
+#: Maximum number of lanes; further chains overlap in the last lane.
 MAX_LANES = 5
 
 
@@ -22,11 +22,11 @@ class Lanes:
     Attributes
     ----------
     lane
-        The lane of each snapshot; 0 is that of the main branch.
+        The lane of each snapshot; lane 0 is the main branch's.
     parent
-        The index of each snapshot's parent in the list; -1 if it is not there.
+        The index of each snapshot's parent in the list; -1 if the parent is not in the list.
     reached
-        Whether a branch or tag reaches each snapshot; `expire_snapshots` may remove the others first.
+        Whether a branch or tag reaches each snapshot; `expire_snapshots` may remove unreached snapshots first.
     """
 
     lane: list[int]

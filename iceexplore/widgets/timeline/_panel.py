@@ -43,7 +43,7 @@ _SIGNS = {"append": "●", "overwrite": "■", "delete": "▼", "replace": "◆"
 
 
 def snapshot_text(sent: Mapping[str, Any], change: SnapshotChange) -> str:
-    """Return a one-line description of a snapshot in the timeline's form."""
+    """Return a one-line description of a snapshot; ``sent`` is its item in `TimelinePanel.snapshots`."""
     size = [_change("bytes", *change.bytes)] if any(change.bytes) else []
     reached = [] if sent["reached"] else ["not reachable from any ref"]
     return " · ".join([sent["time"], sent["operation"] or "no operation", *change.words(), *size, *reached])
@@ -70,7 +70,7 @@ def legend_sent(snapshots: Sequence[Mapping[str, Any]], left_out: int) -> dict[s
 
 
 def difference_sent(rows: Sequence[Sequence[Any]], unread: int) -> list[Block]:
-    """Return what was added and removed (`TimelinePanel.comparison`), and whether that is complete."""
+    """Return blocks about what was added and removed, and whether that is complete; see `TimelinePanel.comparison`."""
     out: list[Block] = []
     for what, more, less in rows:
         change = ["b", _change(what, more, less)]
@@ -99,11 +99,11 @@ _MAX_REFS = 20
 _TOTALS = ("total-records", "total-data-files", "total-delete-files", "total-files-size")
 #: Maximum length of the text about a snapshot's writer, and of the part from one entry of its summary.
 _MOST_WRITER, _MOST_ENTRY = 100, 40
-#: Numbers stay exact in JavaScript.
+#: The largest integer that JavaScript represents exactly.
 _MOST_NUMBER = 2**53 - 1
 #: Maximum number of problems whose snapshots are marked.
 _MOST_PROBLEMS = 1_000
-#: The maximum time of a JavaScript Date.
+#: The maximum time of a JavaScript Date, in milliseconds since the epoch.
 _MAX_MS = 8_640_000_000_000_000
 
 
@@ -116,20 +116,20 @@ class TimelinePanel(Panel):
     Attributes
     ----------
     snapshots
-        Oldest first: ``id``, ``time`` (text), ``ms``, ``operation``, ``refs`` (the first ``branches`` of them are
-        branches), ``lane``, ``parent`` (its index in the list, or -1), ``reached`` (by a ref); additions and removals
-        by the summary, ``rows`` (newly deleted rows count as removed), ``files``, ``bytes``; the ``totals`` that it
-        states, of rows, data files, delete files and bytes (-1: not stated); a description, ``words``; and ``by``, an
-        index into ``writers``.
+        Oldest first, each with: ``id``; ``time`` as text; ``ms``; ``operation``; ``refs``, of which the first
+        ``branches`` are branches; ``lane``; ``parent``, the parent's index in the list, or -1; ``reached``, whether a
+        ref reaches it; ``rows``, ``files`` and ``bytes``, each a pair of added and removed (newly deleted rows count as
+        removed), by its summary; ``totals``, the summary's totals of rows, data files, delete files and bytes (-1 if
+        not stated); ``words``, a description; and ``by``, an index into ``writers``.
     writers
-        What summaries say about engines, applications and users, which a filter can search.
+        What summaries say about engines, applications and users; the user can filter snapshots by these texts.
     broken
-        The snapshots in which a check found faults, or reading has met problems so far, by id: their numbers as text.
+        The snapshots in which a check found faults, or reading found problems: by id, the numbers of these as text.
     totals
         Whether the totals are drawn as curves.
     collapsed
-        Whether the timeline is one line. None: as last chosen in the browser's session, else if there is at most one
-        snapshot, or little room.
+        Whether the timeline is collapsed to one line. None: as last chosen in the browser's session or, without a
+        choice, collapsed if there is at most one snapshot, or little room.
     legend
         The legend of the picture, as `Block`s by ``measure``.
     scale
@@ -158,7 +158,7 @@ class TimelinePanel(Panel):
         self._met: dict[str, str] = {}
         self._marked = (-1, -1)  # the numbers of problems and of files read, when the broken snapshots were last marked
         try:
-            self._changes = host.panel(DetailPanel).tables.changes  # counted once for both
+            self._changes = host.panel(DetailPanel).tables.changes  # shared, so that changes are counted only once
         except LookupError:
             self._changes = ChangeTables(host.state)
 
@@ -179,12 +179,12 @@ class TimelinePanel(Panel):
             self._compare_two(self.host.selection)
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Compare other snapshots."""
+        """Compare the newly selected snapshots."""
         if (old["snapshot"], old["against"]) != (new["snapshot"], new["against"]):
             self._compare_two(new)
 
     def on_read(self) -> None:
-        """Mark snapshots in which more problems have been met."""
+        """Mark the broken snapshots again if more problems have been found."""
         if self._marked != self._now():
             self._mark_broken()
 
@@ -216,7 +216,7 @@ class TimelinePanel(Panel):
         self.host.run_silently("broken", read, show)
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """End a comparison that was not made."""
+        """Clear the selection of a comparison that was cancelled."""
         if self.host.selection == selection and self._other_pair(selection):
             self.host.select(against="")  # the comparison was not made; clear it, so that it can be selected again
 
@@ -250,7 +250,7 @@ class TimelinePanel(Panel):
 
 
 class Timeline(TableWidget):
-    """A widget of a table's snapshots by time and branch: select one, compare two, or play through them.
+    """A widget that shows a table's snapshots by time and branch: select one, compare two, or play through them.
 
     ``Timeline(t, selection=explorer)`` shares an explorer's selection; ``selection`` can also be linked
     (``ipywidgets.link``, ``jslink``) and observed.
@@ -283,7 +283,10 @@ def _differences(found: Counted) -> list[list[Any]]:
 
 
 def _broken(state: TableState, shown: Snapshot | None) -> dict[str, str]:
-    """Return the snapshots that problems concern: that in whose tree one is, and that which wrote the damaged file."""
+    """Return the numbers of problems, as text, by snapshot.
+
+    A problem counts for the snapshot in whose tree it is, and for the snapshot that added the damaged file.
+    """
     met = [p for p in state.problems.met() if p.severity in ("error", "warning")][:_MOST_PROBLEMS]
     places = places_of(state, shown, [p.where for p in met])
     counts: dict[str, dict[str, int]] = {}
@@ -302,7 +305,7 @@ def _writer(summary: Mapping[str, str] | None, secret: dict[str, bool]) -> str:
     Parameters
     ----------
     secret
-        Whether names are those of secrets; summaries repeat the names of others, and new ones are added here.
+        A cache that says whether a key of a summary names a secret; new keys are added to it.
     """
     words: dict[str, None] = {}
     for key, value in (summary or {}).items():
@@ -316,7 +319,7 @@ def _writer(summary: Mapping[str, str] | None, secret: dict[str, bool]) -> str:
 
 
 def _total(summary: Mapping[str, str] | None, key: str) -> int:
-    """Return a total of a summary; -1 if it states none that is plausible."""
+    """Return a total that a summary states; -1 if it states none, or an implausible one."""
     text = (summary or {}).get(key, "")
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else -1
     return number if number <= _MOST_NUMBER else -1

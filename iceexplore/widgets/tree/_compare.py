@@ -23,7 +23,7 @@ _FILES = (int(ContentType.DATA), int(ContentType.POSITION_DELETE), int(ContentTy
 
 
 def in_age(state: TableState, one: int, other: int) -> tuple[int, int]:
-    """Return two snapshots ordered by age, the older first, as changes are described in the order they happened."""
+    """Return two snapshot ids, the older snapshot first, because changes are described from the older to the newer."""
     for snapshot in in_order({s.snapshot_id: s for s in state.metadata.snapshots}.values()):
         if snapshot.snapshot_id in (one, other):
             return (one, other) if snapshot.snapshot_id == one else (other, one)
@@ -52,7 +52,7 @@ class Comparison:
 
     @cached_property
     def _rows(self) -> list[tuple[str, Mark]]:
-        """The node ids of the roots' entries: added, removed, then carried over, each in the order of its root."""
+        """The node ids of the roots' entries with their marks: added, removed, then carried over."""
         tables, keys, rows = [], [], []
         for snapshot_id in self.pair:
             snapshot = self._state.metadata.snapshot(snapshot_id)
@@ -79,7 +79,7 @@ class Comparison:
         return [(node_id, mark) for mark in _MARKS for node_id in out[mark]]
 
     def _moved(self, entries: pa.Table, candidates: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[bool]:
-        """Return which files of a root are unchanged, as the other snapshot has them in a leaf."""
+        """Return which files of a root are unchanged because the other snapshot lists them in a leaf manifest."""
         if not candidates.any():
             return [False] * entries.num_rows
         changes = self._changes(entries.filter(pa.array(candidates))["location"])
@@ -92,7 +92,7 @@ class Comparison:
         ]
 
     def _changes(self, locations: AnyChunkedArray) -> dict[tuple[str | None, int | None], str]:
-        """Return the changes of those files that were added or removed, by location and, for a vector, offset."""
+        """Return which of these files were added or removed, by location and, for a deletion vector, offset."""
         if self._diff is None:
             before, after = (travel(self._state, snapshot=snapshot_id) for snapshot_id in self.in_age)
             self._diff = diff(before, after)
@@ -111,7 +111,7 @@ class Comparison:
         return [_marked(node(node_id), mark) for node_id, mark in self._rows[:limit]]
 
     def marked(self, nodes: Sequence[TreeNode]) -> list[TreeNode]:
-        """Return nodes, those of files with the marks of the comparison, others unchanged."""
+        """Return the nodes, with the comparison's marks on the nodes of files."""
         files = [n for n in nodes if n.id.startswith("file:")]
         if not files:
             return list(nodes)
@@ -126,7 +126,7 @@ class Comparison:
         return out
 
     def words(self) -> dict[str, str]:
-        """Return a count of the roots' entries by mark as text, and of files once the differing manifests are read."""
+        """Return texts by mark that count the roots' entries and, once the differing manifests are read, the files."""
         marks = [mark for _, mark in self._rows]
         files = None if self._diff is None else self._diff.files_arrow["change"]
         out: dict[str, str] = {}

@@ -59,7 +59,7 @@ class Growth:
 
 
 class Forest:
-    """A builder of the nodes that the browser requests, which reads no more than they need, and each file once."""
+    """Builds the nodes that the browser requests. It reads only the files that these need, and each file once."""
 
     def __init__(self, state: TableState) -> None:
         self.state = state
@@ -154,7 +154,7 @@ class Forest:
             return f"snapshot:{numbers[0]}"
         if kind == "file" and len(numbers) == 3:
             return f"manifest:{numbers[0]}:{numbers[1]}"
-        # Entries that only the other snapshot has are below the root of the one shown.
+        # Entries that only the other snapshot has appear below the root of the snapshot shown.
         return f"root:{view.snapshot if numbers[0] == str(view.against) else numbers[0]}"
 
     def way(self, node_id: str, view: View) -> list[str]:
@@ -167,7 +167,7 @@ class Forest:
         return out
 
     def snapshot_of(self, node_id: str) -> int | None:
-        """Return the snapshot to whose tree a node belongs, for a ref the one it points to; None if to all."""
+        """Return the snapshot to whose tree a node belongs, or to which a ref points; None for a node of all trees."""
         if node_id.startswith("ref:"):
             named = self.node(node_id).fields.get("snapshot-id")
             return named if named is not None and self.state.metadata.snapshot(named) is not None else None
@@ -269,14 +269,14 @@ def first_expanded(snapshot_id: int | None) -> list[str]:
 
 
 def _more(parent: str, label: str, folded: FoldedRows | None = None) -> dict[str, Any]:
-    """Return a node that represents the children that are not shown, with a cell for each, or for some together."""
+    """Return a node for the children that are not shown, with a cell for each child, or for several together."""
     node = {"id": f"more:{parent}", "kind": "more", "label": label, "note": "", "marks": []}
     made = {**node, "tooltip": None, "leaf": True, "children": None}
     return made if folded is None else {**made, "cells": _cells(folded)}
 
 
 def _cells(folded: FoldedRows) -> dict[str, Any]:
-    """Return cells for the browser: a digit each as text."""
+    """Return cells for the browser: texts with one digit for each cell."""
     block = folded.cells
     texts = {name: "".join(map(str, getattr(block, name))) for name in ("kinds", "shades", "changes")}
     return {**texts, "names": list(block.names), "rows": folded.rows, "below": folded.below}
@@ -292,7 +292,7 @@ def short(label: str) -> str:
 
 
 def add_edges(nodes: Mapping[str, dict[str, Any]], made: Iterable[TreeNode], state: TableState) -> None:
-    """Add to the nodes of deletes, as sent to the browser, the ids of the nodes they apply to."""
+    """Add to each delete's node, in the form for the browser, the ids of the nodes to which the delete applies."""
     for edge in applies_edges(made, state.metadata):
         nodes[edge.source].setdefault("applies", []).append(edge.target)
 

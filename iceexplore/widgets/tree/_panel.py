@@ -24,22 +24,22 @@ _LONGEST = 1000
 
 
 class TreePanel(Panel):
-    """The tree. Unfolding, selection and search are state of the widget; scroll position and zoom are the view's.
+    """The panel that shows the tree. All views share what is unfolded, selected and searched, but not scroll and zoom.
 
     Attributes
     ----------
     nodes, roots
-        The nodes that the browser has, by id, and the ids of the topmost.
+        The nodes that the browser has, by id, and the ids of the topmost ones.
     expanded
         The ids of unfolded nodes; the browser adds to them, and Python answers in ``nodes``.
     compared
         If ``selection["against"]`` is set: ``against`` (its id), ``text`` (a description) and ``counts``, by mark.
     search, found
-        The browser requests with ``n`` (incremented) and ``text``; Python answers with the same ``n``, ``hits`` (node
-        ids), ``busy`` (the search continues) and ``more`` (there are more hits than listed).
+        The browser's request to search, with ``n`` (incremented) and ``text``; and Python's answer, with the same
+        ``n``, ``hits`` (node ids), ``busy`` (the search continues) and ``more`` (there are more hits than listed).
     wanted, written
-        The browser requests with ``n`` and ``format``: ``mermaid``, ``dot``; Python answers with these and
-        ``text``, which the browser clears on receipt.
+        The browser's request for the tree in a text format, with ``n`` and ``format`` (``mermaid`` or ``dot``); and
+        Python's answer, with both and ``text``, which the browser clears on receipt.
     """
 
     nodes = SyncedTrait(traitlets.Dict())
@@ -69,7 +69,7 @@ class TreePanel(Panel):
         return {"nodes": start.nodes, "roots": start.roots, "expanded": start.expanded, "compared": start.compared}
 
     def begin(self) -> None:
-        """Answer requests to unfold, to search, and for files."""
+        """Answer requests to unfold nodes, to search, and to write the tree as text."""
         self._in_sight = dict(self.host.selection)
         self.host.observe(self._on_expanded, "expanded")
         self.host.observe(self._on_search, "search")
@@ -192,7 +192,7 @@ class TreePanel(Panel):
             self._applying = False
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Fold what was not read, and return to the selection shown."""
+        """Fold nodes whose children were not read, and return to the selection shown."""
         self._fold_unread()
         if self._awaited:  # restore the selection shown, so that the other can be selected again
             self._awaited = False
@@ -200,11 +200,11 @@ class TreePanel(Panel):
         if self.found.get("n") != self.search.get("n") or self.found.get("busy"):
             hits = self.found.get("hits", []) if self.found.get("n") == self.search.get("n") else []
             self.found = {"n": self.search.get("n"), "hits": hits, "busy": False, "more": True}
-        if self._marking:  # not requested by the user, so it must not be lost by cancelling
+        if self._marking:  # the user cancelled other work, so the marks must still appear
             self._mark()
 
     def on_failed(self) -> None:
-        """Fold what was not read."""
+        """Fold nodes whose children were not read."""
         self._fold_unread()
 
     def _fold_unread(self) -> None:
@@ -218,12 +218,12 @@ class TreePanel(Panel):
                 self._applying = False
 
     def on_read(self) -> None:
-        """Mark nodes if problems have been found."""
+        """Mark the nodes again if more problems have been found."""
         if len(self.host.state.problems) != self._marked:
             self._mark()
 
     def _mark(self) -> None:
-        """Mark the nodes shown with problems that other reads have found."""
+        """Mark problems that other reads have found, on the nodes that are shown."""
         view = self._view()
 
         def read() -> Growth:

@@ -22,7 +22,7 @@ __all__ = ["Search"]
 
 #: Maximum number of hits that are listed.
 LIMIT = 500
-#: Maximum number of hits with their locations.
+#: Maximum number of hits whose locations `Search.names` contains.
 _NAMED = 20
 #: Maximum number of distinct values of a partition field in a manifest that are formatted for the search; more are
 #: searched in their stored form.
@@ -48,7 +48,7 @@ class Search:
     done, more
         Whether the search has ended, and whether it ended because of `LIMIT`.
     searched, manifests
-        How many manifests have been searched, and of how many.
+        How many manifests have been searched, and how many there are.
     lacks
         Why the search was incomplete, if files could not be read; known when it has ended.
     """
@@ -66,7 +66,7 @@ class Search:
         self.lacks = ""
 
     def step(self, seconds: float = 0.25) -> None:
-        """Continue the search for about this time, with at least one manifest."""
+        """Continue the search for about this many seconds, but search at least one manifest."""
         end = time.monotonic() + seconds
         if self._left is None:
             self._begin()
@@ -104,7 +104,7 @@ class Search:
         self._take([f"{kind}:{self._snapshot.snapshot_id}:{i}" for kind, i in kinds], root, places)
 
     def _take(self, found: list[str], manifest: Manifest | None = None, places: Sequence[int] = ()) -> None:
-        """Add hits; those that are entries of a manifest with their places in it."""
+        """Add hits. If they are entries of a manifest, ``places`` are their row numbers in it."""
         room = LIMIT - len(self.hits)
         self.hits += found[:room]
         self.more |= len(found) > room

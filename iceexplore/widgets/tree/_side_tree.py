@@ -1,4 +1,4 @@
-"""The tree of a table before or after a change (a commit, a repair), marked with what was added, removed and kept."""
+"""The tree of a table before or after a change (a commit, a repair), with marks for what was added or removed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ __all__ = ["SideTree"]
 _CHILDREN = 30
 #: The number of refs and snapshots shown together, and of refs among them.
 _SNAPSHOTS, _REFS = 8, 4
-#: Maximum number of entries of a leaf that is unfolded at first, and maximum number of nodes of the tree for which any
-#: leaf is.
+#: A leaf manifest is unfolded at first only if it has at most this many entries, and if the tree then has at most this
+#: many nodes.
 _FEW_ENTRIES = 12
 _PICTURE = 60
 _MANIFESTS = ("data-manifest", "delete-manifest")
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
-_VECTOR = "manifest DV"  # its name in a diff; the location of an inline one is that of its leaf
+#: The content of manifest deletion vectors in a diff. An inline vector has the location of its leaf manifest.
+_VECTOR = "manifest DV"
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 
 
@@ -48,7 +49,7 @@ class SideTree:
     diff
         The difference from before to after; None at the start.
     side
-        The side that this is.
+        Whether this is the table before or after the change.
     """
 
     state: TableState
@@ -184,7 +185,7 @@ class SideTree:
     # Marks ------------------------------------------------------------------------------------------------------------
 
     def _marks(self, nodes: list[TreeNode]) -> list[set[Mark]]:
-        """Return the marks of each node for the effect of the change; none at the start."""
+        """Return each node's marks, which show the effect of the change; at the start, there are no marks."""
         if self.other is None:
             return [set() for _ in nodes]
         changed = self._changed(nodes)
@@ -231,7 +232,7 @@ class SideTree:
                     if hit:
                         out[i] = change
         updated = whole(files.filter(pc.equal(files["content"], "column file"))["referenced_file"])
-        if len(updated):  # the entries of a data file before and after an update of columns
+        if len(updated):  # an update of columns replaces a data file's entry
             at = [i for i, node in enumerate(nodes) if node.kind == "data-file"]
             names = pa.array([nodes[i].location for i in at], pa.string())
             for i, hit in zip(at, pc.is_in(names, value_set=updated).to_pylist(), strict=True):

@@ -18,13 +18,13 @@ NO_TREE: dict[str, Any] = {"nodes": {}, "roots": [], "expanded": []}
 
 
 class Sides:
-    """The trees before and after a change: fills the traits of a panel, and unfolds nodes on request.
+    """The trees before and after a change, which are shown in the traits of a panel and unfolded on request.
 
     Parameters
     ----------
     panel
-        It has the traits ``<prefix>_before_nodes``, ``<prefix>_before_roots`` and ``<prefix>_before_expanded``, and the
-        same of ``after``.
+        The panel. It has the traits ``<prefix>_before_nodes``, ``<prefix>_before_roots`` and
+        ``<prefix>_before_expanded``, and three such traits for ``after``.
     """
 
     def __init__(self, panel: Panel, prefix: str) -> None:
@@ -38,7 +38,7 @@ class Sides:
             self._panel.host.observe(self._on_expanded, f"{self._prefix}_{side}_expanded")
 
     def show(self, trees: Mapping[str, SideTree], grown: Mapping[str, Mapping[str, Any]]) -> None:
-        """Show trees, as far as they are unfolded (`SideTree.grow`); a side without a tree becomes empty."""
+        """Show the unfolded part of trees, ``grown`` by `SideTree.grow`; a side without a tree becomes empty."""
         self._trees = dict(trees)
         for side in SIDES:
             self._set(side, grown.get(side, NO_TREE))

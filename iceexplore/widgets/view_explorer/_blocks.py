@@ -27,7 +27,7 @@ _UNNAMED = {"type": "required", "made of": "certain"}
 
 
 def sql_block(text: str, dialect: str | None) -> list[Block]:
-    """Return SQL, highlighted, and whether it is cut off."""
+    """Return blocks with highlighted SQL and, if the text is cut off, a note about the rest."""
     pieces: list[Any] = []
     for kind, piece in sql_pieces(text[:MOST_SENT], dialect):
         shown = signs_of_lines(piece)
@@ -39,14 +39,14 @@ def sql_block(text: str, dialect: str | None) -> list[Block]:
 
 
 def note_block(text: str) -> Block:
-    """Return a sentence."""
+    """Return a block with a sentence."""
     return ["p", [["note", signs(escape.shorten(text, _LONGEST_CELL))]]]
 
 
 def table_block(
     label: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = "", code: Iterable[int] = ()
 ) -> Block:
-    """Return a table; columns in ``code`` are monospaced."""
+    """Return a block with a table; ``code`` has the indexes of columns to show in a monospaced font."""
     cells = [
         [[["code", _cell(text)] if i in code and text else _cell(text)] for i, text in enumerate(row)] for row in rows
     ]
@@ -59,7 +59,7 @@ def _cell(text: str) -> str:
 
 
 def card_blocks(card: Card, *, facts: str = "Details", leave_out: Iterable[str] = ()) -> list[Block]:
-    """Return the facts, tables and notes of a card; ``leave_out`` are headings of tables."""
+    """Return the facts, tables and notes of a card as blocks; ``leave_out`` has the headings of tables to leave out."""
     found: list[Block] = []
     if card.facts:
         found.append(table_block(facts, (), card.facts))

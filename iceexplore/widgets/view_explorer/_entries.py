@@ -23,7 +23,7 @@ class Entry:
     Attributes
     ----------
     version
-        None if the version has expired.
+        The version; None if it has expired.
     mark
         ``again`` (an earlier version became current again), ``expired``, ``unlogged`` (the version log does not name
         it; the time is that of its creation), or empty.
@@ -52,7 +52,7 @@ def entries_of(metadata: ViewMetadata) -> list[Entry]:
 
 
 def entry_of(state: ViewState, entries: list[Entry]) -> int:
-    """Return the index of the last entry of the version that is shown; -1 if there is none."""
+    """Return the index of the shown version's last entry, or else of the last entry; -1 if there are no entries."""
     shown = None if state.version is None else state.version.version_id
     return next((i for i in reversed(range(len(entries))) if entries[i].version_id == shown), len(entries) - 1)
 

@@ -53,22 +53,22 @@ _ADVICE = "Choose another version or tab; the rest still works."
 _DIALECTS = ("spark", "trino", "duckdb", "snowflake", "bigquery", "postgres", "clickhouse", "mysql")
 #: The arguments of the widget; the last one is accepted for code that styles many widgets at once.
 _ARGUMENTS = ("entry", "against", "tab", "dialect", "height", "text_size", "head_collapsed", "layout", "style")
-#: The number of tabs' contents that are kept.
+#: Maximum number of tab contents that are cached.
 _KEPT = 50
 
 
 class ViewExplorer(RoomTraits, ScriptedWidget):
     """A widget to explore a view in a notebook.
 
-    All state is in plain traits, so that it can be rendered from them without Python, and a notebook can set them:
-    ``w.select(2)``, ``w.tab = "compare"``. Files are read in a thread; `settle` waits for it.
+    All state is in plain traits, so the widget can be rendered from them without Python, and a notebook can set them:
+    ``w.select(2)``, ``w.tab = "compare"``. Files are read in a separate thread; `settle` waits for it.
 
     Parameters
     ----------
     view
         A View, or a view's state.
     open_source
-        Opens the tables and views that the query reads; None: nothing is opened.
+        A function that opens the tables and views that the query reads; if it is None, nothing is opened.
 
     Raises
     ------
@@ -154,14 +154,14 @@ class ViewExplorer(RoomTraits, ScriptedWidget):
     # For the notebook -------------------------------------------------------------------------------------------------
 
     def select(self, version: ViewVersion | int | str, *, against: ViewVersion | int | str | None = None) -> None:
-        """Select the last change to a version, and another one to compare it with.
+        """Select the last change to a version and, optionally, the last change to another version to compare it with.
 
         Raises
         ------
         SnapshotNotFoundError
             The view has no such version.
         OptionError
-            It is not a version id, or the change is left out of the timeline.
+            An argument is not a version id, or the change is left out of the timeline.
         """
         with self.hold_trait_notifications():
             if against is not None:
@@ -188,7 +188,7 @@ class ViewExplorer(RoomTraits, ScriptedWidget):
         return self._work.settle(timeout)
 
     def save_html(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Write what the tabs that were opened show, and the versions, into one HTML file that works offline.
+        """Write the versions, and the content of the tabs opened so far, to one HTML file that works offline.
 
         The page has no scripts, and makes no requests. Nothing is redacted: SQL and names are in it.
 
@@ -228,7 +228,7 @@ class ViewExplorer(RoomTraits, ScriptedWidget):
         return self.entry - 1
 
     def _key(self, tab: str) -> str:
-        """Return what a tab's content depends on; `viewExplorer.js` computes the same."""
+        """Return, as text, what a tab's content depends on; `viewExplorer.js` computes the same text."""
         keys = {"compare": f"{self.entry} {self.against}", "sql": f"{self.entry} {self.dialect}"}
         return keys.get(tab, f"{self.entry}")
 
@@ -263,7 +263,7 @@ class ViewExplorer(RoomTraits, ScriptedWidget):
         self.content = {"tab": tab, "key": key, "blocks": found}
 
     def _reader(self, tab: str) -> Callable[[], Any]:
-        """Return what makes the content of a tab; it runs in the worker, so it uses no traits."""
+        """Return a function that makes a tab's content. The worker calls it, so it uses no traits."""
         entry, before, dialect, key = self.entry, self._before(), self.dialect, self._key(tab)
         if tab == "compare":
             return lambda: self._compared(before, entry)
@@ -361,5 +361,5 @@ def _parts(problems: int) -> list[list[str]]:
 
 
 def explore_view(view: object, open_source: OpenSource | None = None, **options: Any) -> ViewExplorer:
-    """Return the explorer of a view or a view's state; options as of `ViewExplorer`."""
+    """Return the explorer of a view or a view's state; ``options`` are the arguments of `ViewExplorer`."""
     return ViewExplorer(view, open_source=open_source, **options)

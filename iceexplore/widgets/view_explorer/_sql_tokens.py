@@ -1,7 +1,7 @@
 """Split SQL into pieces to highlight, in time linear in its length, whatever the text is.
 
-This is no parser: a text that is not SQL, or of an unknown dialect, is split as well, and the pieces are always the
-whole text.
+This is not a parser: it also splits a text that is not SQL, or is in an unknown dialect. Joined, the pieces are always
+the whole text.
 """
 
 from __future__ import annotations

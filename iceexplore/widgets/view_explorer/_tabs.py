@@ -40,7 +40,7 @@ __all__ = ["compared_blocks", "details_blocks", "lineage_blocks", "problems_bloc
 _MOST_DIALECTS = 8
 _MOST_ROWS = 400
 _MOST_LINE = 1_000
-#: Queries on one line that are longer are compared as sqlglot formats them.
+#: Queries on one line with more characters than this are formatted by sqlglot before they are compared.
 _LONG_LINE = 60
 
 
@@ -124,7 +124,7 @@ def _line(text: str) -> str:
 
 
 def lineage_blocks(state: ViewState, opener: OpenSource | None) -> Generator[str, None, list[Block]]:
-    """Return the tree of what the query reads, and the columns that it reads; opens sources."""
+    """Return blocks with the tree of what the query reads, and the columns that it reads. Opens the sources."""
     yield "Opening what the query reads …"
     try:
         found = picture_block(view_tree(state, None, opener, 120))
@@ -139,7 +139,7 @@ def lineage_blocks(state: ViewState, opener: OpenSource | None) -> Generator[str
 
 
 def problems_blocks(report: Report) -> list[Block]:
-    """Return the findings of a check."""
+    """Return the findings of a check as blocks."""
     from iceexplore.doctor import WORDS, finding_lines, report_scope
 
     found: list[Block] = [["p", [["note", signs(f"Checked: {report_scope(report)}.")]]]]
