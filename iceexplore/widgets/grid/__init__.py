@@ -1,1 +1,1 @@
-"""The table grid."""
+"""The grid that shows tables in a widget."""

@@ -92,7 +92,7 @@ def _beyond(scalar: DynamicScalar) -> PlainValue:
         return scalar.as_py()
     except (ValueError, OverflowError):
         pass
-    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) or scalar.value == -(2**63):  # numpy's NaT
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) or scalar.value == -(2**63):  # NaT in numpy
         return str(scalar.value)
     unit: Any = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
     text = str(np.datetime64(scalar.value, unit)).replace("T", " ")

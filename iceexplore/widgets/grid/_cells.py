@@ -65,7 +65,7 @@ def nested_value(value: PlainValue, *, key: str = "") -> JsonValue:
         case dict():
             return {str(k): nested_value(v, key=str(k)) for k, v in value.items()}
         case list() | tuple():
-            if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # Arrow's map
+            if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # a map, in Arrow a list of pairs
                 return {str(k): nested_value(v, key=str(k)) for k, v in value}
             return [nested_value(v, key=key) for v in value]
         case bytes():

@@ -65,7 +65,7 @@ def csv_chunk(table: GridTable, rows: npt.NDArray[np.int64] | None, start: int) 
     """
     total = len(table) if rows is None else len(rows)
     out = io.StringIO()
-    write = csv.writer(out, lineterminator="\r\n").writerow  # RFC 4180
+    write = csv.writer(out, lineterminator="\r\n").writerow  # line ends as in RFC 4180
     if start == 0:
         write([_escaped(safe_text(name)) for name in table.names])
     at, step = max(0, start), _FIRST
@@ -101,5 +101,7 @@ def _row(table: GridTable, row: int, column: int) -> pd.DataFrame:
     """Return one row as a DataFrame; raise an `OptionError` if the table lacks this row or column."""
     width = len(table.names)
     if not (0 <= row < len(table) and 0 <= column < max(1, width)):
-        raise OptionError(f"the table has {len(table):,} rows and {width} columns: no cell {row}, {column}")
+        raise OptionError(
+            f"the table has {len(table):,} rows and {width} columns: no cell in row {row}, column {column}"
+        )
     return table.rows(slice(row, row + 1))

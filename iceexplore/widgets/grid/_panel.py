@@ -102,7 +102,7 @@ class GridSource:
 
 
 class GridPanel(Panel):
-    """The panel for a widget's tables. Each part of the widget that shows tables is a grid with a name (``"detail"``).
+    """The panel for a widget's tables. Each part of the widget that shows tables is a named grid, such as ``"detail"``.
 
     In the browser, ``gridView(model, {grid, label})`` of ``grid.js`` displays a grid. Other panels add their own grids
     (`add`).

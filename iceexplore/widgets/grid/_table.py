@@ -375,7 +375,7 @@ class LeafTable(GridTable):
         found = {place: self._columns.pop(place) for place in places}
         while self._columns and sum(column.nbytes for column in self._columns.values()) > _KEPT_BYTES:
             del self._columns[next(iter(self._columns))]
-        self._columns |= found  # the newest last
+        self._columns |= found  # the latest columns go last, to be dropped last
         return found
 
     def frame(self) -> pd.DataFrame:

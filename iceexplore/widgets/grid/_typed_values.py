@@ -119,7 +119,7 @@ def understood(one: Filter, name: str, kind: DynamicType, look: Look | None = No
             codes = [code for code, word in look.words.items() if text.lower() in word.lower()]
             return Condition(f'{name} contains "{text}"', _any_code(codes, text))
         if look is not None and look.unit and not text.replace(",", "").strip("-").isdecimal():
-            raise FilterError(f"{text[:100]!r} is no part of a number: choose another operator than contains")
+            raise FilterError(f"{text[:100]!r} is no part of a number: choose an operator other than contains")
         return Condition(f'{name} contains "{text}"', lambda column, _: contains(column, text))
     reader = _reading(kind, name, look)
     if separator:

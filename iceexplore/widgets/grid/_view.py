@@ -66,7 +66,7 @@ class Look:
 
     @property
     def bar(self) -> bool:
-        """Whether cells show the value's share of the column's maximum."""
+        """Whether cells show the value's share of the column's maximum as a bar."""
         return self.kind in ("bytes", "count")
 
     def text(self, value: PlainValue) -> str | None:
@@ -150,7 +150,7 @@ _COUNTS = ("_count", "cardinality", "deleted_rows", "rows", "ndv")
 
 
 def looks_of(names: Sequence[str]) -> dict[str, Look]:
-    """Return looks for a metadata table's columns, chosen by their names, which follow the spec and Spark."""
+    """Return a `Look` for each column whose name shows what it measures, by the conventions of the spec and Spark."""
     found: dict[str, Look] = {}
     for name in names:
         if name.endswith("_ms"):

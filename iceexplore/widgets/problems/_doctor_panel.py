@@ -120,7 +120,8 @@ class DoctorPanel(Panel):
         if snapshots not in _SNAPSHOTS:
             raise OptionError(f"snapshots={str(snapshots)[:40]!r}: choose 'current' or 'all'")
         state, shown = self.host.state, self.host.snapshot
-        # If the widget shows a Table, `plan.table` is a Table, too. Its class is in a higher layer, hence `getattr`.
+        # If the widget was made from a Table, `plan.table` is a Simulation, whose class is in a higher layer; hence
+        # `getattr`.
         after_commits = getattr(self.host.table, "_shown_after", lambda sandbox: sandbox.state)
 
         def read() -> Generator[str, None, tuple[Report, dict[str, Any]]]:

@@ -40,7 +40,7 @@ class Coverage:
 
 
 def coverage(state: TableState, root: Manifest | None) -> Coverage:
-    """Return how many of a root's manifests this table's reader has read."""
+    """Return how many of a root's manifests this table's reader has read, and how many there are."""
     if root is None:
         return Coverage(0, 0)
     if not root.dialect:

@@ -203,7 +203,7 @@ class RowsPanel(Panel):
             own = self.host.state.snapshot
             at = "" if own is None or str(own.snapshot_id) == snapshot else f".at(snapshot={snapshot})"
             call = [*([python_text(text)] if text else []), *(["history=True"] if history else [])]
-            yield "Following the rows …"
+            yield "Reading the history of the rows …"
             missed = _missed(state, found)
             answer = {
                 "headline": _headline(found, bool(text)) + (", incomplete ▲" if missed else ""),
@@ -249,7 +249,7 @@ class RowsPanel(Panel):
         def show(blocks: list[Block]) -> None:
             self.rows_story = {"of": of, "row": row, "blocks": blocks}
 
-        self.host.run("rows-story", "Following the row", lambda: story_sent(places, row), show)
+        self.host.run("rows-story", "Reading the history of the row", lambda: story_sent(places, row), show)
 
     def no_kernel_html(self) -> str:
         """Return the histories of the rows as HTML."""

@@ -105,7 +105,7 @@ class PageRedactor:
         if "text" in page:
             return {"text": self._json(page["text"])}
         names = [column["name"] for column in page["columns"]]
-        keyed = "credentials" in self.kinds and names[:2] == ["key", "value"]  # a row is a property
+        keyed = "credentials" in self.kinds and names[:2] == ["key", "value"]  # the rows are properties
         rows = []
         for row in page["rows"]:
             hidden = keyed and _is_secret(row[0] or "")

@@ -197,7 +197,7 @@ class SavedPagePanel(Panel):
                 self._shared[at] = self._made_table(of, key, rows)
             return self._shared[at]
         kind, _, snapshot = of.partition(":")
-        if key == "manifests" and kind in ("snapshot", "root"):  # both have the same table
+        if key == "manifests" and kind in ("snapshot", "root"):  # a snapshot and its root have the same table
             once = (snapshot, -1, rows)  # -1: no entry has this row
             if once not in self._shared:
                 self._shared[once] = self._made_table(of, key, rows)

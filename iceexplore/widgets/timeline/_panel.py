@@ -36,7 +36,7 @@ __all__ = [
     "TimelinePanel",
 ]
 
-#: The measures of bars, with the verb for their removal.
+#: The measures of the bars' height, each with the verb for what was removed.
 _GONE = {"rows": "deleted", "files": "removed", "bytes": "removed"}
 #: The shapes of operations (see `_styles`).
 _SIGNS = {"append": "●", "overwrite": "■", "delete": "▼", "replace": "◆"}

@@ -45,9 +45,9 @@ class SideTree:
     state
         The table on this side.
     other
-        The table on the other side; None at the start, when nothing is compared.
+        The table on the other side; None before the first change, when there is nothing to compare.
     diff
-        The difference from before to after; None at the start.
+        The difference from before to after; None if the tables are not compared.
     side
         Whether this is the table before or after the change.
     """
@@ -185,7 +185,7 @@ class SideTree:
     # Marks ------------------------------------------------------------------------------------------------------------
 
     def _marks(self, nodes: list[TreeNode]) -> list[set[Mark]]:
-        """Return each node's marks, which show the effect of the change; at the start, there are no marks."""
+        """Return each node's marks, which show the effect of the change; no marks before the first change."""
         if self.other is None:
             return [set() for _ in nodes]
         changed = self._changed(nodes)

@@ -84,7 +84,7 @@ def picture_block(drawing: SceneDrawing) -> list[Block]:
 
 
 def view_blocks_html(blocks: Iterable[Block]) -> Html:
-    """Return blocks as HTML without a kernel: inline styles only, no ``<svg>``, ``<style>`` or script."""
+    """Return blocks as HTML that needs no kernel: inline styles only, no ``<svg>``, ``<style>`` or script."""
     out = []
     for block in blocks:
         kind, *content = block

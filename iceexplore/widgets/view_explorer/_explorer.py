@@ -239,7 +239,7 @@ class ViewExplorer(RoomTraits, ScriptedWidget):
         return view_at(self._state, version=chosen.version_id)  # raises an error if it has expired
 
     def _show(self) -> None:
-        """Show the content of the current tab, in the worker if it has not been made before."""
+        """Show the content of the current tab; if it is not cached, the worker makes it."""
         tab, key = self.tab, self._key(self.tab)
         made = self._made.get((tab, key))
         if made is not None:

@@ -97,7 +97,7 @@ def _sides(diff: ViewDiff, one: DialectDiff, labels: list[str]) -> list[Block]:
     pretty = any("\n" not in text.strip() and len(text) > _LONG_LINE for text in (one.old, one.new))
     try:
         rows = _rows(diff, one.dialect, pretty)
-        if rows is None:  # it cannot be formatted
+        if rows is None:  # the SQL cannot be formatted
             pretty, rows = False, diff.side_by_side(one.dialect).rows
     except OptionError as error:
         return [*found, note_block(str(error))]
