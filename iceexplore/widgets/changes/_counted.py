@@ -33,7 +33,7 @@ _MOST_ENTRIES = 200_000
 _MOST_REMOTE = 20
 #: The number of bytes per entry assumed for a manifest without counts.
 _ENTRY_BYTES = 100
-#: The measures of a change with the keys of a summary in which they are recorded, each for what was added and removed.
+#: For each measure of a change, the summary keys that record what was added, and those that record what was removed.
 _RECORDED = {
     "data_files": (("added-data-files",), ("deleted-data-files",)),
     "delete_files": (("added-delete-files",), ("removed-delete-files",)),
@@ -50,7 +50,7 @@ class Counted:
     Attributes
     ----------
     before
-        The older snapshot; None for nothing, or if the parent has expired.
+        The older snapshot; None if there is none, as for a table's first commit, or if the parent has expired.
     commit
         Whether this is the change of one commit against its parent.
     files

@@ -125,7 +125,7 @@ def _unread(state: TableState, counted: Counted) -> list[Part]:
 
 
 def _sums(counted: Counted, doubtful: bool) -> Block:
-    """Return a table with a row per kind of file, and the rows that came and went in all."""
+    """Return a table with a row per kind of file, and a total of the rows added and removed."""
     sums = _by(counted.files, "content")
     order = [_DATA, _COLUMN_FILE, "deletion vector", "position delete file", "equality delete file"]
     rows: list[list[list[Part]]] = []

@@ -57,7 +57,7 @@ def compared_key(against: str) -> str:
 
 
 def is_changes(key: str) -> bool:
-    """Return whether a table is one of changes."""
+    """Return whether the table with this key lists changes."""
     return key == CHANGES or key.startswith(_COMPARED)
 
 

@@ -1,4 +1,4 @@
-"""Figures of the commit lab, in the style of the V4 proposal: a step's snapshots before and after, and a conflict."""
+"""Figures of the commit lab, in the style of the V4 proposal: the snapshots before and after a step, and a conflict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Figure: TypeAlias = tuple[str, str, float]
 
 
 def step_figure(before: TableState | None, after: TableState) -> Figure | None:
-    """Draw the snapshots before and after a step; those files that they share are drawn once.
+    """Draw the snapshots before and after a step; files that belong to both are drawn once.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def start_of(
     Parameters
     ----------
     pending
-        As of `layout_fields`.
+        As in `layout_fields`.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def layout_calls(
     options
         The simulation's present options.
     pending
-        As of `layout_fields`.
+        As in `layout_fields`.
 
     Raises
     ------

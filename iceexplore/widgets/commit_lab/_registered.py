@@ -80,7 +80,7 @@ def form(
     *,
     title: str | None = None,
 ) -> Operation:
-    """Return a form, by default with the title of the registered operation of its name."""
+    """Return a form; its title is by default that of the registered operation with the same name."""
     from iceexplore.commits import operation as registered
 
     return Operation(name, registered(name).title if title is None else title, help, fields, calls)

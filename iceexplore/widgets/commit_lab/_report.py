@@ -257,7 +257,7 @@ class Report:
         return _costs(self.step.before, self.step.after)
 
     def twin_costs(self, name: str, twin: Twin) -> dict[str, dict[str, float]]:
-        """Return those of the same operation in another layout, whose name is given."""
+        """Return the costs of the same operation in another layout, which has this name."""
         if name not in self._twin_costs:
             self._twin_costs[name] = _costs(twin.before, twin.after)
         return self._twin_costs[name]

@@ -113,7 +113,7 @@ class StepTables(GridSource):
         return ({}, {}) if item is None else item[0].help(item[1])
 
     def above(self, of: str, table: str) -> list[Block]:
-        """Return what an item is and where, with links to its tables and to the roots of both sides."""
+        """Return blocks that say what an item is and where, with links to its tables and to the roots of both sides."""
         item = self._item(of, table)
         if item is None:
             return []

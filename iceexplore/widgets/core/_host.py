@@ -38,7 +38,7 @@ class WidgetHost:
     Parameters
     ----------
     widget
-        The widget, which need not be initialized yet. It is a `TableWidget`, which is made with this class.
+        The widget, a `TableWidget`; it need not be initialized yet.
     table, state
         What the widget shows.
     """

@@ -83,7 +83,7 @@ class RoomTraits(traitlets.HasTraits):
         return first, {name: value for name, value in self.room().items() if value != first.get(name)}
 
     def begin_room(self, before: tuple[dict[str, Any], dict[str, Any]] | None) -> None:
-        """Take over what was changed at the widget of the cell's earlier run, if both were made with the same room."""
+        """Take over what the user changed in the widget of the cell's earlier run, if both began with the same room."""
         self._first_room = self.room()
         if before is not None and before[0] == self._first_room:
             for name, value in before[1].items():

@@ -20,7 +20,8 @@ from iceexplore.storage import report_progress
 
 __all__ = ["Work"]
 
-#: Seconds without other work before work begins that gives way to it: whoever has just opened a tab may click in it.
+#: Work that gives way to other work begins after this many seconds without any: whoever has just opened a tab may be
+#: about to click in it.
 _PAUSE = 0.5
 
 T = TypeVar("T")
@@ -181,7 +182,7 @@ class Work:
             self._loop.call_soon_threadsafe(act)
 
     def _waited(self, end: float | None) -> bool:
-        """Wait on another thread than the owner's until everything is delivered; return False at ``end``."""
+        """Wait, on a thread other than the owner's, until everything is delivered; return False at ``end``."""
         while end is None or time.monotonic() < end:
             came = threading.Event()
             self.call(came.set)  # queued after earlier requests of this thread

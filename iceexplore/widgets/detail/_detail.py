@@ -149,7 +149,7 @@ def detail_of(
 
 
 def _beside(fact: _Fact, counted: Mapping[str, int]) -> _Fact:
-    """Return a field whose recorded number was counted otherwise with both numbers."""
+    """Return a field with its recorded and its counted number, if the two differ; else the field unchanged."""
     if fact.key not in counted:
         return fact
     return replace(fact, text=f"{fact.text} recorded, {_text(fact.key, counted[fact.key])} counted")

@@ -284,7 +284,7 @@ def meaning(
         return Meaning(_OURS[name])
     if kind not in (*_MANIFESTS, *_FILES):
         return None
-    name = {"offset": "content_offset", "size_in_bytes": "content_size_in_bytes"}.get(name, name)  # of V4's vectors
+    name = {"offset": "content_offset", "size_in_bytes": "content_size_in_bytes"}.get(name, name)  # V4 names
     text = _BY_KIND.get(kind, {}).get(name, "") or COLUMN_DOCS.get(f"entries.{name}", "")
     text = text or COLUMN_DOCS.get(f"content_entries.{name}") or COLUMN_DOCS.get(name) or _OF_MANIFEST.get(name, "")
     if not text:
@@ -338,7 +338,7 @@ _COLUMN_FIELDS = {
     "content_size_in_bytes": "size_in_bytes",
 }
 _COUNTS_OF_FILES = re.compile(r"(added|existing|deleted)_(?:data|delete)_files_count")
-#: Columns that no file has: they are ours.
+#: Columns that iceexplore adds; no file stores them.
 _COLUMNS_WITHOUT_FIELD = frozenset({"deleted_rows", "removed_by", "manifest_dv", "manifest", "ordinal"})
 
 

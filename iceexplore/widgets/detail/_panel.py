@@ -305,9 +305,10 @@ def _again(page: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _latest(page: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the latest query: of the page shown, or asked since; without columns, which the grid remembers.
+    """Return the latest query: that of the page shown, or one that was requested since.
 
-    A query for another table than that of the page shown is returned without its sort order and filters.
+    Columns are left out, because the grid remembers them; the sort order and filters are left out of a query for a
+    table other than the one shown.
     """
     query = {**asked} if asked else _again(page)
     if not (query.get("of") and query.get("table")):

@@ -40,7 +40,7 @@ class Recorded:
     counted
         Counted numbers by field, where they differ from the recorded ones.
     problems
-        The problems with these differences that are another node's, and its id.
+        The problems about these differences that belong to another node, each with that node's id.
     """
 
     text: str = ""

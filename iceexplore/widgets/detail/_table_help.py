@@ -14,7 +14,7 @@ from iceexplore.widgets.detail._node_tables import FILES, table_docs
 __all__ = ["dialect_of_node", "table_help"]
 
 _MANIFESTS = ("data-manifest", "delete-manifest")
-#: The tables whose rows are entries, with the kinds of these; the columns of other tables are no fields of manifests.
+#: The tables whose rows are entries, with the kinds of their entries. Columns of other tables show no manifest fields.
 _KINDS: dict[str, frozenset[str]] = {
     "leaf": ENTRY_KINDS,
     "removed": FILES,
