@@ -11,7 +11,7 @@
 export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 264 };
 /** Sizes in px of the cells that many siblings become: their distance, their size, and how many a line has. */
 export const CELL = { pitch: 18, size: 15, columns: 26 };
-/** Up to the first number of siblings, all are cards; of more, about the second number are. */
+/** Up to `MOST_SIBLINGS` siblings are all drawn as cards; of more siblings, about `FEW_CARDS` are. */
 const MOST_SIBLINGS = 30;
 const FEW_CARDS = 12;
 /** The maximum number of changed siblings that are cards. */

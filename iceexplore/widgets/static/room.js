@@ -58,7 +58,7 @@ export function choose(model, name, value) {
   try {
     sessionStorage.setItem(STORED, JSON.stringify(session));
   } catch {
-    // See above.
+    // There is no storage: the choice lasts as long as the page.
   }
   model.save(name, value);
 }

@@ -71,7 +71,7 @@ export function createModel(
       cleanups.push(() => model.off(event, run));
     },
     onChange(names, run) {
-      // A notebook passes the model and the value, which are no arguments of `run`.
+      // A notebook passes the model and the value, which `run` must not get.
       const changed = () => run();
       for (const name of [names].flat()) methods.on("change:" + name, changed);
     },

@@ -45,8 +45,8 @@ function round(n) {
 }
 
 /**
- * Return what a painter draws, as SVG. The painter gets that part of `CanvasRenderingContext2D` which ours use:
- * transformations move and scale, and circles are whole.
+ * Return what a painter draws, as SVG. The painter gets an object with the part of `CanvasRenderingContext2D` that our
+ * painters use: transformations only move and scale, and circles are whole.
  *
  * @param {{ width: number, height: number }} size
  * @param {(paper: CanvasRenderingContext2D) => void} paint
