@@ -57,7 +57,7 @@ class EntryBatch:
         if self.partition is not None:
             lengths.add(len(self.partition))
         if len(lengths) > 1:
-            raise ValueError(f"the parts of a batch have {sorted(lengths)} rows")
+            raise ValueError(f"the parts of a batch have different numbers of rows: {sorted(lengths)}")
 
     def __len__(self) -> int:
         return int(self.entries.num_rows)
@@ -84,7 +84,7 @@ class EntryBatch:
         """
         wanted = manifest.stat_field_ids() if field_ids is None else list(field_ids)
         stats = {}
-        for s in manifest.stats_of(wanted):  # bounds of a column without a schema (a reserved one) stay binary
+        for s in manifest.stats_of(wanted):  # bounds of columns in no schema (reserved ones) stay binary
             kind = stats_type(s.lower.type)
             counts = [s.value_count, s.null_count, s.nan_count, s.column_size, s.average_length, s.max_length]
             arrays = [s.lower, s.upper, *counts, s.tight_bounds]
@@ -121,7 +121,7 @@ class EntryBatch:
             arrays.append(value)
         unknown = set(columns) - set(ENTRY_SCHEMA.names)
         if unknown:
-            raise ValueError(f"a content entry has no {sorted(unknown)}")
+            raise ValueError(f"a content entry has no columns {sorted(unknown)}")
         return EntryBatch(pa.Table.from_arrays(arrays, schema=ENTRY_SCHEMA), self.stats, self.partition)
 
 

@@ -55,7 +55,7 @@ class DeltaForm:
     Attributes
     ----------
     specs
-        Partition specs by the first version in which each was the default, oldest first.
+        Pairs of the first version in which a partition spec was the default, and its id; oldest first.
     fields
         The fields of all specs.
     columns
@@ -91,14 +91,14 @@ class DeltaForm:
         return head.dialect is Dialect.V4_DRAFT and "format-version" not in head.header.metadata
 
     def spec_ids(self, versions: AnyArray) -> AnyArray:
-        """Return the spec that was the default in each version."""
+        """Return, for each version, the id of the partition spec that was the default."""
         first = [since for since, _ in self.specs] or [0]
         ids = [spec for _, spec in self.specs] or [0]
         at = np.searchsorted(first, np.asarray(pc.fill_null(versions, 0)), side="right") - 1
         return pa.array(np.asarray(ids)[np.maximum(at, 0)], pa.int32())
 
     def adapted(self, name: str, part: Part, storage: Storage, location: str) -> Part:
-        """Return one part of a manifest that Delta wrote: ``entries``, ``partition`` or ``stats``."""
+        """Convert one part of a manifest that Delta wrote: ``entries``, ``partition`` or ``stats``."""
         maps = any(c.field_id is None and c.name == _MAP for c in part.head.reader_schema.partition)
         head = part.head
         if maps:
@@ -132,22 +132,23 @@ class DeltaForm:
             changed[name] = values
         changed["location"] = self._vector_files(changed["location"], whole(kind), storage)
         numbers = whole(entries["sequence_number"])
-        # The commit that added a vector is not recorded: the vector's entry inherits the manifest's.
+        # The commit that added a vector is not recorded: the vector's entry inherits the snapshot id from the manifest.
         data = whole(pc.fill_null(pc.equal(kind, int(ContentType.DATA)), False))
         known = pc.if_else(data, numbers, pa.scalar(None, pa.int64()))
         changed["snapshot_id"] = known
         changed["file_sequence_number"] = pc.coalesce(whole(entries["file_sequence_number"]), numbers)
         specs = pc.coalesce(whole(entries["partition_spec_id"]), self.spec_ids(numbers))
         changed["partition_spec_id"] = pc.if_else(whole(is_file), specs, pa.scalar(None, pa.int32()))
-        if encoded:  # 4.4 counts entries without their rows, and keeps the counts when files are removed
+        if encoded:  # Delta Lake 4.4 does not count rows, nor update counts when files are removed
             changed["manifest_stats"] = _unknown_counts(whole(entries["manifest_stats"]))
         return with_columns(entries, changed), problems
 
     def _vector_files(self, locations: AnyArray, kinds: AnyArray, storage: Storage) -> AnyArray:
-        """Correct the locations of vectors among these locations.
+        """Return the locations, with those of deletion vectors corrected.
 
-        In 4.4, locations of vectors are absolute, so they are wrong once the table has been copied; and in Delta's own
-        tests, file names have a prefix that the log does not mention. A vector is always in the table's own folder.
+        In Delta Lake 4.4, locations of vectors are absolute, so they are wrong once the table has been copied; and in
+        Delta's own tests, file names have a prefix that the log does not mention. A vector is always in the table's own
+        folder.
         """
         rows = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(kinds, int(ContentType.POSITION_DELETE)), False)))
         if not len(rows):
@@ -167,7 +168,7 @@ class DeltaForm:
         try:
             if inside and (not is_local(storage.folder) or storage.exists(location)):
                 return location
-            if not inside:  # beside the table's files, or in a folder of theirs with a random name
+            if not inside:  # the vector is in the table's folder, or in a sub-folder with a random name
                 for tail in (name, f"{folder.rpartition('/')[2]}/{name}"):
                     if storage.exists(f"{self.location}/{tail}"):
                         return f"{self.location}/{tail}"
@@ -192,7 +193,7 @@ class DeltaForm:
         return self.typed(texts, table.num_rows, location)
 
     def typed(self, texts: Mapping[str, AnyArray], rows: int, location: str) -> tuple[pa.Table, list[Problem]]:
-        """Return the part ``partition``: convert texts by physical name to typed columns."""
+        """Return the part ``partition``: typed columns, converted from texts that are given by physical column name."""
         arrays: list[AnyArray] = []
         names: list[str] = []
         problems: list[Problem] = []
@@ -226,7 +227,7 @@ def _unknown_counts(given: AnyArray) -> pa.StructArray:
 
 
 def _unquoted(locations: AnyArray, mask: AnyArray) -> AnyArray:
-    """Return locations decoded where the mask is true; most have nothing to decode, and are not copied."""
+    """Return the locations, URL-decoded where the mask is true; without a copy if nothing is encoded."""
     rows = pc.and_(mask, pc.fill_null(pc.match_substring(locations, "%"), False))
     at = build.to_pylist(pc.indices_nonzero(rows))
     if not at:

@@ -2,7 +2,8 @@
 
 RFC ``iceberg-v4-metadata.md``, "Reader Requirements" and "Backreferences": the state of a version is the newest tree at
 or before it, without the entries that later ``remove`` actions name by leaf and row, and with the files of later
-``add`` actions. In a composed root, removed entries become manifest DVs, and added files entries of the root itself.
+``add`` actions. In a composed root, removed entries are recorded in manifest DVs, and added files become entries of the
+root itself.
 """
 
 from __future__ import annotations
@@ -97,14 +98,14 @@ def _listed(form: DeltaForm, storage: Storage, location: str) -> set[str]:
 def composed_root(
     form: DeltaForm, storage: Storage, location: str, older: Callable[[int], Iterable[tuple[int, str]]]
 ) -> tuple[Part, Callable[[str], Part]]:
-    """Compose the root of a table version without a tree of its own; return its entries, and a loader for other parts.
+    """Compose the root of a table version that has no tree; return its entries, and a loader for its other parts.
 
     Parameters
     ----------
     location
         The location of the version's commit.
     older
-        A function that returns the roots before a version.
+        A function that returns version and location of the roots before a version, newest first.
 
     Raises
     ------
@@ -135,7 +136,11 @@ class _Composed:
 
 @dataclass
 class _Leaf:
-    """A leaf of the tree: its row in the root, the positions removed so far, and what the last commit changed."""
+    """A leaf of the tree: its row in the root, and the positions that commits removed from it.
+
+    ``before`` is the manifest DV that the tree has for the leaf; ``changed`` and ``changed_last`` are true if any
+    commit, or the last one, removed further positions.
+    """
 
     location: str
     row: int
@@ -154,7 +159,8 @@ class _State:
     version: int
     base: dict[str, Part] = field(default_factory=dict)
     leaves: dict[str, _Leaf] = field(default_factory=dict)
-    #: The root's rows of data files by location (``direct``), and the rows that later commits removed (``gone``).
+    #: Rows of the tree's root: data files, by location (``direct``), and the version that removed each removed row
+    #: (``gone``).
     direct: dict[str, int] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
     #: Files of the log by location: the action, and the version that added or last changed the file.
@@ -419,7 +425,7 @@ class _State:
 
 
 def _statistics(actions: list[FileAction], name: str, kind: Type) -> dict[str, AnyArray]:
-    """Return the log's statistics of one column for some files; values that do not have its type are left out."""
+    """Return the log's statistics of one column for some files, without values that do not fit the column's type."""
     if type_base(kind) not in _BOUNDED or not actions:
         return {}
     target = arrow_type(kind)

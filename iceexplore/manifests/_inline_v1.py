@@ -23,7 +23,7 @@ _FIRST_BYTES = 64 * 1024
 
 
 def inline_root(storage: Storage, metadata: TableMetadata, snapshot: Snapshot) -> Manifest:
-    """Return a root of the manifests listed in a v1 snapshot; reads their sizes and headers."""
+    """Return a root built from the manifests that a v1 snapshot lists; this reads their sizes and headers."""
     problems: list[Problem] = []
     rows = []
     for ordinal, location in enumerate(snapshot.manifests or ()):

@@ -56,7 +56,7 @@ class Manifest:
         The location, as the table spells it.
     dialect
         ``v1``, ``v2``, ``v3``, ``v4-java``, ``v4-proposal``, ``v4-draft``; ``inline`` for the root of a v1 snapshot
-        that lists its manifests; empty if unreadable.
+        whose manifests are listed in the metadata file; empty if the file is unreadable.
     is_root
         True for a manifest list or root manifest: its entries are manifests and, in V4, also files and manifest DVs.
     root_row
@@ -74,7 +74,8 @@ class Manifest:
     composed
         For a root that was composed from a Delta table's tree and log, its `Composition`; else None.
     problems
-        Problems found while reading this file. Parts that are decoded later add to the reader's problems.
+        Problems found while reading this file. Problems in parts that are decoded later are added to the reader's list
+        instead.
     """
 
     def __init__(
@@ -120,10 +121,10 @@ class Manifest:
         self._compared: set[int] = set()
         self._few_rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         self._tuples_compared = False
-        self._maps: dict[bool, MapStats] = {}  # by whether contradictions are reported
+        self._maps: dict[bool, MapStats] = {}  # key: whether contradictions are reported
 
     def under(self, root: Manifest, row: int) -> Manifest:
-        """Return this leaf as listed by another root, whose row for it must be equal; decoded parts are shared."""
+        """Return this leaf as another root lists it, in an equal row; the two manifests share their decoded parts."""
         other = copy.copy(self)
         other.claims, other.root_row = root.claims, row
         other._compared, other._tuples_compared = set(), False  # the other root's claims are not compared yet
@@ -152,19 +153,19 @@ class Manifest:
         Types are those of the spec that the manifest was written for, or the file's own if the spec is unknown or the
         values do not fit it. None if unpartitioned, and for a root.
 
-        V4 manifests have no tuples. They are rebuilt from derived columns and the bounds of identity fields, and have
-        the fields of all specs of the entries; they are null for manifests (in a V4 root) and for entries of
-        unpartitioned specs.
+        In V4, tuples that are not stored are rebuilt from statistics: of derived columns and, for identity fields, of
+        the source columns. V4 tuples have the fields of all specs of the entries; they are null for manifests (in a V4
+        root) and for entries of unpartitioned specs.
         """
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()
         if not self._tuples_compared and made is not None:
             for item in self._untrue_tuples(made):
                 self._report.add(item)
-            self._tuples_compared = True  # set last, so that a strict problem is raised every time
+            self._tuples_compared = True  # set last: a strict reader then raises the problem at every call
         return made
 
     def untrue_claims(self) -> list[Problem]:
-        """Return problems for those of the root's claims about tuples and (V4) statistics that are too narrow."""
+        """Return a problem for each of the root's claims about tuples and (V4) statistics that is too narrow."""
         if self.claims is None or self.root_row is None:
             return []
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()
@@ -229,7 +230,10 @@ class Manifest:
         return kept.has(kinds) or self._part("stats") is not None
 
     def stats_blocks(self, field_ids: Iterable[int]) -> Iterator[tuple[Sequence[int], ColumnStats]]:
-        """Yield statistics like `stats_of`, with columns of one type concatenated in the arrays."""
+        """Yield field ids and statistics, like `stats_of`, but with several columns of one type concatenated in arrays.
+
+        In V4 and for small manifests, each item has one column.
+        """
         if self._typed is not None:
             for s in map(self._typed.column, field_ids):
                 for what, mask in contradictions(s.type, s.lower, s.upper, s.null_count, s.value_count):
@@ -299,7 +303,7 @@ class Manifest:
 
     @property
     def partition_storage(self) -> str:
-        """Where a V4 manifest stores partition values: ``derived`` columns, the ``source`` column, or a ``tuple``."""
+        """How a V4 manifest stores partition values: in ``derived`` columns, the ``source`` column, or a ``tuple``."""
         found = self._reader_schema
         if found is not None and found.partition:
             return "tuple"
@@ -391,7 +395,7 @@ class Manifest:
         return self._maps[True]
 
     def _note_contradiction(self, field_id: int, what: Contradiction, entries: npt.NDArray[np.int64]) -> None:
-        """Report the entries with a contradiction in a column; a warning, as all entries were read."""
+        """Report the entries with a contradiction in a column, as a warning: all entries could be read."""
         if (field_id, what) in self._contradicted:
             return
         self._contradicted.add((field_id, what))
@@ -427,8 +431,8 @@ def joined_stats(manifests: Sequence[Manifest]) -> Iterator[tuple[Sequence[int],
     """Yield statistics like `Manifest.stats_blocks`, with the entries of several manifests of a table concatenated.
 
     Decoding many small manifests one by one takes several times as long. When all have been yielded, contradictions are
-    reported for each manifest, as `Manifest.stats_blocks` does. No manifest may have statistics as columns
-    (`Manifest.stat_values`).
+    reported for each manifest, as `Manifest.stats_blocks` does. All manifests must be of v1 to v3, as V4 stores
+    statistics as columns (then `Manifest.stat_values` is None).
     """
     found: list[tuple[int, int, Contradiction, npt.NDArray[np.int64]]] = []
     starts = np.cumsum([0, *map(len, manifests)])

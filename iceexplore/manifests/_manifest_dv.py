@@ -52,7 +52,7 @@ _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MA
 
 
 class Root(Protocol):
-    """The part of a root `Manifest` that has manifest DVs."""
+    """The attributes of a root `Manifest` that are needed to read its manifest DVs."""
 
     @property
     def location(self) -> str:
@@ -82,7 +82,7 @@ def read_manifest_dv(storage: Storage | None, root: Root, row: int) -> BitMap:
     Raises
     ------
     FormatError
-        The entry has neither content nor a location for it, or the content is not a valid bitmap.
+        The entry has neither inline content nor the location of a file with it, or the content is not a valid bitmap.
     IceexploreError
         The Puffin file is missing or cannot be read.
     """
@@ -143,7 +143,8 @@ def _narrow(wide: BitMap64, location: str | None, offset: int) -> BitMap:
     return BitMap.deserialize(bytes(wide.serialize())[12:]) if len(wide) else BitMap()
 
 
-#: The encodings, in the order in which they are tried; the last one accepts what no other does.
+#: The encodings, in the order in which they are tried; the last one is used for everything that the others do not
+#: recognise.
 _ENCODINGS = (
     _Encoding("deletion-vector-v1 without length and checksum", lambda data: data[:4] == DV_MAGIC, _bare_blob),
     _Encoding("deletion-vector-v1", lambda data: data[4:8] == DV_MAGIC, _blob),
@@ -179,7 +180,7 @@ def manifest_dvs(entries: pa.Table) -> dict[str, list[int]]:
 
 
 def stray_problems(entries: pa.Table, location: str) -> list[Problem]:
-    """Return a problem for each manifest DV without effect, because the root does not list its manifest."""
+    """Return a problem for each manifest that has manifest DVs but is not listed in the root: they have no effect."""
     stray = np.flatnonzero(stray_manifest_dvs(Rows(entries)))
     targets = entries["referenced_file"].take(build.array(stray)).to_pylist()
     first: dict[str, int] = {}

@@ -61,7 +61,8 @@ __all__ = ["ManifestReader", "open_manifest"]
 _RELATIVE_FROM = 4
 #: Total bytes of local manifests up to which starting threads costs more than it saves.
 _FEW = 1 << 20
-#: Columns of its root entry that a leaf needs; not the partition summaries, which are slow to convert.
+#: The columns of a leaf's row in the root that are needed to read the leaf. Partition summaries are left out, because
+#: they are slow to convert.
 _OF_PARENT = [
     "location",
     "content_type",
@@ -109,7 +110,7 @@ class ManifestReader:
         self._kept = _Kept()
 
     def root(self, snapshot: Snapshot) -> Manifest:
-        """Return the manifest list or root manifest of a snapshot, or a root of a v1 snapshot's inline manifests.
+        """Return a snapshot's manifest list or root manifest; for inline manifests of v1, a root that lists them.
 
         For a file that is missing or damaged, return a manifest without entries and report a `Problem`.
 
@@ -134,10 +135,10 @@ class ManifestReader:
         return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, load)))
 
     def listed_specs(self, snapshot: Snapshot) -> frozenset[int | None] | None:
-        """Return the partition spec ids in a snapshot's manifest list, None for an unrecorded one.
+        """Return the partition spec ids in a snapshot's manifest list; None among them means an unrecorded id.
 
-        The list is decoded but not checked, which takes twice as long. Return None for a root manifest, for inline
-        manifests, and for a missing or damaged list, which `root` reports.
+        The list is decoded but not checked: with checks, this would take twice as long. Return None for a root
+        manifest, for inline manifests, and for a missing or damaged list, which `root` reports.
         """
         location = self.root_location(snapshot)
         if not location or self._delta is not None:
@@ -158,14 +159,14 @@ class ManifestReader:
         return part, _loader(source, {"entries": part}, self._delta)
 
     def _older_trees(self, version: int) -> Iterator[tuple[int, str]]:
-        """Yield the version and location of the roots of a Delta table's trees before a version, newest first."""
+        """Yield version and root location of each tree that a Delta table has before a version, newest first."""
         for snapshot in sorted(self.metadata.snapshots, key=lambda s: -s.snapshot_id):
             location = self.root_location(snapshot) if snapshot.snapshot_id < version else None
             if location and commit_version(location) is None:
                 yield snapshot.snapshot_id, location
 
     def root_location(self, snapshot: Snapshot) -> str | None:
-        """Return the location of a snapshot's manifest list or root, spelled as in `seen`; None if it has none."""
+        """Return the location of a snapshot's manifest list or root, spelled as in `seen`; None if there is none."""
         return snapshot.root_location
 
     def _made_root(self, location: str, part: Part, snapshot: Snapshot, load: Loader) -> Manifest:
@@ -186,7 +187,7 @@ class ManifestReader:
     def direct(self, root: Manifest) -> Manifest | None:
         """Return the files in a V4 root itself as a leaf whose ordinals are those of the root.
 
-        None if the root has none, and below V4.
+        Return None if the root lists no files directly, as is always so below V4.
         """
         return direct_view(root)
 
@@ -229,9 +230,9 @@ class ManifestReader:
             Rows of ``root.entries``; each leaf has its row as ``Manifest.root_row``. By default, the files in the root
             itself come first (`direct`), then every manifest that is not DELETED.
         columns
-            With the part ``stats``: the columns whose statistics are needed; no others may be requested from the
-            leaves. If they are all cached, the part is not decoded again. If the statistics of all manifests would not
-            fit into the cache, only these columns are cached.
+            With the part ``stats``: the columns whose statistics are needed; do not request those of other columns from
+            the leaves. If they are all cached, the part is not decoded again. If the statistics of all manifests would
+            not fit into the cache, only these columns are cached.
         """
         wanted = _Wanted(frozenset(parts), None if columns is None else frozenset(columns))
         if rows is None:
@@ -316,7 +317,8 @@ class ManifestReader:
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
         """Compare a root with its snapshot (id and summary); return it with problems for the contradictions."""
         found = other_snapshot_problems(root.location, root.header, snapshot.snapshot_id)
-        # In a Delta table, vectors are on the entries of data files, even if the root is of the proposal's dialect.
+        # In a Delta table, deletion vectors are on the entries of data files, even if the root is of the proposal's
+        # dialect.
         form = root.dialect if self._delta is None else Dialect.V4_DRAFT
         found += total_problems(root.location, root.entries, form, root.dv_rows, snapshot.summary)
         root.problems = (*root.problems, *found)
@@ -555,7 +557,7 @@ def open_manifest(storage: Storage, location: str) -> Manifest:
     columns: dict[str, AnyColumn] = {
         "partition_spec_id": pa.repeat(pa.scalar(head.header.spec_id, pa.int32()), len(entries))
     }
-    if head.dialect == "v1":  # v1 has no sequence numbers: read as 0 (spec, "Sequence Number Inheritance")
+    if head.dialect == "v1":  # v1 has no sequence numbers; they are 0 (spec, "Sequence Number Inheritance")
         columns |= {n: pc.fill_null(entries[n], 0) for n in ("sequence_number", "file_sequence_number")}
     meaning, spec_id = _own_meaning(head.header)
     return Manifest(
@@ -573,7 +575,7 @@ def open_manifest(storage: Storage, location: str) -> Manifest:
 
 
 def _own_meaning(header: ManifestHeader) -> tuple[TableTypes, int | None]:
-    """Return types and spec from a manifest's own header, as far as they can be parsed."""
+    """Return the types, spec and spec id that a manifest's own header states; without what cannot be parsed."""
     types, specs, spec_id = {}, {}, header.spec_id if header.spec_id is not None else 0
     with contextlib.suppress(IceexploreError):
         types = {i: f.type for i, (_, f) in parse_schema(header.json("schema")).by_id().items()}

@@ -1,4 +1,4 @@
-"""The V4 root manifest: all of its rows after inheritance, and its own files as if they were a leaf."""
+"""The V4 root manifest: all of its rows after inheritance, and the files that it lists directly, as a leaf."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def v4_root(
 
 
 def direct_view(root: Manifest) -> Manifest | None:
-    """Return the files of a V4 root as a manifest; None if it has none."""
+    """Return a leaf of the files that a V4 root lists directly; None if there are none."""
     if not root.dialect.has_root_manifest:
         return None
     mask = is_direct(root.entries)
