@@ -39,16 +39,17 @@ from iceexplore.metadata import (
 
 __all__ = ["RootClaims"]
 
-#: The code of these problems: a warning, as the whole manifest is shown, but strict reading raises it.
+#: The code of these problems. They are warnings, because the manifest can be read in full; strict reading raises them.
 SUMMARY_UNTRUE = "summary-untrue"
-#: Types whose bounds are not compared: Java orders UUIDs differently; other bounds are not values of their type.
+#: Types whose bounds are not compared: Java orders UUIDs differently, and bounds of the other types are not values of
+#: the type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 _INCOMPARABLE = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 _LONG = 60
 
 
 class Entries(Protocol):
-    """The manifest to compare: the part of `iceexplore.manifests.Manifest` that is used."""
+    """The manifest to compare: the attributes of `iceexplore.manifests.Manifest` that are used here."""
 
     location: str
     entries: pa.Table
@@ -63,14 +64,14 @@ class Entries(Protocol):
 
 @dataclass(frozen=True)
 class _Claim:
-    """What the rows of a root claim about one column or partition field: bounds and counts; null means unknown.
+    """What a root claims about one column or partition field: arrays with a value per row of the root; null is unknown.
 
     Attributes
     ----------
     no_null, no_nan
-        bool: no live entry has a null (or NaN).
+        True where the claim is that no live entry has a null (or a NaN).
     nothing
-        bool: all values of live entries are null or NaN.
+        True where the claim is that all values of live entries are null or NaN.
     """
 
     type: Type
@@ -82,7 +83,7 @@ class _Claim:
 
 
 class RootClaims:
-    """The claims of a root about its manifests; decoded for a field when a manifest is first compared by it.
+    """The claims of a root about its manifests; those about a field are decoded when they are first compared.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class RootClaims:
         """Compare the statistics of one column of a V4 leaf with those of its row in the root; None if they agree."""
         row = leaf.root_row
         if row is None or not len(leaf) or stats.field_id in self._partitioned:
-            return None  # a partition's source: its values are compared as tuples, because bounds may be truncated
+            return None  # sources of partition fields are compared as tuples, because bounds may be truncated
         claim = self._column(stats.field_id)
         if claim is None or stats.lower.type != claim.lower.type:
             return None

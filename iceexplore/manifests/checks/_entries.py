@@ -1,7 +1,8 @@
 """Checks of entries against their manifest, their snapshot and each other, on columns that are read anyway.
 
-They report only what no correct writer produces. Null means unknown and is accepted where the spec allows it. All are
-warnings, whatever the code's severity is elsewhere: an error on a manifest means that some entries could not be read.
+They report only what no correct writer produces. Null means unknown and is accepted where the spec allows it. All
+problems are warnings, even if their code is an error elsewhere: an error on a manifest means that some entries could
+not be read.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from iceexplore.manifests.rules._values import later_than, no_items, repeated
 __all__ = ["added_problems", "entry_problems", "root_entry_problems", "snapshot_problems", "twice_problems"]
 
 _SEQUENCE = "3 sequence_number"
-_LATER = "The number is later than possible: deletes may apply to the wrong files."
+_LATER = "The number is too high: deletes may apply to the wrong files."
 
 
 def snapshot_problems(location: str, entries: pa.Table, sequence_number: int) -> list[Problem]:
-    """Check entries of a manifest list or root, after inheritance, against the snapshot's sequence number (0: none)."""
+    """Check entries of a root, after inheritance, against the snapshot's sequence number (0 if it has none)."""
     if not sequence_number:
         return []
     later = later_than(entries, sequence_number)
@@ -67,7 +68,7 @@ def entry_problems(
     Parameters
     ----------
     sequence_number, least
-        515 ``sequence_number`` and 516 ``min_sequence_number`` of the manifest in its list.
+        515 ``sequence_number`` and 516 ``min_sequence_number`` of the manifest in its root.
     known_ids
         The ids of the columns in all schemas of the table.
     """

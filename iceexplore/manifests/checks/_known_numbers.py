@@ -43,7 +43,7 @@ def leaf_number_problems(location: str, entries: pa.Table) -> list[Problem]:
 
 
 def status_problems(location: str, entries: pa.Table, dialect: Dialect) -> list[Problem]:
-    """Check V4 entries for statuses that their dialect does not have; REPLACED and MODIFIED are the draft's."""
+    """Check V4 entries for statuses that their dialect does not have; only the draft has REPLACED and MODIFIED."""
     last = Status.MODIFIED if dialect.deletion_vectors_on_entries else Status.DELETED
     known = [int(status) for status in Status if status <= last]
     text = f"of an unknown status (not {min(known)} to {max(known)}): it is undefined whether the entry is live."
@@ -53,7 +53,7 @@ def status_problems(location: str, entries: pa.Table, dialect: Dialect) -> list[
 
 def spec_problems(location: str, entries: pa.Table, specs: Collection[int], field: str) -> list[Problem]:
     """Check that the table has the partition specs of live entries."""
-    if not specs:  # unreadable metadata, or a loose file without any
+    if not specs:  # the metadata is unreadable, or the file was opened without its table
         return []
     strange = _strange(entries, "partition_spec_id", sorted(specs)) & bool_array(live(entries))
     text = "of a partition spec that the table does not have: it is unknown which filters and deletes apply."
@@ -61,9 +61,9 @@ def spec_problems(location: str, entries: pa.Table, specs: Collection[int], fiel
 
 
 def _strange(entries: pa.Table, name: str, known: Collection[int]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the values that are not known; null means unknown and is checked elsewhere."""
+    """Return a mask of the values that are not among the known ones; nulls are checked elsewhere."""
     column = whole(entries[name])
-    # Compared in numpy: `pc.is_in` needs a set of the column's type, which may not hold every id.
+    # Compare in numpy: `pc.is_in` needs a set of the column's type, into which some spec ids may not fit.
     values = np.asarray(column.fill_null(0)).astype(np.int64)
     strange: npt.NDArray[np.bool_] = ~np.isin(values, np.array(list(known), dtype=np.int64))
     strange &= ~bool_array(column.is_null())

@@ -1,4 +1,4 @@
-"""Checks that need no additional reads: what they compare is read anyway. The doctor checks the rest."""
+"""Checks of manifests that need no additional reads: what they compare is read anyway. The doctor checks the rest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ __all__ = [
     "summary_problems",
 ]
 
-#: Types whose bounds are not compared: Java orders UUIDs differently; other bounds are not values of their type.
+#: Types whose bounds are not compared: Java orders UUIDs differently, and bounds of the other types are not values of
+#: the type.
 _UNORDERED = frozenset({"uuid", "geometry", "geography", "variant", "unknown"})
 
 
@@ -91,7 +92,7 @@ def other_snapshot_problems(location: str, header: ManifestHeader, snapshot_id: 
     if not number or not number.lstrip("-").isdigit() or len(number) > 20:
         return []
     written = int(number)
-    if written % 2**64 == snapshot_id % 2**64:  # the header has the same id as an unsigned number
+    if written % 2**64 == snapshot_id % 2**64:  # the header has the same id, written as an unsigned number
         return []
     if float(written) == float(snapshot_id):
         text = (
@@ -154,7 +155,7 @@ def kind_problems(
 
 
 def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
-    """Check the values of keys in a v1 to v3 manifest's header. Only other engines use them; this package does not."""
+    """Check that keys in a v1 to v3 manifest's header have valid values, because other engines depend on them."""
     wrong: list[tuple[str, str]] = []
     for key, kind, what in (("schema", dict, "a schema"), ("partition-spec", list, "a list of partition fields")):
         if key in header.metadata and not isinstance(header.json(key), kind):

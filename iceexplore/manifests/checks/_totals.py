@@ -2,7 +2,8 @@
 
 A manifest list that lost a record, or whose content types, counts or rows were changed, is still readable. Only the
 totals in the summary, which is in another file, reveal the damage. No further file is read, so numbers that the root
-does not have are not compared: null counts, and rows of a manifest from which a manifest DV removes entries.
+does not have are not compared: counts that it leaves out, and rows of a manifest from which a manifest DV removes
+entries.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["LiveTotals", "TOTALS_DIFFER", "live_totals", "total_problems"]
 
-#: The code of these problems: a warning, as it is unknown which side is wrong, but strict reading raises it.
+#: The code of these problems. They are warnings, because it is unknown which side is wrong; strict reading raises them.
 TOTALS_DIFFER = "totals-differ"
 
 _MANIFESTS = (int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST))
@@ -76,7 +77,7 @@ def live_totals(entries: pa.Table, dv_rows: Mapping[str, Sequence[int]]) -> Live
         if rows is not None:
             rows = None if records.null_count else rows + int(pc.sum(records).as_py() or 0)
         found += [held, rows]
-    if found[0] is None:  # the manifests' counts are unknown: perhaps vectors are on the entries of data files, too
+    if found[0] is None:  # data manifests without counts may also have deletion vectors on their entries
         found[2:] = [None, None]
     return LiveTotals(*found)
 
@@ -116,8 +117,8 @@ def total_problems(
         problem(
             TOTALS_DIFFER,
             location,
-            f"The snapshot's summary has {stated_total:,} {what}, the counts of its manifests {counted:,}: one of the "
-            "two is wrong, and rows may be missing or deleted rows may reappear.",
+            f"The snapshot's summary has {stated_total:,} {what}, but its manifests' counts add up to {counted:,}: "
+            "one of the two is wrong, and rows may be missing or deleted rows may reappear.",
             field=field,
             found=counted,
             expected=stated_total,

@@ -32,7 +32,7 @@ def root_problems(location: str, entries: pa.Table, dialect: str) -> list[Proble
 
 
 def key_problems(location: str, keys: Mapping[str, str], content: str, dialect: Dialect) -> list[Problem]:
-    """Check the key-value metadata of a manifest; ``content`` is what its place in the tree says it holds."""
+    """Check the key-value metadata of a manifest; ``content`` is the value that its place in the tree requires."""
     out = []
     for key, found, text in key_faults(keys, content, dialect):
         expected = None if found is None else content if key == "content" else "4"
@@ -42,7 +42,7 @@ def key_problems(location: str, keys: Mapping[str, str], content: str, dialect: 
 
 
 def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
-    """Check the delete manifests of a root (with absolute locations) whose referenced data manifest is not in it."""
+    """Check for delete manifests whose data manifest is not in the same root; their locations must be absolute."""
     lost = np.flatnonzero(loosely_affiliated(Rows(entries)))
     if not len(lost):
         return []

@@ -1,7 +1,7 @@
 """The content entry: the record for every row of every manifest, in all format versions.
 
 Names and ids are those of the V4 proposal ("Proposed Manifest Structure"). A v1-v3 manifest list becomes a root with
-entries of type DATA_MANIFEST and DELETE_MANIFEST, a v1-v3 manifest entry a content entry of type DATA,
+entries of type DATA_MANIFEST and DELETE_MANIFEST; a v1-v3 manifest entry becomes a content entry of type DATA,
 POSITION_DELETE or EQUALITY_DELETE. Code above the dialects does not depend on the version.
 """
 
@@ -74,7 +74,7 @@ COLUMN_FILE = pa.struct(
     [
         pa.field("field_ids", pa.list_(pa.int32())),
         pa.field("location", pa.string()),
-        pa.field("file_format", pa.string()),  # lower case; null where an older writer has none
+        pa.field("file_format", pa.string()),  # lower case; null if an older writer left it out
         pa.field("file_size_in_bytes", pa.int64()),
         pa.field("format_version", pa.int32()),
         pa.field("key_metadata", pa.binary()),
@@ -82,8 +82,9 @@ COLUMN_FILE = pa.struct(
     ]
 )
 
-#: The fixed core schema. Of the proposal's structs, only `version_info` (5) is flattened. `ordinal` is the row in the
-#: file, to which manifest DVs refer. After inheritance, the columns that the spec inherits have no nulls.
+#: The columns of content entries. Of the proposal's structs, only `version_info` (5) is flattened. `ordinal` is the row
+#: in the file, to which manifest DVs refer. Inheritance (`decode/_inherit.py`) fills nulls in columns such as
+#: `snapshot_id`.
 ENTRY_SCHEMA = build.schema(
     [
         pa.field("ordinal", pa.int64(), nullable=False),
@@ -121,8 +122,8 @@ ENTRY_SCHEMA = build.schema(
         pa.field("format_version", pa.int32()),
         pa.field("deleted_positions", pa.binary()),
         pa.field("replaced_positions", pa.binary()),
-        # In a leaf, the root's ordinal of the manifest DV that removes this entry; null if none does. `status` remains
-        # as the leaf has it.
+        # In a leaf, the ordinal (in the root) of the manifest DV that removes this entry; null if none does. `status`
+        # remains as the leaf has it.
         pa.field("manifest_dv", pa.int64()),
         pa.field("column_files", pa.list_(COLUMN_FILE)),
         # 160 latest_column_file_snapshot_id
@@ -144,7 +145,7 @@ def column_file_rows(entries: pa.Table) -> pa.Table:
 def live(entries: pa.Table) -> pa.BooleanArray:
     """Return a mask of the live entries: EXISTING, ADDED, MODIFIED or null, and not removed by a manifest DV."""
     status, manifest_dv = entries["status"], entries["manifest_dv"]
-    mask = pc.invert(pc.is_in(status, value_set=NOT_LIVE))  # null is in no set
+    mask = pc.invert(pc.is_in(status, value_set=NOT_LIVE))  # a null status is in no set: live
     if manifest_dv.null_count < len(manifest_dv):
         mask = pc.and_(mask, manifest_dv.is_null())
     return cast(pa.BooleanArray, whole(mask))

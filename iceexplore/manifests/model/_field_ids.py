@@ -262,7 +262,7 @@ _FILE_COLUMNS = {
     "offset": "content_offset",
     "size_in_bytes": "content_size_in_bytes",
 }
-#: The same for manifest lists.
+#: Names in manifest lists of columns of `ENTRY_SCHEMA`, where they differ.
 _LIST_COLUMNS = {
     "location": "manifest_path",
     "file_size_in_bytes": "manifest_length",
@@ -277,9 +277,9 @@ def field_id(dialect: Dialect, name: str, *, manifest: bool = False, vector: boo
     Parameters
     ----------
     manifest
-        Whether the entry is that of a manifest.
+        Whether the entry describes a manifest.
     vector
-        Whether the field is one of a deletion vector.
+        Whether the field belongs to a deletion vector.
     """
     if not dialect.has_root_manifest:
         if manifest:

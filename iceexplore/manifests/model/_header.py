@@ -28,7 +28,7 @@ class ManifestHeader:
     spec_id
         ``partition-spec-id`` as a number; None if missing or malformed.
     content
-        ``data`` or ``deletes`` as written; None if missing.
+        ``content`` as written: ``data``, ``deletes`` or, in V4, ``data``, ``delete`` or ``root``; None if missing.
     """
 
     schema: str = ""
@@ -64,4 +64,4 @@ def _number(metadata: Mapping[str, str], key: str) -> int | None:
     if not text.lstrip("-").isdecimal() or len(text) > 20 or text.count("-") > 1:
         return None
     value = int(text)
-    return value if -(1 << 63) <= value < 1 << 63 else None  # beyond int64, which no column could hold
+    return value if -(1 << 63) <= value < 1 << 63 else None  # None beyond int64: no column could hold it

@@ -1,8 +1,8 @@
 """Relative locations of V4, joined with the table's location.
 
 V4 draft, ``LocationUtil.resolveLocation``: a path without URI scheme becomes ``table location + "/" + path`` and must
-not have ``.`` or ``..`` segments. A path that begins with a slash is absolute, as in tables on a local disk. Some
-tables of old writers have a relative location themselves: files that begin with it are not joined.
+not have ``.`` or ``..`` segments. A path that begins with a slash is absolute, as in tables on a local disk. Some old
+writers gave the table itself a relative location: locations of files that begin with it are not joined.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from iceexplore.storage import JsonValue
 
 __all__ = ["PartitionColumn", "ReaderSchema", "StatsColumn", "reader_schema_of"]
 
-#: Limits: schemas of real manifests have about 60 nodes, but reused named types can make a small schema explode.
+#: Limits of a schema: real manifests have about 60 nodes, but a small schema that reuses named types can explode.
 MAX_NODES = 20_000
 MAX_DEPTH = 32
 
@@ -175,7 +175,7 @@ class _Builder:
         )
 
     def peek(self, field: dict[str, Any]) -> Peek:
-        """Return what `shape_of` needs to know of a field; faults are ignored here, and raised when it is converted."""
+        """Return what `shape_of` needs to know of a field; faults are ignored here, as `field` raises them later."""
         field_id, name = _number(field.get("field-id")), str(field.get("name"))
         children = self.children(field.get("type"))
         if children is None:

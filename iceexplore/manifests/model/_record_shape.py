@@ -32,7 +32,7 @@ TOP, FILE, PARTITION, STATS = "0", "2", "102", "stats"
 
 @dataclass(frozen=True)
 class Peek:
-    """A short view of a top-level field: its id and name and, for a struct, the ids and names of its children."""
+    """The facts about a top-level field that determine the shape: id and name and, for a struct, its children's."""
 
     field_id: int | None
     name: str

@@ -21,7 +21,7 @@ def stored_counts(entries: pa.Table, dialect: str) -> dict[str, int]:
 
     All stored entries count, regardless of manifest DVs. In the V4 draft, a row with a data file and its deletion
     vector counts once. The draft does not specify which count includes MODIFIED entries, so a manifest with such
-    entries has no counts. Counts of rows are left out where a record count is unknown.
+    entries has no counts. A count of rows is left out if any record count in it is unknown.
     """
     columns = entries.select(["content_type", "status", "record_count"])
     if dialect == Dialect.V4_DRAFT:
@@ -42,7 +42,7 @@ def stored_counts(entries: pa.Table, dialect: str) -> dict[str, int]:
 def lowest_sequence_number(entries: pa.Table) -> int | None:
     """Return the lowest data sequence number of the live entries as stored, regardless of manifest DVs.
 
-    None if there is no number.
+    Return None if none of them has a number.
     """
     gone = pc.is_in(entries["status"], value_set=NOT_LIVE)
     found = pc.min(entries["sequence_number"].filter(pc.invert(gone))).as_py()

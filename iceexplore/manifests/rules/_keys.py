@@ -10,7 +10,7 @@ __all__ = ["key_faults"]
 
 
 def key_faults(keys: Mapping[str, str], content: str, dialect: Dialect) -> Iterator[tuple[str, str | None, str]]:
-    """Yield the faults of a manifest's key-value metadata: the key, its value (None if missing), and a text.
+    """Yield the faults of a manifest's key-value metadata: the key, its value (None if missing), and a description.
 
     Only the proposal has these keys: the V4 draft does not mention them, and Delta Lake writes none.
 

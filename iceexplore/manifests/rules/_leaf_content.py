@@ -13,7 +13,7 @@ __all__ = ["misplaced", "not_allowed"]
 
 
 def not_allowed(r: Rows, kinds: Collection[int] = FILES) -> Mask:
-    """Return a mask of the rows of other content types (``two-levels``); by default of those that are not files."""
+    """Return a mask of the rows with other content types than ``kinds``, by default all but files (``two-levels``)."""
     out: Mask = ~np.isin(r.kind, [int(kind) for kind in kinds])
     return out
 

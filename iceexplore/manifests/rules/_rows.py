@@ -105,7 +105,7 @@ class Rows:
         return np.asarray(pc.struct_field(self.vector, name).is_valid())
 
     def null(self, column: str) -> Mask:
-        """Return a mask of the rows whose column is null."""
+        """Return a mask of the rows in which this column is null."""
         return np.asarray(whole(self.entries[column]).is_null())
 
     def ints(self, column: str, missing: int = 0) -> npt.NDArray[np.int64]:

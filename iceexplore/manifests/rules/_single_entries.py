@@ -33,7 +33,7 @@ class EntryCheck:
     violated
         Returns a mask of the violating rows, whatever their status.
     text
-        The text that a commit reports about an entry, which it calls "it".
+        The text that a commit reports after an entry's content type and location, such as "it has no referenced_file".
     problem
         The text that reading reports about live entries, after "An entry has"; None if reading does not report the
         violation, because readers accept it, or because it is reported when the field is used.
@@ -83,8 +83,8 @@ def _data_dv_without_vector(r: Rows) -> Mask:
 def _vector_of_other_file(r: Rows) -> Mask:
     out: Mask = r.has_vector & _with_equality(r)
     if r.dialect.deletion_vectors_on_entries:
-        # In such dialects a vector is part of its data file's row; decoding made it an entry of its own, after that of
-        # the file.
+        # In these dialects, a vector is part of its data file's row; decoding makes it an entry of its own, after the
+        # file's.
         out |= r.carried & _data_dv(r) & ~np.roll(r.is_kind(ContentType.DATA), 1)
         out |= r.carried & _manifest_dv(r) & ~np.roll(r.is_kind(*MANIFESTS), 1)
     return out
@@ -210,7 +210,7 @@ ENTRY_CHECKS: tuple[EntryCheck, ...] = (
     ),
     EntryCheck("content-fields", lambda r: ~_equality(r) & ~r.null("equality_ids"), "it has equality_ids"),
     EntryCheck("content-fields", _has_row_ids, "it has a first_row_id"),
-    EntryCheck("known-status", _unknown_status, "its status is not one of the format"),
+    EntryCheck("known-status", _unknown_status, "its status does not exist in this format"),
     EntryCheck(
         "split-offsets",
         lambda r: falling(r.entries["split_offsets"]),

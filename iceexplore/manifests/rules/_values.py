@@ -52,7 +52,7 @@ def above_file_sequence(entries: pa.Table) -> AnyChunkedArray:
 
 
 def repeated(values: AnyChunkedArray) -> AnyArray:
-    """Return the values that occur more than once, with their number, as structs ``values`` and ``counts``; no nulls.
+    """Return the values that occur more than once, as structs of ``values`` and ``counts``; nulls are ignored.
 
     The values are in the order of their first occurrence.
     """
