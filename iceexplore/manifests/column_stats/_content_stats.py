@@ -1,7 +1,7 @@
 """V4 statistics: a struct per column with typed bounds, converted to the types of the table's schemas.
 
 Sources: V4 proposal, "Column Stats Improvements" and layouts (a) and (b) of derived columns; for the ids, the V4 draft
-and Java's ``StatsUtil``. A column is decoded when it is first used.
+and Java's ``StatsUtil``. A column is decoded only when it is used.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class TypedStats:
     table
         The part "stats" of the decoded file.
     types
-        Type by column or expression id; others have the file's own type.
+        Type by column or expression id; the statistics of other ids keep the type that they have in the file.
     rows
-        The file's row of each entry, null for an entry without statistics; None if the entries are the rows.
+        The row of each entry in the file, null for an entry without statistics; None if every row is an entry.
     in_source
-        By expression id, the source columns and partition field ids whose structs may have its values (layout (b)).
+        By expression id, pairs of source column and partition field: the column's struct may have the expression's
+        values, under the field's id (layout (b)).
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class TypedStats:
     def values(self, field_id: int, name: str, kind: Type | None) -> tuple[AnyArray, Binaries, pa.BooleanArray]:
         """Return ``lower``, ``upper`` or ``derived_value`` of a column: typed, as bytes, and a mask of damaged values.
 
-        ``partition_1001`` names the values of this partition field in the column's struct (layout (b)).
+        The name ``partition_1001`` means the values of partition field 1001 in the column's struct (layout (b)).
         """
         target = pa.binary() if kind is None else arrow_type(kind)
         found = self._held(field_id, name)
@@ -204,7 +205,7 @@ def _typed(
 
 
 def _as_bytes(array: AnyArray) -> Binaries:
-    """Return values as bytes by their own type, which differs from the column's, to show them as written."""
+    """Encode values as bytes by the type that they have, which is not the column's, to display them as written."""
     own = _type_of(array.type)
     try:
         return pa.nulls(len(array), pa.binary()) if own is None else encode_values(own, array)
@@ -255,7 +256,7 @@ def _pairs(rows: int, columns: Mapping[int, AnyArray], name: str) -> AnyListArra
         return pa.nulls(rows, kind)
     ids = np.array(list(columns), dtype=np.int32)
     there = np.stack([np.asarray(a.is_valid()) for a in columns.values()], axis=1)
-    # Row by row, sorted by id: with the columns concatenated, value j of row i is at j * rows + i.
+    # Row by row, sorted by id: with the columns concatenated, the value of column j in row i is at j * rows + i.
     at_row, at_column = np.nonzero(there)
     values = pa.chunked_array(list(columns.values()), value).take(pa.array(at_column * rows + at_row))
     counts = there.sum(axis=1)

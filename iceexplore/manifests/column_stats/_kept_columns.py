@@ -28,7 +28,7 @@ _LEAST_ROWS = 2_000
 
 @dataclass(frozen=True)
 class _Kept:
-    """Statistics of a column, the contradictions in them, and the entries that have these."""
+    """Statistics of a column, and the contradictions in them, each with the entries that have it."""
 
     stats: ColumnStats
     contradictions: tuple[tuple[Contradiction, Any], ...]
@@ -56,7 +56,7 @@ class KeptColumns:
         return all(self._of(field_id, kind) in CACHE for field_id, kind in kinds.items())
 
     def takes(self, rows: int, columns: Collection[int]) -> bool:
-        """Return whether the statistics of these columns are cached by column."""
+        """Return whether these columns of a manifest with so many rows should be cached one by one."""
         return rows >= _LEAST_ROWS and len(columns) <= _MOST_COLUMNS
 
     def columns(
@@ -78,7 +78,7 @@ class KeptColumns:
             yield kept.stats
 
     def keep(self, kinds: Mapping[int, Type | None], maps: MapStats) -> None:
-        """Add the statistics of columns to the cache; contradictions are noted when they are used."""
+        """Add the statistics of columns to the cache; their contradictions are reported when `columns` yields them."""
         for field_id, kind in kinds.items():
             self._kept(field_id, kind, lambda: maps)
 

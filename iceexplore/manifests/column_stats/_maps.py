@@ -29,7 +29,7 @@ __all__ = [
 
 _Numbers: TypeAlias = npt.NDArray[Any]
 Contradiction: TypeAlias = Literal["bounds", "nulls"]
-#: Called with the column, the contradiction and the entries.
+#: A function that is called with a column's id, a contradiction in its statistics, and the entries that have it.
 OnContradiction: TypeAlias = Callable[[int, Contradiction, _Numbers], None]
 
 #: Maximum number of values that are decoded together, from one or more columns: if a table has many columns and few
@@ -52,7 +52,7 @@ class ColumnStats:
     lower_raw, upper_raw
         Bounds as written.
     lower_damaged, upper_damaged
-        True where a bound does not fit the type; it is null in `lower` or `upper`.
+        True where a bound does not fit the type; such a bound is null in `lower` or `upper`.
     value_count, null_count, nan_count, column_size
         int64; column_size in bytes (v1-v3).
     average_length, max_length
@@ -97,7 +97,7 @@ def pairs_of(table: pa.Table) -> pa.Table:
         try:
             columns[name] = as_pairs(array, value)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
-            columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # malformed: non-integer keys
+            columns[name] = as_pairs(pa.nulls(table.num_rows), value)  # malformed, such as keys that are not integers
     return pa.table(columns)
 
 
@@ -183,7 +183,7 @@ class _Keyed:
             return np.flatnonzero(self._numbers == field_id)
         numbers, places = self._in_order
         try:
-            key = np.asarray(field_id, dtype=numbers.dtype)  # same type, or searchsorted converts all the numbers
+            key = np.asarray(field_id, dtype=numbers.dtype)  # with another type, searchsorted would convert all
         except OverflowError:
             return places[:0]
         return places[np.searchsorted(numbers, key, "left") : np.searchsorted(numbers, key, "right")]
@@ -267,7 +267,7 @@ def contradictions(
     kind: Type | None, lower: AnyArray, upper: AnyArray, nulls: AnyArray, values: AnyArray
 ) -> Iterator[tuple[Contradiction, _Numbers]]:
     """Yield contradictions in statistics and where they occur, for concatenated columns of one type."""
-    # Java orders UUIDs differently, and bounds of the other types are not values of the type.
+    # Java orders UUIDs differently; bounds of the other types named here are not values of the type.
     ordered = kind is not None and type_base(kind) not in ("uuid", "geometry", "geography", "variant", "unknown")
     pairs: list[tuple[Contradiction, AnyArray, AnyArray]] = [("nulls", nulls, values)]
     if ordered:

@@ -122,7 +122,7 @@ def _avro_name(name: str) -> str:
 
 
 def from_file(array: AnyArray, logical: JsonValue) -> AnyArray:
-    """Convert values by the file's own (logical) type. Avro: spec, Appendix A; None means Parquet, already typed."""
+    """Convert values by their Avro type (spec, Appendix A); from Parquet, only text is converted."""
     kind = logical.get("type") if isinstance(logical, dict) else logical
     name = logical.get("logicalType") if isinstance(logical, dict) else None
     try:

@@ -65,7 +65,7 @@ def rebuilt_partition(
     is_file = np.asarray(pc.fill_null(pc.less(entries["content_type"], 3), False))
     present = sorted(set(spec_ids[is_file].tolist()) & specs.keys())
     if not present and kept is not None and kept.num_columns and not specs:
-        # No table was given: keep the fields of the file.
+        # The file was opened without its table: keep the fields of the file.
         return typed_partition(kept, reader_schema, None, meaning.types, location)
     fields: dict[int, tuple[PartitionField, np.ndarray]] = {}
     partitioned = np.zeros(len(entries), dtype=np.bool_)
@@ -100,7 +100,7 @@ def rebuilt_partition(
 
 
 def _spread(field: PartitionField, made: AnyArray, stats: TypedStats, meaning: TableTypes) -> np.ndarray:
-    """Return a mask of values that come from a lower bound which differs from the upper one, so it may be truncated.
+    """Return a mask of values taken from a lower bound that may be truncated, because the upper bound differs.
 
     Values from stored tuples are excluded, except where they happen to equal the lower bound.
     """
@@ -130,7 +130,7 @@ def _spread_problem(field: PartitionField, entries: pa.Table, spread: np.ndarray
     rows = np.flatnonzero(spread)
     what = "A file has" if len(rows) == 1 else f"{len(rows)} files have"
     text = (
-        f"{what} two different bounds where partition field {field.name!r} must have one value, perhaps truncated: "
+        f"{what} two different bounds, perhaps truncated, where partition field {field.name!r} must have one value: "
         "the partition is unknown, and readers that take a bound for the value lose rows."
     )
     at = np.asarray(entries["ordinal"])[rows]
@@ -222,7 +222,7 @@ def _places(field: PartitionField, meaning: TableTypes) -> list[tuple[int, str]]
 
 
 def _shares_source(field: PartitionField, meaning: TableTypes) -> bool:
-    """Return whether a spec has another field with the same source, which a ``derived_value`` may then belong to."""
+    """Return whether a spec has another field with the same source: a ``derived_value`` may then be the other's."""
 
     def differs(other: PartitionField) -> bool:
         return other.transform != field.transform and not parse_transform(other.transform).is_void

@@ -1,9 +1,9 @@
 """Decode the bytes of an Avro manifest into Arrow columns, behind one interface: `decode` tries `DECODERS` in order.
 
-Every decoder uses the same equivalent schema (`ReaderSchema`), so all produce the same table. datafusion (54 and later)
-is twenty times as fast as fastavro, but its import and first file take 0.1 s, and it reads only from paths, so it does
-not pay off for small files. Damaged files are decoded by fastavro, block by block: intact blocks are kept and, of a
-damaged block, the records before the fault.
+Every decoder uses the same schema (`ReaderSchema`), which is equivalent to the file's, so all produce the same table.
+datafusion (54 and later) is twenty times as fast as fastavro, but its import and first file take 0.1 s, and it reads
+only from paths, so it does not pay off for small files. Damaged files are decoded by fastavro, block by block: intact
+blocks are kept and, of a damaged block, the records before the fault.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ __all__ = [
 #: Earlier versions of datafusion's Avro reader panic on null lists of records and are six times slower.
 _FIRST_DATAFUSION = 54
 
-#: Minimum file size from which datafusion decodes faster, once it is imported ...
+#: Minimum size of a file that datafusion decodes faster than fastavro, once it is imported.
 BULK_BYTES = 64_000
-#: ... and the total size for which importing it pays off: fastavro takes about 0.4 s per MB of deflated manifest, the
-#: import and datafusion's first file 0.1 s.
+#: Minimum total size of such files for which importing datafusion pays off: fastavro takes about 0.4 s per MB of
+#: deflated manifest; the import and datafusion's first file take 0.1 s.
 IMPORT_BYTES = 500_000
 #: Decompressed bytes given to datafusion at a time: bounds memory and the temporary file.
 GROUP_BYTES = 1 << 25
 #: Maximum size of a decompressed block: usually it is 64 kB, but a single entry of the widest tables may take 20 MB.
 BLOCK_BYTES = 1 << 26
-#: The decompressed size up to which any block is given to datafusion, and the most by which a larger one may be
-#: compressed: in a bomb, each byte may be a number, of which datafusion holds several copies.
+#: The decompressed size up to which any block is given to datafusion, and the highest compression ratio of larger
+#: blocks: in a decompression bomb, each byte may be a number, of which datafusion holds several copies.
 _PLAIN_BLOCK = 1 << 20
 _MOST_RATIO = 64
 #: Longest record (in bytes) that fastavro decodes: it turns numbers of one or two bytes into Python objects of 40
@@ -67,7 +67,8 @@ BATCH_BYTES = 1 << 22
 #: Python does not give back to the system.
 BATCH_ROWS = 250
 
-#: Maximum number of blocks that exceed `BLOCK_BYTES`: each takes a tenth of a second to decompress that far.
+#: Number of blocks above `BLOCK_BYTES` after which the rest of a file is not read: decompressing each of them up to
+#: this limit takes a tenth of a second.
 _MOST_BOMBS = 8
 _SLOW_BYTES = 16 << 20
 _SLOW_RATIO = 32
@@ -92,10 +93,10 @@ class Decoder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of its library."""
+        """The name of the decoder's library."""
 
     def takes(self, size: int, *, whole: bool) -> bool:
-        """Return whether to try it for a file of this size; ``whole`` is false for a file with damaged blocks."""
+        """Return whether to try this decoder for a file of this size; ``whole`` is false if blocks are damaged."""
 
     def decode(
         self,
@@ -190,7 +191,7 @@ def _worth_bulk(size: int) -> bool:
 
 
 def expect_files(sizes: Iterable[int]) -> None:
-    """Announce the sizes of the next files: if these are worth importing datafusion, none of them goes to fastavro."""
+    """Announce the sizes of the next files: if importing datafusion pays off, it decodes all large ones among them."""
     global _slow_bytes
     if sum(size for size in sizes if size >= BULK_BYTES) > IMPORT_BYTES:
         _slow_bytes = max(_slow_bytes, IMPORT_BYTES)
@@ -282,10 +283,10 @@ def bulk_groups(
     group_bytes: int = GROUP_BYTES,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[tuple[list[int], pa.Table | None]]:
-    """Decode with datafusion, some blocks at a time; yield the record count of each block, and their rows.
+    """Decode with datafusion, some blocks at a time; yield these blocks' record counts, and their rows as a table.
 
-    If the result is not certain, a block exceeds ``block_bytes``, or a large one is compressed like a bomb, the rows
-    are None and the iteration ends. Rows stay reserved in ``budget``.
+    If the result is not certain, a block exceeds ``block_bytes``, or a large one is compressed like a bomb, the table
+    is None and the iteration ends. The memory of the rows stays reserved in ``budget``.
     """
     wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     mark = _sentinel(reader_schema.avro)
@@ -374,7 +375,7 @@ _NUMBER = int.from_bytes(_TOKEN[:3], "little") + 1
 
 
 def _sentinel(avro: JsonValue) -> PlainValue:
-    """Return a record of an Avro schema that no file contains."""
+    """Return a record that conforms to an Avro schema and has values that no file contains."""
     if isinstance(avro, list):
         return _sentinel(next(branch for branch in avro if branch != "null"))
     if isinstance(avro, str):
@@ -448,7 +449,9 @@ def decode_blocks(
         try:
             plain = decompress_block(data, block, header.codec, location, BLOCK_BYTES)
             if block.count * len(reader_schema.arrow) > len(plain):  # every field takes at least one byte
-                raise FormatError(f"{block.count} records in {len(plain)} bytes", location=location, offset=block.start)
+                raise FormatError(
+                    f"{block.count} records do not fit in {len(plain)} bytes", location=location, offset=block.start
+                )
             work.reserve(len(plain), "the entries, decompressed,")
             records = Records(plain, schema, RECORD_BYTES, location)
             flushed = 0

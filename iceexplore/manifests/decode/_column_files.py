@@ -47,7 +47,7 @@ def column_files(source: Columns) -> tuple[AnyArray, list[Problem]]:
 
 
 def _name(child: AnyField) -> str:
-    """Return a child's column name by id: in Parquet, children have real names, unlike in a reader schema."""
+    """Return a child's name by its id, as in a reader schema: in Parquet, children still have their real names."""
     number = field_id(child)
     number = COLUMN_FILE_NAMES.get(child.name) if number is None else number
     return child.name if number is None else f"f{number}"

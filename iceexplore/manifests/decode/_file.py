@@ -140,7 +140,7 @@ def _reader_schema(file: AvroHeader, location: str) -> ReaderSchema:
 #: CPU time.
 _DECODING = threading.BoundedSemaphore(min(4, max(2, os.cpu_count() or 2)))
 
-#: Returns a part of one file by name.
+#: A function that returns a part of one file by the part's name.
 Loader = Callable[[str], Part]
 
 
@@ -152,8 +152,8 @@ class Source:
     kind
         The kind of read for the storage's log: ``manifest`` or ``manifest-list``.
     version
-        Distinguishes versions of the file at one location (a size or an etag). As manifests are immutable, None is
-        fine.
+        Distinguishes versions of the file at one location (a size or an etag). None is enough where files are
+        immutable.
     """
 
     def __init__(self, storage: Storage, location: str, *, kind: str, version: object = None) -> None:
@@ -201,7 +201,7 @@ class Source:
             text = str(error)
             CACHE.get_or_load(refused, lambda: text, len)
             raise
-        for name in fresh.keys() - out.keys() - set(unkept):  # cache the parts that were decoded along with them
+        for name in fresh.keys() - out.keys() - set(unkept):  # cache parts that were decoded besides those wanted
             kept(name)
         return out
 
@@ -234,7 +234,7 @@ class Source:
         return alone
 
     def _decoded(self, data: bytes, names: set[str]) -> dict[str, Part]:
-        """Decode the parts together."""
+        """Decode the file's bytes once, into all of these parts."""
         file: AvroHeader | ParquetManifest
         keys: Mapping[str, str]
         if data.startswith(Parquet.magic):
@@ -295,7 +295,7 @@ def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Tab
         return pairs_of(table), []
     tuples = [c.column for c in head.reader_schema.partition]
     for column in tuples:
-        if column not in table.column_names:  # of type null, as Java writes the fields of a dropped source column
+        if column not in table.column_names:  # of type null, which Java writes if the source column was dropped
             table = table.append_column(column, pa.nulls(table.num_rows))
     return table.select([*tuples, HAS_TUPLE] if head.dialect in _V4 and HAS_TUPLE in table.column_names else tuples), []
 

@@ -74,7 +74,7 @@ def row_ids(entries: pa.Table, parent: Parent) -> AnyArray:
     """Return ``first_row_id`` after inheritance.
 
     A null becomes the manifest's first row id plus the record counts of the earlier entries with null; DELETED entries
-    are skipped. In a manifest without ``first_row_id`` (delete manifests, or written before v3) all stay null.
+    are skipped. In a manifest without ``first_row_id`` (a delete manifest, or one written before v3), all are null.
     """
     if parent.first_row_id is None or parent.content_type != ContentType.DATA_MANIFEST:
         return pa.nulls(len(entries), pa.int64())

@@ -19,7 +19,8 @@ from iceexplore.storage import Budget
 
 __all__ = ["ParquetManifest"]
 
-#: More rows are not plausible, because every entry has its own location, which cannot be compressed to nothing.
+#: Maximum plausible number of rows per byte of a file: every row has its own location, which takes some space even if
+#: compressed.
 MAX_ROWS_PER_BYTE = 64
 
 
@@ -91,7 +92,7 @@ class ParquetManifest:
         Raises
         ------
         FormatError
-            The headers of its pages are damaged.
+            The row group's page headers are damaged.
         """
         about = self.file.metadata.row_group(group)
         rows, size = max(0, about.num_rows), int(about.total_byte_size)
@@ -153,7 +154,10 @@ class ParquetManifest:
     def _column(
         self, table: pa.Table, path: tuple[str, ...], opened: dict[tuple[str, ...], Any], presence: bool
     ) -> AnyArray:
-        """Return a column by its path, or a mask of its presence; ``opened`` caches the children of structs."""
+        """Return a column by its path or, with ``presence``, a mask of the rows that have it.
+
+        ``opened`` caches the children of structs.
+        """
         array = None
         for depth, name in enumerate(path):
             outer = path[:depth]
@@ -162,7 +166,7 @@ class ParquetManifest:
             else:
                 index = array.type.get_field_index(name)
                 if index < 0:
-                    raise KeyError(name)  # duplicate name
+                    raise KeyError(name)  # several children have this name
                 if outer not in opened:
                     opened[outer] = cast(pa.StructArray, array).flatten()
                 array = opened[outer][index]

@@ -45,9 +45,9 @@ def role_of(entries: pa.Table, dialect: str, content: str | None, location: str)
     Parameters
     ----------
     entries
-        Its content entries.
+        The manifest's content entries.
     content
-        The value of ``content`` in its key-value metadata.
+        The value of ``content`` in the manifest's key-value metadata.
     """
     kinds = set(np.unique(entries["content_type"].drop_null().to_numpy()).tolist())
     if kinds & _LISTED:
@@ -55,7 +55,7 @@ def role_of(entries: pa.Table, dialect: str, content: str | None, location: str)
     stated = (content or "").strip().lower()
     if stated:
         return Role(stated == "root", f"its key-value metadata (content = {stated})")
-    # In the draft a deletion vector is part of its data file's entry, also in leaves.
+    # In the draft, a deletion vector is part of its data file's entry, even in leaves.
     own = kinds - ({int(ContentType.POSITION_DELETE)} if Dialect(dialect).deletion_vectors_on_entries else set())
     if int(ContentType.DATA) in own and len(own) > 1:
         return Role(True, "it holds data files and deletes, and a leaf holds only one kind")

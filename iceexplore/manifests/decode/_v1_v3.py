@@ -1,7 +1,7 @@
 """Convert v1-v3 records to content entries, before inheritance: one function per kind of file.
 
-A manifest list becomes a root of DATA_MANIFEST and DELETE_MANIFEST entries, a manifest a leaf of DATA, POSITION_DELETE
-and EQUALITY_DELETE entries. Nulls that inheritance may fill stay null.
+A manifest list becomes a root of DATA_MANIFEST and DELETE_MANIFEST entries; a manifest becomes a leaf of DATA,
+POSITION_DELETE and EQUALITY_DELETE entries. Nulls that inheritance may fill stay null.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def leaf_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) ->
     out["content_type"] = pc.fill_null(out["content_type"], int(ContentType.DATA))
     out["file_format"] = pc.utf8_lower(out["file_format"])
     if not reader_schema.has(4):
-        # Early v2 files have one sequence number, used as data and file sequence number. The spec does not mention it.
+        # Early v2 files have only one sequence number per entry, which is both its data and its file sequence number.
+        # The spec does not mention such files.
         out["file_sequence_number"] = out["sequence_number"]
     offset, size = source.get(144, pa.int64()), source.get(145, pa.int64())
     absent = pc.and_(offset.is_null(), size.is_null())
@@ -85,7 +86,7 @@ def root_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) ->
 
 
 def _by_id(child: AnyField) -> str:
-    """Return a child's column name by id: in Parquet, children have real names, unlike in a reader schema."""
+    """Return a child's name by its id, as in a reader schema: in Parquet, children still have their real names."""
     number = field_id(child)
     number = SUMMARY_NAMES.get(child.name) if number is None else number
     return child.name if number is None else f"f{number}"

@@ -101,7 +101,7 @@ def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
 
 
 def _shared(files: pa.Table, source: Columns) -> dict[str, AnyColumn]:
-    """Return the columns that a vector's entry takes from its row; it is ADDED if the row is ADDED or MODIFIED."""
+    """Return the columns that a vector's entry takes from its row; the entry of a MODIFIED row is ADDED."""
     status = files["status"]
     modified = pc.fill_null(pc.equal(status, int(Status.MODIFIED)), False)
     since = source.get("147_5", pa.int64())

@@ -43,7 +43,8 @@ _PRIMITIVES: dict[str, tuple[str, pa.DataType]] = {
 class PartitionColumn:
     """A field of the partition tuple as stored in the file.
 
-    ``logical`` is the JSON of the Avro type, which has its ``logicalType``; None for Parquet, whose columns have types.
+    ``logical`` is the JSON of the Avro type, which has its ``logicalType``. For Parquet, whose columns have types, it
+    is ``string`` for text, else None.
     """
 
     column: str

@@ -152,7 +152,7 @@ def _by_records(file: _File) -> tuple[list[bytes], bool]:
     for block in file.index.blocks:
         plain = decompress_block(file.data, block, header.codec, file.location, BLOCK_BYTES)
         if block.count > len(plain):
-            text = f"{block.count} records in {len(plain)} bytes"
+            text = f"{block.count} records do not fit in {len(plain)} bytes"
             raise FormatError(text, location=file.location, offset=block.start)
         work.reserve(len(plain), f"{_WHAT}, decompressed,")
         records = Records(plain, decode, RECORD_BYTES, file.location)
