@@ -23,7 +23,7 @@ __all__ = [
 
 
 def partition_summaries(batch: EntryBatch, metadata: TableMetadata, spec_id: int) -> list[dict[str, Any]]:
-    """Return a summary for each field of the spec, with untruncated bounds of the values except null and NaN.
+    """Return a summary for each field of the spec; bounds are not truncated, and ignore nulls and NaN.
 
     Raises
     ------

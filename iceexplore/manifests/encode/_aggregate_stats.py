@@ -36,8 +36,8 @@ def aggregated_stats(batch: EntryBatch, metadata: TableMetadata) -> dict[int, pa
 
     A bound is unknown if any entry with values other than null and NaN lacks it, a count if any entry lacks it.
     Partition values serve as bounds: of the source column (identity), or of the derived column of their expression
-    (omitted if the table has no such expression). Bounds of ``geometry`` are merged coordinate by coordinate. There are
-    none for ``geography``, whose boxes may cross the antimeridian, nor for ``variant``.
+    (omitted if the table has no such expression). Bounds of ``geometry`` are merged coordinate by coordinate. Bounds
+    are unknown for ``geography``, whose boxes may cross the antimeridian, and for ``variant``.
     """
     batch = batch.filter(live(batch.entries))
     rows = len(batch)

@@ -43,7 +43,7 @@ def avro_name(name: str) -> str:
 
 
 def decimal_bytes(precision: int) -> int:
-    """Return the bytes of two's complement that hold every decimal of this precision."""
+    """Return the number of bytes that hold every decimal of this precision in two's complement."""
     return (int(10**precision).bit_length() + 8) // 8
 
 
@@ -115,7 +115,7 @@ _CODECS = {"gzip": "deflate", "uncompressed": "null", "zstd": "zstandard", "none
 
 
 def avro_file(table: pa.Table, name: str, metadata: Mapping[str, str], codec: str | None) -> bytes:
-    """Return the file's bytes.
+    """Return the bytes of an Avro file with the rows of a table.
 
     Parameters
     ----------
@@ -149,9 +149,9 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _field(field: AnyField, array: AnyArray) -> list[Any]:
-    """Return a field's values; lists that may be null name their branch of the union.
+    """Return a field's values. If a list may be null, each list comes with the name of its branch of the Avro union.
 
-    fastavro otherwise compares each list, with all its items, with both branches, which takes half of the time.
+    Without the name, fastavro compares each list, with all its items, with both branches, which doubles the time.
     """
     values = _values(array)
     if field.nullable and (pa.types.is_list(field.type) or pa.types.is_map(field.type)):
@@ -180,7 +180,7 @@ def _records(array: pa.StructArray) -> list[Any]:
         return [{}] * len(array)
     names = [avro_name(child.name) for child in array.type]
     rows = zip(*map(_field, array.type, array.flatten()), strict=True)
-    if not array.null_count and len(names) == 2:  # the many pairs of maps
+    if not array.null_count and len(names) == 2:  # as in maps, which have many pairs
         one, other = names
         return [{one: a, other: b} for a, b in rows]
     if not array.null_count:

@@ -86,7 +86,7 @@ def content_stats(
         ``source`` has no place for a value: a transform of several columns, or a partition field id above 1039.
     """
     columns = given_columns(batch, metadata)
-    if draft:  # its table metadata has no expressions, so ids of expressions mean nothing
+    if draft:  # table metadata of the draft has no expressions, so ids of expressions mean nothing
         columns = {i: parts for i, parts in columns.items() if i in metadata.all_fields()}
     names = {i: name for i, (name, _) in metadata.all_fields().items()}
     names |= {e.expr_id: e.name or f"expression_{e.expr_id}" for e in metadata.expressions}

@@ -33,7 +33,7 @@ def id_of(field: AnyField) -> int | None:
 
 
 def retyped(field: AnyField, array: AnyArray) -> Pair:
-    """Return the field with the array's type, for a struct whose type is only known once it is built."""
+    """Return an array with its field, which gets the array's type: a struct's type is only known once it is built."""
     return field.with_type(array.type), array
 
 
@@ -53,7 +53,7 @@ def nested(pairs: Sequence[Pair], rows: int, absent: pa.BooleanArray | None = No
     Raises
     ------
     OptionError
-        A required child is null in a record that is not.
+        A required child is null in a record that is not null itself.
     """
     if not pairs:
         return cast(pa.StructArray, pa.array([{}] * rows, pa.struct([])))

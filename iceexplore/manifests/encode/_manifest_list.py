@@ -37,7 +37,7 @@ def list_table(
     Parameters
     ----------
     snapshot_id, sequence_number
-        Those of the commit, for manifests whose ``snapshot_id``, ``sequence_number`` or ``min_sequence_number`` is
+        The commit's numbers, for manifests whose ``snapshot_id``, ``sequence_number`` or ``min_sequence_number`` is
         null.
     first_row_id
         v3 and later: the next row id. Data manifests without a ``first_row_id`` get one, in order, each reserving ids
@@ -156,7 +156,7 @@ def _row_ids(batch: EntryBatch, first_row_id: int | None) -> AnyArray:
 def list_metadata(
     dialect: str, snapshot_id: int, parent_snapshot_id: int | None, sequence_number: int, first_row_id: int | None
 ) -> Mapping[str, str]:
-    """Return the key-value metadata of a manifest list as Java writes it (with the word ``null``)."""
+    """Return the key-value metadata of a manifest list as Java writes it (with the word ``null`` for None)."""
     pairs = {
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),

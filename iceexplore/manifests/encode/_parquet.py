@@ -14,7 +14,7 @@ GROUP_ROWS = 100_000
 
 
 def parquet_file(table: pa.Table, metadata: Mapping[str, str], codec: str | None) -> bytes:
-    """Return the file's bytes.
+    """Return the bytes of a Parquet file with the rows of a table.
 
     Parameters
     ----------

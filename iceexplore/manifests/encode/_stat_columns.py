@@ -40,7 +40,8 @@ __all__ = [
     "specs_of",
 ]
 
-#: Iceberg main, spec "Content Stats": ids of reserved columns' structs (_last_updated_sequence_number, _row_id).
+#: Ids of the statistics' structs of the reserved columns _last_updated_sequence_number and _row_id: spec on Iceberg's
+#: main branch, "Content Stats".
 _RESERVED = {2147483539: 9000, 2147483540: 9200}
 
 
@@ -148,7 +149,7 @@ def _cast(array: AnyArray, target: pa.DataType, column_id: int) -> AnyArray:
 def partition_fields(batch: EntryBatch, metadata: TableMetadata) -> list[tuple[PartitionField, pa.BooleanArray]]:
     """Return the batch's partition fields except void ones, each with a mask of the rows whose spec has the field."""
     spec_ids, files = whole(batch.entries["partition_spec_id"]), file_rows(batch)
-    found: dict[PartitionField, list[int]] = {}  # not by field id, which v1 numbered anew in every spec
+    found: dict[PartitionField, list[int]] = {}  # keyed by field, not by field id: v1 numbered these anew in every spec
     for spec in specs_of(batch, metadata):
         for f in spec.fields:
             if is_identity(f) or derives(f):
@@ -161,7 +162,8 @@ def put_identity(
 ) -> None:
     """Store an identity partition value as the lower bound of its source column, and update other statistics.
 
-    All values of the column equal it, so the counts of nulls and NaNs follow from it, whatever the statistics state.
+    All values of the column equal the partition value, so the counts of nulls and NaNs follow from it, whatever the
+    statistics state.
 
     Raises
     ------
@@ -199,7 +201,7 @@ def put_derived(
 
 
 def at_least_one(batch: EntryBatch) -> AnyArray:
-    """Return each entry's number of rows, at least 1: this null count represents a null partition value."""
+    """Return each entry's number of rows, but at least 1, for use as the null count if a partition value is null."""
     return pc.max_element_wise(whole(batch.entries["record_count"]), pa.scalar(1, _int64))
 
 

@@ -110,7 +110,7 @@ def entry_table(
         raise OptionError("v1 manifests require the snapshot id of every entry: pass snapshot_id=")
     pairs: list[Pair] = [
         (field(0, "status", pa.int32(), required=True), statuses(entries)),
-        # Java writes it as optional in v1 too. The spec requires it in v1; since v2 it is inherited.
+        # The spec requires snapshot_id in v1, although Java writes it as optional there, too; since v2 it is inherited.
         (field(1, "snapshot_id", pa.int64(), required=dialect == "v1"), ids),
     ]
     if dialect != "v1":

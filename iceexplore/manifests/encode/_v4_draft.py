@@ -33,7 +33,7 @@ __all__ = ["draft_table"]
 
 _int32, _int64 = pa.int32(), pa.int64()
 _MANIFESTS = pa.array([int(ContentType.DATA_MANIFEST), int(ContentType.DELETE_MANIFEST)], _int32)
-#: Field 157 of files whose writer is not known to be older: the format version.
+#: The format version (field 157) of files that are not known to have an older one.
 _FORMAT_VERSION = 4
 
 
@@ -49,7 +49,7 @@ def draft_table(
     Parameters
     ----------
     relative_to
-        The table's location: locations below it are written relative to it. None keeps all as they are.
+        The table's location: locations below it are written relative to it. With None, all are written unchanged.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what:
 
 
 def _keyed(names: AnyArray, alive: pa.BooleanArray) -> AnyArray:
-    """Add to names whether their row is live, because a REPLACED and a MODIFIED row have the same location."""
+    """Prefix names by whether their rows are live: a REPLACED and a MODIFIED row may have the same location."""
     return pc.binary_join_element_wise(pc.if_else(alive, pa.scalar("+"), pa.scalar("-")), names, "")
 
 
@@ -224,7 +224,7 @@ def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: AnyArray) -> p
 
 
 def _as_mumbling(bitmaps: AnyArray) -> AnyArray:
-    """Return manifest DVs as Mumbling bitmaps; those that are already stay as they are."""
+    """Return manifest DVs as Mumbling bitmaps; those that already have this encoding are not changed."""
     made = [
         None
         if data is None

@@ -29,7 +29,7 @@ def proposal_table(
 ) -> pa.Table:
     """Return the records of a manifest; see `content_stats` for ``storage``.
 
-    An inline manifest DV has no file: if its location is null, that of its manifest is written.
+    An inline manifest DV has no file: if its location is null, its manifest's location is written.
 
     Raises
     ------

@@ -38,12 +38,12 @@ def write_manifest(
     Parameters
     ----------
     content
-        ``data``, ``delete`` or, in ``v4-proposal`` and ``v4-draft`` only, ``root``. In V4 the content types of the rows
-        are not checked (some layouts break that rule on purpose).
+        ``data``, ``delete`` or, in ``v4-proposal`` and ``v4-draft`` only, ``root``. In V4 it is not checked whether the
+        rows fit this content (some layouts mix contents on purpose).
     metadata
         The table's metadata, for schemas, specs and expressions.
     spec_id
-        The spec of a manifest; in V4, that of rows without one.
+        The spec of a manifest; in V4, the spec of the rows without a spec id.
     dialect
         ``v1``, ``v2``, ``v3``, ``v4-java``, ``v4-proposal``, ``v4-draft``.
     manifest_format
@@ -58,7 +58,7 @@ def write_manifest(
         Compression. Avro: ``deflate`` (the default, at Java's level 9), ``zstd``, ``snappy``, ``none``. Parquet:
         ``zstd`` (the default in V4), ``gzip`` (the default in ``v4-java``), ``snappy``, ``none``.
     relative_to
-        ``v4-draft``: the table's location, to which locations below it are written relative.
+        ``v4-draft``: the table's location; locations below it are written relative to it.
 
     Returns
     -------
@@ -97,7 +97,8 @@ def write_manifest(
             spec=spec,
             dialect=dialect,
             snapshot_id=snapshot_id,
-            # Java's main branch omits it in Avro, too (V4Metadata.fileType), but can read it; Java 1.11 requires it.
+            # Java's main branch omits the empty record in Avro, too (V4Metadata.fileType), but can read it; Java 1.11
+            # requires it.
             empty_partition=manifest_format == "avro",
         )
         pairs, name = entry_metadata(metadata, spec, dialect, content), "manifest_entry"

@@ -66,7 +66,7 @@ _DEPTH, _TYPES = 100, 1_000_000
 
 
 class Schema:
-    """A schema: how its records are decoded and changed, and how it is shown."""
+    """An Avro schema to redact: it makes the functions that redact its records, and the schema to write."""
 
     def __init__(self, redactor: Redactor, schema: AvroType, lengths: Mapping[str, int]) -> None:
         self.redactor = redactor
@@ -138,7 +138,7 @@ class Schema:
     # Records -------------------------------------------------------------------------------------------------------
 
     def change(self, plain: AvroType, place: Place, key: Hashable = None) -> Change | None:
-        """Return the function that redacts a value of this type in this place; None if it stays as it is."""
+        """Return the function that redacts a value of this type with this role; None if it stays as it is."""
         if isinstance(plain, list):
             return self._union(plain, place, key)
         kind = plain["type"]
@@ -229,7 +229,7 @@ class Schema:
 
     @staticmethod
     def stats_fields(at: Mapping[int, int]) -> tuple[int | None, int | None]:
-        """Return the positions of a V4 record's statistics and content type: only files have partition values."""
+        """Return the positions of the statistics and of the content type in a V4 record; None for one that is missing."""
         return next((at[i] for i in (149, 146, 10_000) if i in at), None), at.get(134)
 
     def id(self, field: Mapping[str, Any]) -> int | None:
@@ -255,7 +255,7 @@ class Schema:
         return _each(changes)
 
     def _value(self, plain: AvroType, key: Hashable) -> Change | None:
-        """Return the function that redacts a partition value: to a placeholder of its type, or by removing secrets."""
+        """Return the function that replaces a partition value by a placeholder of its type, or only removes secrets."""
         kind, logical = plain["type"], plain.get("logical")
         number = self.terms.number
         if not self.terms.values:
@@ -294,7 +294,10 @@ class Schema:
         return self._loose
 
     def _bounds(self, plain: AvroType) -> Change | None:
-        """Return the function that redacts bounds by column; in a delete file, bounds of paths become locations."""
+        """Return the function that redacts maps of bounds: paths (in delete files) become redacted locations.
+
+        Other bounds are removed if values are redacted, or if they contain a secret.
+        """
         items = plain.get("items")
         if plain["type"] != "array" or not isinstance(items, dict) or len(items.get("fields", ())) != 2:
             return self._any(plain)
@@ -319,7 +322,8 @@ class Schema:
     def _summaries(self, plain: AvroType) -> Change | None:
         """Return the function that redacts partition summaries.
 
-        It removes the whole list, because summaries without bounds would mean that a partition field has no values.
+        If a bound must be removed, it removes the whole list, because summaries without bounds would mean that a
+        partition field has no values.
         """
         items = plain.get("items")
         if isinstance(items, list):
@@ -348,7 +352,11 @@ class Schema:
         return change
 
     def _stats(self, plain: AvroType) -> Change | None:
-        """Return the function that redacts V4 statistics: counts stay, bounds are removed unless partition values."""
+        """Return the function that redacts V4 statistics.
+
+        Counts stay. If values are redacted, bounds are removed or, where they are partition values, become
+        placeholders.
+        """
         if isinstance(plain, list):
             inner = self._stats(next(p for p in plain if p["type"] == "record"))
             return None if inner is None else lambda v: None if v is None else inner(v)
@@ -558,7 +566,7 @@ def _refuse_empty(items: AvroType) -> None:
 
 
 def _only_numbers(plain: AvroType) -> bool:
-    """Return whether a type holds only whole numbers."""
+    """Return whether a type holds only whole numbers and booleans."""
     if isinstance(plain, list):
         return all(_only_numbers(p) for p in plain)
     kind = plain["type"]

@@ -1,7 +1,8 @@
 """Redact the records of large Avro manifests column by column.
 
 `_avro_schema` decides what is redacted and by which placeholder; its function for a single value is called once for
-each distinct value of a column. Types that need more, such as maps and unions of several types, are redacted there.
+each distinct value of a column. Files with types that need more, such as maps and unions of several types, are redacted
+record by record instead (`OtherWayError`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _ARROW: dict[str, pa.DataType] = {
     # Text is validated where it is changed; a decoder's own check would stop at damage.
     "string": pa.binary(),
 }
-#: Longest fixed type: a null takes as many bytes as a value in Arrow, but only one byte in the file.
+#: Longest fixed type, in bytes: in Arrow, a null takes as many bytes as a value, but in the file only one.
 _FIXED = 64
 
 
@@ -54,7 +55,7 @@ class Columns:
     # Types ---------------------------------------------------------------------------------------------------------
 
     def avro(self, plain: AvroType) -> AvroType:
-        """Return the schema to decode and encode with: as `Schema.decode`, with bytes for strings."""
+        """Return the schema to decode and encode with: that of `Schema.decode`, but with bytes instead of strings."""
         if isinstance(plain, list):
             return [self.avro(p) for p in plain]
         kind = plain["type"]
@@ -72,7 +73,7 @@ class Columns:
         return f"C{self.schema.count}"
 
     def arrow(self, plain: AvroType) -> pa.DataType:
-        """Return the Arrow type of a type.
+        """Return the Arrow type for an Avro type.
 
         Raises
         ------
@@ -108,7 +109,7 @@ class Columns:
     # Changes -------------------------------------------------------------------------------------------------------
 
     def change(self, plain: AvroType, place: Place, key: Hashable = None) -> ColumnChange | None:
-        """Return the function that redacts a column in this place; None if the column stays as it is."""
+        """Return the function that redacts a column with this role; None if the column stays as it is."""
         single = self.schema.change(plain, place, key)
         if single is None:
             return None
@@ -171,7 +172,7 @@ class Columns:
         return self._struct(plain, lambda f: (Place.VALUE, self.schema.tuple_key(f)))
 
     def _record(self, plain: AvroType) -> ColumnChange:
-        """Return the function that redacts a record with known fields, like `Schema.change`, and updates lengths."""
+        """Return the function that redacts a column of records with known fields, and updates lengths of files."""
         schema = self.schema
         at = schema.places(plain)
         sizes = schema.size_field(at)
@@ -203,7 +204,10 @@ class Columns:
         return change
 
     def _bounds(self, array: DynamicArray) -> DynamicArray:
-        """Redact bounds by column: bounds of paths (in delete files) as locations; from others, remove secrets."""
+        """Redact maps of bounds: paths (in delete files) become redacted locations.
+
+        Other bounds are removed if values are redacted, or if they contain a secret.
+        """
         keys, bounds = array.values.flatten()
         columns = np.asarray(keys)
         path = columns == PATH_ID

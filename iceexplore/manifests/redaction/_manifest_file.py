@@ -19,12 +19,12 @@ def redact_manifest(redactor: Redactor, data: bytes, location: str, lengths: Map
     Parameters
     ----------
     lengths
-        New lengths of rewritten files, by location as written: entries for them are corrected.
+        New lengths of rewritten files, by location as written: the entries of these files get the new lengths.
 
     Raises
     ------
     FormatError
-        The file is damaged, so that the content of the rest is unknown.
+        The file is damaged, so that part of its content is unknown.
     UnsupportedError
         The file's format cannot be rewritten.
     """

@@ -61,7 +61,8 @@ def redact_parquet(redactor: Redactor, data: bytes, location: str, lengths: Mapp
         if writer is None:
             schema = columns.redacted(opened.schema.empty_table()).schema
             writer = _writer(out, schema, codec)
-        # Always rewritten: Arrow's own schema, statistics and the bytes between pages may hold anything.
+        # The file is rewritten even if nothing is redacted: Arrow's own schema, statistics and the bytes between pages
+        # may hold anything.
         writer.add_key_value_metadata(redactor.header(opened.metadata))
     finally:
         if writer is not None:
@@ -215,7 +216,7 @@ class _Columns:
         return build.list_array(array.offsets.cast(pa.int32()), values, pa.list_(shown), mask=mask)
 
     def _bounds(self, array: DynamicArray, field: AnyField) -> DynamicArray:
-        """Redact bounds by column, stored as maps."""
+        """Redact bounds that are stored as maps by column id."""
         if not pa.types.is_map(array.type) or not _is_bytes(array.type.item_type):
             return self._array(array, field, Place.ANY, None)
         redactor, path = self.redactor, PATH_ID
@@ -356,7 +357,7 @@ def _struct(arrays: list[Any], fields: list[AnyField], like: DynamicArray) -> Dy
 
 
 def _mapped(array: DynamicArray, change: Callable[[Any], Any]) -> DynamicArray:
-    """Change each distinct value once."""
+    """Change the values of an array, with one call for each distinct value."""
     coded = array.dictionary_encode()
     return pa.array([change(v) for v in coded.dictionary.to_pylist()], array.type).take(coded.indices)
 

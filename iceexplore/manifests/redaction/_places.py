@@ -71,11 +71,11 @@ class Terms(Protocol):
         """Redact the location of a file."""
 
     def number(self, of: Hashable, value: Hashable) -> int:
-        """Return a number as the placeholder of a value."""
+        """Return a number as the placeholder for a value of the field ``of``."""
 
 
 class Kind(Enum):
-    """The kind of a type."""
+    """What kind of values a type has, whatever the file format."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -168,7 +168,7 @@ FIELD_NAMES = frozenset(ids_by_name) | frozenset(
 
 
 def one_of(plain: AvroType) -> AvroType:
-    """Return a nullable type without null, or any other type unchanged."""
+    """Return a nullable type without null, ``union`` for a union of several types, or any other type unchanged."""
     if not isinstance(plain, list):
         return plain
     rest = [p for p in plain if p["type"] != "null"]

@@ -25,7 +25,7 @@ class Redactor:
     terms
         What is redacted, and by which placeholders.
     header
-        Redacts the key-value metadata of a file.
+        A function that redacts the key-value metadata of a file.
     metadata
         The table's metadata: it defines which V4 statistics hold partition values, and which columns may hold text.
     """
