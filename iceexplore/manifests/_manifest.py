@@ -223,7 +223,7 @@ class Manifest:
             yield from (found for _, found in self.stats_blocks(field_ids))
 
     def _keeps(self, kinds: Mapping[int, Type | None]) -> bool:
-        """Return whether the statistics of these columns are cached by column; False if they cannot be read."""
+        """Return whether to cache the statistics of these columns one by one; False if they cannot be read."""
         kept = self._kept_columns
         if kept is None or not kept.takes(len(self), kinds) or self.stored_rows != len(self):
             return False
@@ -368,7 +368,7 @@ class Manifest:
 
     @property
     def _rows(self) -> AnyArray | None:
-        """The row of each entry in the file; None if the entries are all rows in order."""
+        """The row of each entry in the file; None if the entries are all of the file's rows, in order."""
         if not self._is_v4 or (self.dialect != "v4-draft" and self.stored_rows == len(self)):
             return None
         return whole(self.entries["ordinal"])
@@ -405,7 +405,9 @@ class Manifest:
             text = f"Column {field_id} has more nulls than values."
             item = problem("count-mismatch", place, text, field="110 null_value_counts", entries=at)
         else:
-            text = f"The lower bound of column {field_id} is above its upper bound: readers that prune lose its rows."
+            text = (
+                f"The lower bound of column {field_id} is above its upper bound: readers that use the bounds lose rows."
+            )
             item = problem("bounds-untrue", place, text, field="125 lower_bounds", severity="warning", entries=at)
         self._report.add(item)
 

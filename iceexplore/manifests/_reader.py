@@ -261,7 +261,7 @@ class ManifestReader:
         Parameters
         ----------
         places
-            Pairs of a root and one of its rows; the iterator is consumed only as far as manifests are read ahead.
+            Pairs of a root and one of its rows; consumed lazily, as manifests are read ahead.
         """
         return self._ahead(places, _Wanted(frozenset(parts)))
 

@@ -161,7 +161,7 @@ def twice_problems(location: str, entries: pa.Table) -> list[Problem]:
         return []
     first = again[0].as_py()
     which = "A data file is" if len(again) == 1 else f"{len(again)} data files are"
-    text = f"{which} live more than once in this manifest: readers read the rows as many times."
+    text = f"{which} live more than once in this manifest: readers return the same rows repeatedly."
     twice = pc.and_(mine, pc.is_in(entries["location"], cast(pa.StructArray, again).field("values")))
     at = np.asarray(entries["ordinal"].filter(twice))
     how: dict[str, Any] = {"field": "100 file_path", "severity": "warning", "entries": at}

@@ -155,7 +155,7 @@ class _Keyed:
         return self._values.take(build.array(places, mask=missing if bool(missing.any()) else None))
 
     def _places(self, field_id: int) -> _Numbers:
-        """Return the position of a key's value for each row; -1 where its list lacks the key."""
+        """Return the position of a key's value for each row; -1 where the row's list lacks the key."""
         rows = len(self._pairs)
         hits = self._hits(field_id)
         offsets = self._offsets
@@ -174,7 +174,7 @@ class _Keyed:
         return places
 
     def _hits(self, field_id: int) -> _Numbers:
-        """Return the positions of a key, ascending."""
+        """Return all positions of a key in the concatenated lists, ascending."""
         self._asked += 1
         if self._in_order is None and self._asked > self._FEW:
             places = np.argsort(self._numbers, kind="stable")
@@ -266,7 +266,7 @@ class MapStats:
 def contradictions(
     kind: Type | None, lower: AnyArray, upper: AnyArray, nulls: AnyArray, values: AnyArray
 ) -> Iterator[tuple[Contradiction, _Numbers]]:
-    """Yield contradictions in statistics and where they occur, for concatenated columns of one type."""
+    """Yield contradictions in statistics of concatenated columns of one type, with masks of where they occur."""
     # Java orders UUIDs differently; bounds of the other types named here are not values of the type.
     ordered = kind is not None and type_base(kind) not in ("uuid", "geometry", "geography", "variant", "unknown")
     pairs: list[tuple[Contradiction, AnyArray, AnyArray]] = [("nulls", nulls, values)]

@@ -50,7 +50,7 @@ BULK_BYTES = 64_000
 #: Minimum total size of such files for which importing datafusion pays off: fastavro takes about 0.4 s per MB of
 #: deflated manifest; the import and datafusion's first file take 0.1 s.
 IMPORT_BYTES = 500_000
-#: Decompressed bytes given to datafusion at a time: bounds memory and the temporary file.
+#: Decompressed bytes given to datafusion at a time, which limits memory and the size of the temporary file.
 GROUP_BYTES = 1 << 25
 #: Maximum size of a decompressed block: usually it is 64 kB, but a single entry of the widest tables may take 20 MB.
 BLOCK_BYTES = 1 << 26
@@ -61,7 +61,7 @@ _MOST_RATIO = 64
 #: Longest record (in bytes) that fastavro decodes: it turns numbers of one or two bytes into Python objects of 40
 #: bytes.
 RECORD_BYTES = 1 << 25
-#: Decompressed bytes after which fastavro's rows are converted to Arrow, however few they are.
+#: Decompressed bytes after which fastavro's rows are converted to Arrow, even if there are only a few rows.
 BATCH_BYTES = 1 << 22
 #: Number of rows that fastavro holds as Python objects at a time: 2,000 rows with statistics take megabytes, which
 #: Python does not give back to the system.
@@ -255,9 +255,9 @@ def decode_bulk(
     """Decode with datafusion; None if it fails or the result is not certain (fastavro then finds the reason).
 
     datafusion 55 loops forever, and cannot be interrupted, on a file without blocks and on a block with bytes after its
-    last record, which one flipped bit can cause. So it never gets the file's own blocks, but a single block with the
-    records of many of them and a sentinel record at the end, which must yield the expected number of rows. If the
-    records do not fit their bytes, the last row is not the sentinel.
+    last record, which one flipped bit can cause. So it never gets the file's own blocks, but a single block, which has
+    the records of many blocks and a sentinel record at the end. This block must yield the expected number of rows; if
+    the records do not fit their bytes, the last row is not the sentinel.
     """
     wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     tables = []

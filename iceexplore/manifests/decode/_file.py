@@ -56,7 +56,7 @@ class Composition:
 
 @dataclass(frozen=True)
 class Head:
-    """Facts about a file: its header, size in bytes and number of rows; ``whole`` is false if damage lost some records.
+    """Facts about a file: its header, size in bytes and number of rows; ``whole`` is false if some records are lost.
 
     ``composed`` is set for a root that was composed from several files of a Delta table; None for all other files.
     """
@@ -127,7 +127,7 @@ def _shared_schema(text: _SchemaText) -> ReaderSchema:
 def _reader_schema(file: AvroHeader, location: str) -> ReaderSchema:
     """Return a file's reader schema, shared by files with the same schema: building one can take longer than decoding.
 
-    Raises the same errors as `reader_schema_of`, which are not shared.
+    Raises the same errors as `reader_schema_of`; errors are not shared.
     """
     if len(file.schema_text) > _MOST_SHARED:
         return reader_schema_of(file.schema, location)
@@ -201,7 +201,7 @@ class Source:
             text = str(error)
             CACHE.get_or_load(refused, lambda: text, len)
             raise
-        for name in fresh.keys() - out.keys() - set(unkept):  # cache parts that were decoded besides those wanted
+        for name in fresh.keys() - out.keys() - set(unkept):  # also cache the parts that were not asked for
             kept(name)
         return out
 

@@ -20,7 +20,7 @@ def required(entries: pa.Table, name: str) -> AnyArray:
     Raises
     ------
     OptionError
-        It has nulls; the message names the first row.
+        The column has nulls; the message names the first row.
     """
     column = whole(entries[name])
     if column.null_count:
@@ -51,7 +51,7 @@ def sequence_numbers(entries: pa.Table) -> None:
     Raises
     ------
     OptionError
-        An entry with another status has none; the message names the first row.
+        An entry with another status has no sequence number; the message names the first such row.
     """
     added = pc.equal(entries["status"], int(Status.ADDED))
     lacking = pc.and_not(entries["sequence_number"].is_null(), added)

@@ -74,9 +74,9 @@ def content_stats(
     ----------
     storage
         ``derived``: a file's partition values are lower bounds of derived columns; those of identity transforms are
-        lower bounds of the source columns, replacing bounds in the statistics, which may be truncated. The upper
-        bound is equal and omitted. ``source``: values of other transforms are in the source column's struct, under
-        ``partition_<field id>_<name>`` for files, and with ``_lower_bound`` and ``_upper_bound`` for manifests.
+        lower bounds of the source columns, replacing bounds in the statistics, because these may be truncated. The
+        upper bound is equal and omitted. ``source``: values of other transforms are in the source column's struct,
+        under ``partition_<field id>_<name>`` for files, and with ``_lower_bound`` and ``_upper_bound`` for manifests.
         ``tuple``: no partition values. For a null value both bounds are null and the null count is set; void transforms
         have no value.
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 __all__ = ["parquet_file"]
 
-#: Entries per row group; readers hold one row group in memory at a time. Real leaves have only one.
+#: Entries per row group; readers hold one row group in memory at a time. Leaves of usual size have only one.
 GROUP_ROWS = 100_000
 
 

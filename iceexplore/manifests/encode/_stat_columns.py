@@ -73,12 +73,12 @@ def find_expression(metadata: TableMetadata, field: PartitionField) -> Expressio
 
 
 def expression_of(metadata: TableMetadata, field: PartitionField) -> Expression:
-    """Return a partition field's expression; like `find_expression`, but raises.
+    """Return a partition field's expression, like `find_expression`; raise if there is none.
 
     Raises
     ------
     OptionError
-        The table has none: its metadata has not been upgraded to V4.
+        The table has no such expression: its metadata has not been upgraded to V4.
     """
     found = find_expression(metadata, field)
     if found is None:
@@ -192,7 +192,7 @@ def put_identity(
 def put_derived(
     parts: Parts, batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
 ) -> None:
-    """Store a partition value as the lower bound of a derived column; a null value is counted as a null."""
+    """Store a partition value as the lower bound of a derived column or, if it is null, as its null count."""
     values = tuple_column(batch, f, field_type(f, metadata))
     lower = parts.get("lower", pa.nulls(len(batch), values.type))
     parts["lower"] = pc.if_else(rows, values, lower if lower.type == values.type else lower.cast(values.type))

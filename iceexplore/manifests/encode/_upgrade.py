@@ -24,7 +24,7 @@ __all__ = ["upgrade_entries"]
 
 
 def upgrade_entries(batch: EntryBatch, metadata: TableMetadata, *, derived: bool = True) -> EntryBatch:
-    """Return the manifests of a v1-v3 list as EXISTING entries of a V4 root, in order; the files stay as they are.
+    """Return the manifests of a v1-v3 list as EXISTING entries of a V4 root, in order; manifest files stay as they are.
 
     Bounds of a partition field become bounds of its source column (identity) or of the derived column of its
     expression. ``contains_null`` becomes a null count of 0 if false, unknown if true; likewise ``contains_nan`` for

@@ -1,8 +1,8 @@
 """Manifests of the V4 draft (TrackedFile): one row has a data file and its deletion vector, or a manifest and its DV.
 
 Iceberg main: ``TrackedFile``, ``Tracking``, ``DeletionVector``, ``ManifestInfo``. Manifest DVs are written as the draft
-of September 2026 has them: Mumbling bitmaps, whose header has the cardinality, and so without 523 (apache/iceberg
-#18138). Other encodings that earlier commits left are converted.
+of September 2026 specifies, as Mumbling bitmaps. Their header has the cardinality, so field 523 is not written
+(apache/iceberg#18138). Other encodings that earlier commits left are converted.
 """
 
 from __future__ import annotations

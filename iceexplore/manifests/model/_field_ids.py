@@ -124,8 +124,8 @@ COLUMN_FILE_NAMES = {
 }
 OLD_COLUMN_FILE_NAMES = {"field_ids": 161, "location": 163, "file_size_in_bytes": 164}
 DRAFT_NAMES["158"] = COLUMN_FILE_NAMES
-#: Offsets of statistics from the id of a column's struct. The proposal has no ids for 8 (``max_uncompressed_length``)
-#: and 9 (``derived_value``): these are our choice.
+#: Offsets of statistics from the id of a column's struct. The proposal gives no ids for 8 (``max_uncompressed_length``)
+#: and 9 (``derived_value``); this package chose them.
 STATS_OFFSETS = {
     "lower": 1,
     "upper": 2,
@@ -139,9 +139,10 @@ STATS_OFFSETS = {
 }
 _FIRST, _WIDTH = 10_000, 200
 #: Layout (b) of the proposal stores partition values in the source column's struct, as ``partition_1001_ts_day`` (of
-#: files) and ``partition_1001_ts_day_lower_bound`` and ``_upper_bound`` (of manifests), and gives them no ids. Ours
-#: follow from the partition field's id, so that they never depend on other fields: 40 + 4 x (id - 1000), plus 1 and 2
-#: for the bounds, and 3 for a null count, which the proposal lacks (a missing value would mean unknown, not null).
+#: files) and ``partition_1001_ts_day_lower_bound`` and ``_upper_bound`` (of manifests), and gives them no ids. The ids
+#: chosen here follow from the partition field's id, so that they never depend on other fields: 40 + 4 x (id - 1000),
+#: plus 1 and 2 for the bounds, and 3 for a null count, which the proposal lacks (a missing value would mean unknown,
+#: not null).
 _PARTITION_FIRST, _PARTITION_WIDTH, _FIRST_FIELD = 40, 4, 1000
 _PARTITION_PARTS = ("value", "lower", "upper", "null_count")
 #: Java's ``StatsUtil.DATA_FIELD_ID_END``, exclusive.

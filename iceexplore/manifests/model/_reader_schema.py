@@ -317,7 +317,7 @@ class _Builder:
         if kind == "record":
             inner = _Builder(self.location)  # names need to be unique within a record only
             inner.named, inner.has_ids, inner.nodes, inner.open = self.named, self.has_ids, self.nodes, self.open
-            inner.shape = Shape("", {}, self.shape.names)  # only structs at the top are opened
+            inner.shape = Shape("", {}, self.shape.names)  # children become columns only in structs at the top
             made = inner.struct(node, str(field_id), depth)
             self.nodes = inner.nodes
             return made

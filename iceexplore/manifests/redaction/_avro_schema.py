@@ -229,7 +229,7 @@ class Schema:
 
     @staticmethod
     def stats_fields(at: Mapping[int, int]) -> tuple[int | None, int | None]:
-        """Return the positions of the statistics and of the content type in a V4 record; None for one that is missing."""
+        """Return the positions of the statistics and of the content type in a V4 record; None for a missing one."""
         return next((at[i] for i in (149, 146, 10_000) if i in at), None), at.get(134)
 
     def id(self, field: Mapping[str, Any]) -> int | None:
