@@ -148,7 +148,15 @@ def _equality_problems(
     if strangers and known:
         hit = pc.list_parent_indices(ids).filter(pc.is_in(pc.list_flatten(ids), pa.array(strangers, pa.int32())))
         mask = pc.is_in(pa.array(range(len(some)), pa.int64()), hit.combine_chunks().cast(pa.int64()))
-        out += _first(mask, some, location, field, "columns that are in no schema of the table.", sorted(known), **how)
+        out += _first(
+            mask,
+            some,
+            location,
+            field,
+            "equality_ids of columns that are in no schema of the table.",
+            sorted(known),
+            **how,
+        )
     return out
 
 
