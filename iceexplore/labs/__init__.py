@@ -1,4 +1,4 @@
-"""Real tables with real data: created, written and committed to a folder or a catalog."""
+"""Labs: real tables with real data, which iceexplore creates, writes and commits in a folder or a catalog."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The pointer of a table in a PyIceberg catalog, moved by check-and-put (spec, "Metastore Tables").
+"""The pointer to a table's metadata file in a PyIceberg catalog, moved by check-and-put (spec, "Metastore Tables").
 
-PyIceberg's ``Catalog.commit_table`` writes its own metadata file, which supports neither version 4 nor what PyIceberg
-does not model. A lab needs the step underneath: put this location if that one is still current. A SQL catalog supports
-it as a conditional update of one row. The other catalogs of PyIceberg 0.12 do not support it for a metadata file that
-the caller writes: REST catalogs write metadata themselves; for Glue, Hive, DynamoDB and BigQuery it is part of private
-methods.
+PyIceberg's ``Catalog.commit_table`` writes the metadata file itself, without support for version 4 or for fields that
+PyIceberg does not model. A lab needs only the last step of a commit: set a new metadata location if the expected one is
+still current. In a SQL catalog, this is a conditional update of one row. The other catalogs of PyIceberg 0.12 do not
+offer this step for a metadata file that the caller has written: REST catalogs write metadata themselves, and the
+catalogs for Glue, Hive, DynamoDB and BigQuery have the step only inside private methods.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def loaded_catalog(catalog: CatalogLike) -> Catalog:
     if not isinstance(catalog, SqlCatalog):
         raise UnsupportedError(
             f"catalog={type(catalog).__name__}: the catalog has no check-and-put of a metadata location, without which "
-            "another writer's commit could be lost; use a SqlCatalog (also InMemoryCatalog) or a plain folder"
+            "another writer's commit could be lost; use a SqlCatalog (InMemoryCatalog is one) or a folder"
         )
     return catalog
 
@@ -164,7 +164,7 @@ class CatalogPointer(Pointer):
 
     @property
     def location(self) -> str:
-        """The current metadata file, as the table spells it.
+        """The location of the current metadata file, as the table spells it.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class CatalogPointer(Pointer):
         return self._current()[1]
 
     def swap(self, expected: str, new: str) -> bool:
-        """Move the pointer by check-and-put."""
+        """Move the pointer to ``new`` if it is still ``expected`` (check-and-put); return whether it moved."""
         written, location = self._current()
         return location == expected and self._row.put(written, new)
 

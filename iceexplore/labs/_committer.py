@@ -27,7 +27,7 @@ LAB_PROPERTY = "iceexplore.lab"
 _NOTE = "A lab: commits are written to "
 #: Maximum time in seconds that a writer waits for its turn.
 _LONGEST_TURN = 10.0
-#: Defaults of Java's ``TableProperties.COMMIT_MIN_RETRY_WAIT_MS`` and the like.
+#: The defaults of the table properties ``commit.retry.<name>``, as in Java's ``TableProperties``.
 _WAITS = {"min-wait-ms": 100, "max-wait-ms": 60_000, "total-timeout-ms": 1_800_000}
 
 
@@ -72,7 +72,7 @@ class LabCommitter(Committer):
         Raises
         ------
         TableChangedError
-            The location now has another table.
+            A different table is now at the location.
         OptionError
             The table is no longer a lab.
         """
@@ -88,7 +88,7 @@ class LabCommitter(Committer):
         return state
 
     def strict(self, state: TableState | None = None) -> TableState:
-        """Return a strict copy of a state (default: this writer's), which raises errors for all that cannot be read."""
+        """Return a strict copy of a state (default: this writer's): whatever cannot be read in it raises an error."""
         return state_of((state or self.state).opened, strict=True)
 
     def refresh(self) -> TableState:
@@ -106,7 +106,7 @@ class LabCommitter(Committer):
         adds_only: bool = False,
         **how: Any,
     ) -> Snapshot | None:
-        """Commit to the newest state, like `Committer.commit`; meanwhile `orphan_files` does not list its files.
+        """Commit to the newest state, like `Committer.commit`; while it runs, `orphan_files` does not list its files.
 
         Parameters
         ----------
@@ -117,9 +117,9 @@ class LabCommitter(Committer):
         Raises
         ------
         FormatError
-            Counts contradict each other, so rows may be missing (`careful`).
+            Counts contradict each other, so rows may be missing (see `careful`).
         OptionError
-            The commit would remove or replace the lab's property.
+            The commit would remove or change `LAB_PROPERTY`, the table property that marks a lab.
         """
         with self._lock:
             self.refresh()
@@ -135,7 +135,7 @@ class LabCommitter(Committer):
                 return made
 
     def _remove_lost(self) -> None:
-        """Remove the files that lost attempts of the last commit wrote."""
+        """Remove the metadata and manifests that the last commit wrote in attempts which lost to other commits."""
         published = self.state.metadata_location
         record = next((r for r in reversed(self.records) if r.metadata_location == published), None)
         if record is not None and record.attempts > 1:
@@ -143,7 +143,7 @@ class LabCommitter(Committer):
 
     def on_commit_failed(self, record: CommitRecord) -> None:
         """Remove the files that a refused commit wrote."""
-        with suppress(Exception):  # the commit's own error must be raised
+        with suppress(Exception):  # so that the caller gets the error of the commit, not one of the cleanup
             remove_refused(self.storage, record, self.newest())
 
     def notes(self, location: object) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class LabCommitter(Committer):
         return (note, *(n for n in self._first_notes if not n.startswith((_NOTE, "Metadata: "))))
 
     def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-        """Return the codec of the replaced file, because competing writers must use the same file name."""
+        """Return the compression codec of the old metadata file: competing writers must choose the same file name."""
         return super().codec_of(old, old)
 
     def check_retry(self, start: TableState, newest: TableState) -> None:
@@ -181,24 +181,27 @@ def check_lab(state: TableState) -> None:
     Raises
     ------
     OptionError
-        The table lacks the lab's property.
+        The table does not have the property `LAB_PROPERTY`.
     """
     if LAB_PROPERTY not in state.metadata.properties:
         raise OptionError(
-            f"{state.metadata.location} is not a lab: it has no table property {LAB_PROPERTY}. Only tables made by "
-            "ix.create(...) are written. t.simulate() simulates commits to any table without writing to it"
+            f"{state.metadata.location} is not a lab: it has no table property {LAB_PROPERTY}. iceexplore writes "
+            "only to tables that ix.create(...) created. t.simulate() simulates commits to any table without writing"
         )
 
 
 def layout_text(options: LayoutOptions) -> str:
-    """Return the value of a lab's property: the dialect and the layout's non-default options, as JSON."""
+    """Return the value of `LAB_PROPERTY` for a layout: its dialect and its non-default options, as JSON."""
     plain = asdict(LayoutOptions.of(options.format_version))
     given = {k: v for k, v in asdict(options).items() if v != plain[k]}
     return json.dumps({"dialect": options.dialect, **given})
 
 
 def options_of(state: TableState) -> LayoutOptions:
-    """Return the layout in a lab's property; the version's default if another engine has upgraded the table since.
+    """Return the layout that `LAB_PROPERTY` stores.
+
+    If the table's format version does not support it, because another engine has upgraded the table, return the default
+    layout of that version.
 
     Raises
     ------

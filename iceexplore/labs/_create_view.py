@@ -47,12 +47,12 @@ def create_view_files(
     catalog: CatalogLike | None = None,
     location: str | None = None,
 ) -> tuple[str, Any]:
-    """Create a view (`iceexplore.create_view`); return how to open it: a folder and None, or its name and catalog.
+    """Create a view (see `iceexplore.create_view`); return how to open it: folder and None, or its name and catalog.
 
     Parameters
     ----------
     source
-        The query of its first version, or a view whose whole history is copied.
+        The query of the new view's first version, or an existing view, whose whole history is copied.
     """
     given = mapping_of("properties", properties, "{'comment': 'Trips by day'}", values=str)
     if catalog is None:
@@ -70,8 +70,8 @@ def create_view_files(
     row = CatalogRow(loaded_catalog(loaded), name, "view")
     if getattr(row.catalog, "_schema_version", "v0") != "v1":
         raise UnsupportedError(
-            f"catalog {row.catalog.name} has tables of the old schema, which cannot hold views: load it with PyIceberg "
-            "0.11 or later and the property schema_version='v1', which adds the column iceberg_type"
+            f"the database of catalog {row.catalog.name} has the old schema, which cannot hold views: load the catalog "
+            "with PyIceberg 0.11 or later and the property schema_version='v1', which adds the column iceberg_type"
         )
     place = place_in_catalog(row, None if location is None else path_text("location", location, "a folder"))
     _write(_document(source, place, given), canonical(place), row)
@@ -80,7 +80,7 @@ def create_view_files(
 
 def _document(source: ViewQuery | ViewState, location: str, properties: Mapping[str, str]) -> Json:
     """Return the document of the new view, which has a UUID of its own."""
-    check_text("location", location)  # a relative one has the working directory, whose name may be no valid text
+    check_text("location", location)  # it may include the working directory, whose name may not be valid text
     view_uuid, now = str(uuid.uuid4()), time.time_ns() // 1_000_000
     if isinstance(source, ViewQuery):
         return new_view_document(
@@ -96,7 +96,7 @@ def _document(source: ViewQuery | ViewState, location: str, properties: Mapping[
 
 
 def _write(document: Json, folder: str, row: CatalogRow | None) -> None:
-    check_empty(folder, "a new view", "ix.open_view(...) opens a view, and .simulate() tries changes of it")
+    check_empty(folder, "a new view", "ix.open_view(...) opens a view, and .simulate() tries out changes to it")
     end = ".gz.metadata.json" if view_codec(document).lower() == "gzip" else ".metadata.json"
     name = f"v1{end}" if row is None else f"00000-{uuid.uuid4()}{end}"
     with whole_or_nothing(folder) as written:

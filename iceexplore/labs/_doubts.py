@@ -19,7 +19,7 @@ OnError = Literal["raise", "skip"]
 
 
 def careful(make: MakeChange, on_doubt: Callable[[TableState, Iterable[str]], None]) -> MakeChange:
-    """Wrap a function that makes a change: check before and after it whether rows that it needs may be missing."""
+    """Wrap a function that makes a change: check before and after it runs whether rows it needs may be missing."""
 
     def made(writer: CommitWriter) -> Change:
         before = doubts_of(writer.base)
@@ -42,7 +42,7 @@ def careful(make: MakeChange, on_doubt: Callable[[TableState, Iterable[str]], No
 
 
 def doubts_of(state: TableState) -> tuple[str, ...]:
-    """Return the counts of a state's snapshot that contradict each other, as far as its manifests have been read."""
+    """Return descriptions of contradictory counts in a state's snapshot, if the manifests read so far revealed any."""
     root = state.root()
     met = [p for p in state.problems if p.code == "totals-differ"]
     if root is None or not met:
@@ -55,8 +55,8 @@ def refuse(state: TableState, doubts: Iterable[str]) -> None:
     """Raise a `FormatError` for rows that may be missing."""
     raise FormatError(
         f"Rows may be missing, and rewriting the others would make the loss permanent: {' '.join(doubts)} Roll back "
-        "to a snapshot without this problem (rollback), or restore its metadata from a copy. To use the rows found: "
-        "ix.lab(..., on_error='skip')",
+        "to a snapshot without this problem (rollback), or restore its metadata from a copy. To continue with "
+        "only the rows that were found, use ix.lab(..., on_error='skip')",
         location=None if state.snapshot is None else state.snapshot.root_location,
         code="totals-differ",
     )

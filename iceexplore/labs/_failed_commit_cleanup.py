@@ -1,8 +1,8 @@
 """Clean up after commits: files of attempts that lost to another commit, and of commits that were refused.
 
-No reader has seen these files: the metadata file that references them was not written, or the catalog refused it. That
-is checked once more, because a network file system or a database may report a failure for an operation that succeeded;
-then the table references the files and all of them stay.
+No reader has seen these files: the metadata file that references them was not written, or the catalog refused it. This
+is checked again before anything is removed, because a network file system or a database may report a failure for an
+operation that succeeded; in that case the table references the files, and all of them stay.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _KINDS = ("metadata", "manifest-list", "manifest")
 
 
 def remove_lost(storage: FolderStorage, record: CommitRecord, state: TableState) -> None:
-    """Remove metadata that a commit wrote in attempts before its last and does not reference.
+    """Remove metadata files and manifests that a commit wrote in earlier attempts and does not reference in the end.
 
-    Files that cannot be removed stay as orphan files. So do data files, because checking their references would need
-    all manifests.
+    Files that cannot be removed remain as orphan files. So do data files, because finding out whether the table
+    references them would require reading all manifests.
 
     Parameters
     ----------
     record
         The commit's record.
     state
-        The state that it published.
+        The state that the commit published.
     """
     written = [w for w in storage.writes if w.commit == record.number and (w.attempt or 0) < record.attempts]
     written = [w for w in written if w.kind in _KINDS]
@@ -46,7 +46,7 @@ def remove_lost(storage: FolderStorage, record: CommitRecord, state: TableState)
 
 
 def remove_refused(storage: FolderStorage, record: CommitRecord, state: TableState) -> None:
-    """Remove all files that an unpublished commit wrote, including data files, whose names only this commit knows.
+    """Remove all files that an unpublished commit wrote; even data files, because no other commit can know their names.
 
     Files that Spark's workers wrote in a failed job are not known in this process and stay as orphan files.
 
@@ -78,7 +78,7 @@ def _published(written: list[Write], state: TableState) -> bool:
 def _named(state: TableState, snapshot_id: int | None) -> set[str]:
     """Return the locations that the manifest list or root of the commit's snapshot lists.
 
-    It is enough to read this snapshot: no other can list files of the commit that this one does not.
+    Reading this snapshot is enough: no other snapshot can list a file of the commit that this one does not list.
     """
     snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
     root = None if snapshot is None else state.root(snapshot)

@@ -1,4 +1,4 @@
-"""Orphan files of a lab: files without references, left behind by killed or failed commits."""
+"""Orphan files of a lab: files that killed or failed commits left behind and that nothing in the table references."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Leftover", "find_leftovers", "leftovers_frame", "needed_by_snapshots
 
 @dataclass(frozen=True)
 class Leftover:
-    """A file without references.
+    """A file that nothing in the table references.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Leftover:
         Its location as the table would spell it, and its real path.
     kind
         ``data`` (or a delete file), ``manifest`` (also a manifest list or root), ``metadata``, ``puffin``,
-        ``temporary`` (a partial file), ``mark`` (of a killed commit), ``other``.
+        ``temporary`` (a partly written file), ``mark`` (the mark file of a killed commit), ``other``.
     size
         Size in bytes.
     modified_ms
@@ -52,7 +52,7 @@ class Leftover:
 
 
 def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover]:
-    """Return files under the table's folder that no metadata file, manifest or DV of the newest state references.
+    """Return the files under the table's folder that neither the newest metadata, its log nor any snapshot references.
 
     Parameters
     ----------
@@ -64,8 +64,9 @@ def find_leftovers(lab: LabCommitter, *, running: bool = False) -> list[Leftover
     FormatError, FileMissingError
         Metadata cannot be read, so its references are unknown and no file is reported.
     """
-    # The order matters: first list the files, then check for running commits, then read the table. So each listed file
-    # either is younger than a running commit, or its commit has ended and the table references it.
+    # The order matters: first list the files, then check for running commits, then read the table. A listed file that
+    # belongs to a running commit is then recognized by its age; if its commit has ended successfully in the meantime,
+    # the table that is read afterwards references it.
     storage = lab.storage
     listed = [e for e in storage.entries(storage.folder, recursive=True) if not e.is_folder]
     oldest = oldest_running(lab.metadata_folder)
@@ -136,7 +137,7 @@ def needed_by_snapshots(state: TableState) -> set[str]:
 
 
 def _metadata_files(state: TableState) -> Iterator[str]:
-    """Yield the metadata file, older ones, and the files that belong to them."""
+    """Yield the real paths of the current and older metadata files, and of the version hint."""
     storage = state.storage
     current = storage.resolve(state.metadata_location)
     folder = os.path.dirname(current)
@@ -144,7 +145,7 @@ def _metadata_files(state: TableState) -> Iterator[str]:
     if MetadataNames.of(state.metadata_location).by_version:
         yield os.path.join(folder, HINT)
         number = numbered(os.path.basename(current)) or 0
-        # Each of these files was the current metadata file at some time, but the log lists only the last hundred.
+        # All metadata files with lower numbers were current at some time, but the log lists only the last hundred.
         older = (n for n in os.listdir(folder) if (its := numbered(n)) is not None and its < number)
         yield from (os.path.join(folder, n) for n in older)
         return
@@ -175,7 +176,7 @@ def _is_checksum_of(real: str, needed: set[str]) -> bool:
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:
-    """Remove files of the folder that snapshots needed before and that the newest state no longer needs.
+    """Remove the files in the lab's folder that snapshots needed ``before`` but that none needs in the newest state.
 
     Files that cannot be removed stay as orphan files.
     """

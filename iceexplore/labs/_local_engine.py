@@ -31,7 +31,7 @@ class LocalEngine:
     """The `Engine` that reads and writes in this process."""
 
     def find(self, state: TableState, tasks: FileTasks, *, skip_whole: bool = False) -> dict[int, Any]:
-        """Find matching rows; reads only the filter's columns."""
+        """Find matching rows, reading only the filter's columns."""
         reader = TaskReader(state, tasks, outputs_of(state, [_POS]))
         whole = tasks.whole.to_pylist()
         found = {}

@@ -168,7 +168,7 @@ def _narrowed(
     types = {f.name: type_base(f.type) for f in state.schema.fields}
     for name in keys:
         if types[name] not in ("int", "long", "string", "date", "decimal"):
-            continue  # other types can represent equal values in several ways, so their files are read
+            continue  # other types can represent equal values in several ways, so they cannot exclude files
         values, more = values_of(name)
         if more:
             found = And(found, GreaterThanOrEqual(name, values[0]), LessThanOrEqual(name, values[1]))
@@ -178,7 +178,7 @@ def _narrowed(
 
 
 def _values(column: AnyChunkedArray) -> tuple[list[Any], bool]:
-    """Return the distinct values, and False; for more than `_FEW` values, return the minimum and maximum, and True."""
+    """Return the distinct non-null values and False; if there are more than `_FEW`, their minimum, maximum and True."""
     values = pc.unique(column).drop_null()
     if len(values) <= _FEW:
         return values.to_pylist(), False
@@ -189,7 +189,7 @@ def _values(column: AnyChunkedArray) -> tuple[list[Any], bool]:
 def _matches(
     state: TableState, tasks: FileTasks, source: pa.Table, keys: list[str]
 ) -> tuple[dict[int, Positions], dict[int, Positions]]:
-    """Return, by task, the positions of matching rows in ascending order, and the source rows that they match."""
+    """Return, by task, the ascending positions of matching rows, and the indices of the source rows that they match."""
     plain = [_plain(source[name]) for name in keys]
     numbers = pa.array(range(source.num_rows), pa.int64())
     wanted = pa.table([*plain, numbers], names=[*map(str, range(len(keys))), _SOURCE])
@@ -216,7 +216,7 @@ def _matches(
 
 
 def _plain(column: AnyChunkedArray) -> AnyChunkedArray:
-    """Return the column in a form that joins support: no extension types or fixed lengths; -0.0 is 0.0, as in SQL."""
+    """Return a column in a form that joins support: no extension types or fixed lengths; 0.0 for -0.0, as in SQL."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = build.chunked_array(
             [cast(AnyExtensionArray, chunk).storage for chunk in column.chunks], column.type.storage_type
@@ -236,7 +236,7 @@ def _all_valid(table: pa.Table) -> AnyColumn:
 
 
 def _inserted(state: TableState, rows: pa.Table) -> pa.Table:
-    """Return new rows with every column, in the form of the rows that are moved in the same commit."""
+    """Return new rows with all of the table's columns, in the same form as the `MovedRows` of the same commit."""
     table = source_rows(state, rows)
     for i, column in enumerate(table.columns):
         if isinstance(column.type, pa.BaseExtensionType):

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def write_first(path: str, data: bytes, written: list[str]) -> None:
-    """Write the first metadata file, and record it as soon as a file with its name may exist."""
+    """Write the first metadata file, and add its path to ``written``, even after an error if this call created it."""
     if os.path.lexists(path):
         raise FileExistsError(path)
     try:
@@ -32,8 +32,8 @@ def write_first(path: str, data: bytes, written: list[str]) -> None:
     except FileExistsError:
         raise  # another writer's file
     except BaseException:
-        # A new file is linked into place before its folder is flushed, so it may exist despite the error. It is ours
-        # if its whole content, which includes the table's UUID, is this.
+        # A new file is linked into place before its folder is flushed, so it may exist despite the error. This call
+        # created it if its whole content, which includes the table's UUID, equals ``data``.
         with suppress(OSError), open(path, "rb") as file:
             if file.read(len(data) + 1) == data:
                 written.append(path)
@@ -42,7 +42,11 @@ def write_first(path: str, data: bytes, written: list[str]) -> None:
 
 
 def add_to_catalog(row: CatalogRow, location: str, written: list[str]) -> None:
-    """Add the table to its catalog. Its metadata file is kept if the catalog has the table despite an error."""
+    """Add the table or view to its catalog.
+
+    If that raises an error but the catalog has the entry, or may have it, clear ``written``, so that its metadata file
+    is not removed.
+    """
     try:
         row.add(location)
     except BaseException:
@@ -59,7 +63,7 @@ def add_to_catalog(row: CatalogRow, location: str, written: list[str]) -> None:
 
 @contextmanager
 def whole_or_nothing(folder: str) -> Iterator[list[str]]:
-    """Remove the files in the list, and the folders that did not exist before, if the block fails."""
+    """Yield a list for the paths of new files; if the block fails, remove them and the folders that did not exist."""
     made = [os.path.join(folder, "metadata"), folder]
     while not os.path.lexists(os.path.dirname(made[-1])):
         made.append(os.path.dirname(made[-1]))
@@ -81,7 +85,7 @@ def whole_or_nothing(folder: str) -> Iterator[list[str]]:
 
 
 def path_text(name: str, given: Unchecked, what: str) -> str:
-    """Return a path as a string."""
+    """Return a path as a string; refuse anything else."""
     try:
         found = os.fspath(given)
     except TypeError:
@@ -117,7 +121,7 @@ def local_folder(path: str) -> str:
 
 
 def spelled(path: str, folder: str) -> str:
-    """Return a local folder as the table spells it: a URI, as the spec requires, with the scheme as it was given.
+    """Return the location of a local folder for metadata: a URI, as the spec requires, in the given form of the scheme.
 
     Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and iceberg-rust use the characters of a location as they
     are. But PyIceberg's ``parse_location`` would cut a URI at ``#`` and ``?``, so a folder with one of these stays a
@@ -129,7 +133,7 @@ def spelled(path: str, folder: str) -> str:
 
 
 def place_in_catalog(row: CatalogRow, location: str | None) -> str:
-    """Return the location of a new table in a catalog."""
+    """Return the location for a new table or view in a catalog, which must not have one of its name yet."""
     if row.find() is not None:
         opens = "ix.lab(...) opens an existing lab" if row.kind == "table" else "ix.open_view(...) opens a view"
         raise CatalogError(f"catalog {row.catalog.name} already has a table or view {row.name}; {opens}")

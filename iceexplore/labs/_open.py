@@ -54,7 +54,7 @@ def create_lab(
     options = LayoutOptions.of(format_version, **(layout or {}))
     given = mapping_of("properties", properties, "{'write.delete.mode': 'merge-on-read'}", keys=object)
     if LAB_PROPERTY in given:
-        raise OptionError(f"properties: {LAB_PROPERTY} is set by ix.create")
+        raise OptionError(f"properties: {LAB_PROPERTY} is set by ix.create; leave it out")
     row = None
     if catalog is None:
         if location is not None:
@@ -64,7 +64,7 @@ def create_lab(
     else:
         row = CatalogRow(loaded_catalog(catalog), path_text("path", path, "the table's name, 'db.table'"))
         location = place_in_catalog(row, None if location is None else path_text("location", location, "a folder"))
-    check_text("location", location)  # the location may include the working directory
+    check_text("location", location)  # it may include the working directory, whose name may not be valid text
     real = canonical(location)
     check_empty(real)
     document = new_table(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Write", "delete_rows", "engine_of", "overwrite_rows", "update_rows"]
 
-#: Writes rows to data files: `write_rows`, or another engine's function.
+#: A function that writes rows to data files, such as `write_rows`.
 Write: TypeAlias = Callable[[TableState, CommitWriter, Any], EntryBatch]
 
 
@@ -61,7 +61,7 @@ def delete_rows(
     Parameters
     ----------
     engine
-        Reads the affected files; on Spark `OnSpark`.
+        The engine that reads the affected files: `LOCAL_ENGINE`, or an `OnSpark`.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def delete_rows(
     OptionError
         The filter is missing or invalid.
     """
-    if where is None:  # a filter that was lost by mistake must not empty the table
+    if where is None:  # a filter that is None by mistake must not empty the table
         raise OptionError("where=None: give a filter for the rows to delete; 'true' deletes all rows")
     merge_on_read, isolation = mode_of(state, "delete")
     conflicts, tasks = planned(state, writer, where)
@@ -90,7 +90,7 @@ def overwrite_rows(
     write: Write = write_rows,
     engine: Engine = LOCAL_ENGINE,
 ) -> Change:
-    """Delete the matching rows (by default all) and add others, in one commit."""
+    """Delete the matching rows (by default all) and add the given ones, in one commit."""
     merge_on_read, isolation = mode_of(state, "delete")
     conflicts, tasks = planned(state, writer, where)
     rewrite = _without(state, tasks, engine, merge_on_read=merge_on_read)
@@ -103,7 +103,7 @@ def overwrite_rows(
 def update_rows(
     state: TableState,
     writer: CommitWriter,
-    set: Mapping[str, Any],  # noqa: A002 (the word of UPDATE)
+    set: Mapping[str, Any],  # noqa: A002 (as in SQL's UPDATE ... SET)
     where: FilterLike | None = None,
     *,
     write: Write = write_rows,
@@ -144,7 +144,10 @@ def update_rows(
 
 
 def _without(state: TableState, tasks: FileTasks, engine: Engine, *, merge_on_read: bool) -> Rewrite:
-    """Remove the matching rows: drop files in which all rows match; rewrite the others, or add deletes for them."""
+    """Return the changes that remove the matching rows.
+
+    Files whose rows all match are dropped. Other affected files are rewritten, or positions in them are deleted.
+    """
     hits = engine.find(state, tasks, skip_whole=True)
     names = build.to_pylist(tasks.files.entries["location"])
     whole = tuple(name for name, is_whole in zip(names, build.to_pylist(tasks.whole), strict=True) if is_whole)

@@ -17,10 +17,10 @@ HINT = "version-hint.text"
 
 
 class FolderPointer(Pointer):
-    """The pointer of a folder: the writer that creates ``v<N+1>.metadata.json`` has committed; the hint is advisory.
+    """The pointer of a table in a folder: a commit creates ``v<N+1>.metadata.json``; the version hint is only advisory.
 
-    The folder is listed, because a reader that counts up from a known number would stop where another engine has
-    removed old metadata files.
+    To find the newest file, the folder is listed: counting up from a known number would stop at a gap where another
+    engine has removed old metadata files.
     """
 
     def __init__(self, storage: FolderStorage, location: str) -> None:
@@ -31,7 +31,7 @@ class FolderPointer(Pointer):
 
     @property
     def location(self) -> str:
-        """The newest metadata file.
+        """The location of the newest metadata file.
 
         Raises
         ------
@@ -63,7 +63,13 @@ class FolderPointer(Pointer):
         raise AssertionError("a folder's pointer moves only by creating a file: use swap_with")
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
-        """Create the next metadata file if ``expected`` is the newest; `ExistsError` if another commit created it."""
+        """Create the next metadata file if ``expected`` is the newest; return whether it was.
+
+        Raises
+        ------
+        ExistsError
+            Another commit has created the next metadata file.
+        """
         if self.location != expected:
             return False
         make()

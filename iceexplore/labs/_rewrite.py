@@ -1,4 +1,4 @@
-"""Replace or delete rows of a table: by rewriting their files (copy-on-write) or by deletes (merge-on-read)."""
+"""Replace or delete rows: by rewriting their files (copy-on-write), or by delete files or vectors (merge-on-read)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iceexplore.planning import FileTasks, Filter
 __all__ = ["Engine", "Hits", "MovedRows", "Positions", "Rewrite", "change_of", "mode_of"]
 
 Positions = npt.NDArray[np.int64]
-#: The positions of the matching rows of each file, keyed by the file's row in the tasks; on Spark, a
+#: The positions of the matching rows in each file, by the index of the file's task: an array, or on Spark a
 #: `pyroaring.BitMap64`.
 Hits = Mapping[int, Any]
 #: An engine's function that gives matching rows new values. Its signature depends on the engine, which alone calls it.
@@ -49,7 +49,7 @@ class Rewrite:
     gone
         Data files to remove.
     positions
-        Positions to delete in data files that stay: arrays, or `pyroaring.BitMap64`.
+        By data file that stays, the positions to delete in it: an array, or a `pyroaring.BitMap64`.
     rows
         Rows to rewrite, with the `LINEAGE` columns in version 3 and later; None if there are none.
     """
@@ -77,26 +77,27 @@ class Engine(Protocol):
     def rewritten(
         self, state: TableState, tasks: FileTasks, hits: Hits, *, merge_on_read: bool, change: RowChange = None
     ) -> Rewrite:
-        """Remove rows from their files, and create new rows from them.
+        """Return the changes that remove matching rows from their files and, with ``change``, replace them.
 
         Parameters
         ----------
         hits
-            The matching rows by task; each task has at least one.
+            The positions of the matching rows, for each task that has any.
         change
-            Creates the replacement rows; None for none.
+            The function that creates the replacement rows, as `change` returns it; None if there are none.
         """
 
 
 def mode_of(state: TableState, operation: Literal["delete", "update", "merge"]) -> tuple[bool, Isolation]:
-    """Return whether an operation is merge-on-read, and its isolation, from ``write.<operation>.mode`` and the like.
+    """Return whether an operation is merge-on-read, and its isolation level.
 
-    Version 1 has no delete files and is always copy-on-write.
+    They come from the table properties ``write.<operation>.mode`` and ``write.<operation>.isolation-level``. Version 1
+    has no delete files, so it is always copy-on-write.
 
     Raises
     ------
     OptionError
-        A property has another value.
+        One of the two properties has an invalid value.
     """
     properties = state.metadata.properties
     mode = properties.get(f"write.{operation}.mode", "copy-on-write").lower()
@@ -145,8 +146,8 @@ def change_of(
         operation=operation,
         remove_data=rewrite.gone,
         data_manifests=manifests_of(state, tasks),
-        # Position delete files (v2) that apply to only one of these files. Deletion vectors are removed with their data
-        # files.
+        # Also remove position delete files (v2) that apply only to one removed data file. Deletion vectors are removed
+        # together with their data files.
         remove_deletes=tuple(dict.fromkeys((*made.remove_deletes, *scoped_to(tasks.matched, rewrite.gone)))),
         conflict_files=made.conflict_files | set(rewrite.gone),
         conflict_partitions=None,

@@ -69,7 +69,8 @@ def _compact(
     if spark is not None:
         engine_of(spark)
         return lambda w: compact_on_spark(spark, w.base, w, where=where, **how)
-    # Simulations merge files with missing data by metadata alone; in a lab that would lose the rows.
+    # read=True: without it, files whose data is missing are compacted by metadata alone, as in simulations; in a lab,
+    # that would lose rows.
     return lambda w: compact(w.base, w, where=where, read=True, **how)
 
 
@@ -79,8 +80,8 @@ def _update_columns(
     given: Any = columns
     if not isinstance(given, Mapping):
         raise OptionError(
-            f"columns={given!r}: give values by column; names of columns make synthetic column files, which are only "
-            "for simulations"
+            f"columns={given!r}: give values by column; column names alone create synthetic column files, which are "
+            "only for simulations"
         )
 
     def make(writer: CommitWriter) -> Change:
@@ -90,7 +91,7 @@ def _update_columns(
     return make
 
 
-#: The functions that make the changes, by the operation's name.
+#: By the operation's name: a function that takes its arguments and returns the function that makes the change.
 ROW_OPERATIONS: dict[str, Callable[..., MakeChange]] = {
     "append": _append,
     "compact": _compact,

@@ -23,7 +23,7 @@ except ImportError:  # Windows: every mark counts as locked, see `oldest_running
 
 __all__ = ["MARK", "Turn", "is_mark", "oldest_running", "running"]
 
-#: Suffix of marks: ``metadata/.<uuid>.commit``.
+#: Suffix of the names of mark files: ``metadata/.<uuid>.commit``.
 MARK = ".commit"
 _POLL_SECONDS = 0.005
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "write_moved", "write_on_spark"]
 
-#: In an unpartitioned table, rewritten rows become at most one file for every this many bytes of the old files.
+#: In an unpartitioned table, the number of rewritten files is at most the size of the old files divided by this size.
 _FILE_BYTES = 32 << 20
 
 Frame = Any
-#: A function that returns, for some tasks, a data frame with the rows that replace theirs.
+#: A function that takes some tasks and returns a data frame with the replacements for their rows.
 FrameChange = Callable[[FileTasks], Frame]
 
 
@@ -105,7 +105,7 @@ def write_on_spark(state: TableState, writer: CommitWriter, frame: Frame) -> Ent
 
 
 def write_moved(state: TableState, writer: CommitWriter, rows: MovedRows) -> EntryBatch:
-    """Rewrite rows with Spark, with their lineage, as files of this commit; there may be none."""
+    """Write moved rows and their lineage with Spark, as files of this commit; without rows, write no file."""
     from iceexplore.on_spark import lineage_columns, write_files
 
     frame, lineage = rows.frame, bool(lineage_columns(state))

@@ -48,7 +48,7 @@ def write_rows(state: TableState, writer: CommitWriter, rows: RowsLike) -> Entry
 
 
 def source_rows(state: TableState, rows: RowsLike, *, complete: bool = True) -> pa.Table:
-    """Return given rows with the table's types; with ``complete``, missing columns are filled."""
+    """Return given rows with the table's types; with ``complete``, fill missing columns (see `fit_columns`)."""
     return fit_columns(arrow_frame(_given(rows), state.schema), state.schema, complete=complete)
 
 
