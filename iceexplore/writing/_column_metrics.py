@@ -1,4 +1,4 @@
-"""The column metrics of new files: modes from table properties ``write.metadata.metrics.*``, and values from data."""
+"""Compute the column metrics of new files, in the modes that the properties ``write.metadata.metrics.*`` set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["StatColumn", "bounds_as", "bounds_of", "stat_columns", "stats_arrays
 
 Mode = Literal["none", "counts", "truncate", "full"]
 _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)", re.IGNORECASE)
-#: Java: ``TableProperties.METRICS_MAX_INFERRED_COLUMN_DEFAULTS_DEFAULT``.
+#: By default, this many columns have metrics (Java: ``TableProperties.METRICS_MAX_INFERRED_COLUMN_DEFAULTS_DEFAULT``).
 _INFERRED = 100
 #: Types that have counts, but no comparable bounds.
 _UNBOUNDED = frozenset(("geography", "geometry", "unknown", "variant"))
@@ -46,7 +46,7 @@ class StatColumn:
     repeated
         Whether it is inside a list or map: such columns have counts, but no bounds (Java: ``ParquetMetrics``).
     mode, length
-        The metrics mode from the properties, and the length of ``truncate``.
+        The metrics mode from the properties, and the length in ``truncate(length)``.
     """
 
     field: NestedField
@@ -74,8 +74,8 @@ class StatColumn:
 def stat_columns(metadata: TableMetadata, schema: Schema) -> list[StatColumn]:
     """Return the leaf columns of a schema and their metrics modes (Java: ``MetricsConfig.fromProperties``).
 
-    Columns of type `unknown` are not in data files, so they have no metrics. Identity partition columns are never
-    truncated, because their value is the partition's (V4 proposal: "identity partition strings untruncated").
+    Columns of type `unknown` are not in data files, so they have no metrics. The bounds of identity partition columns
+    are never truncated, because they are the partition value (V4 proposal: "identity partition strings untruncated").
     """
     properties = metadata.properties
     default = _mode(properties.get("write.metadata.metrics.default"))
@@ -134,8 +134,8 @@ def truncate_lower(values: AnyArray, length: int) -> AnyArray:
 def truncate_upper(values: AnyArray, length: int) -> AnyArray:
     """Return strings or binaries truncated to a length and incremented, so that they stay upper bounds.
 
-    Null if there is no upper bound of that length. Like Java's ``UnicodeUtil.truncateStringMax`` and
-    ``BinaryUtil.truncateBinaryMax``.
+    A value without an upper bound of that length becomes null. The results are those of Java's
+    ``UnicodeUtil.truncateStringMax`` and ``BinaryUtil.truncateBinaryMax``.
     """
     cut = truncate_lower(values, length)
     if pc.all(pc.fill_null(pc.equal(cut, values), True)).as_py():
@@ -162,9 +162,10 @@ def _raised(value: PlainValue) -> PlainValue:
 
 
 def bounds_of(column: StatColumn, values: AnyColumn) -> tuple[AnyScalar, AnyScalar, int | None]:
-    """Return lower and upper bound of values, and the count of NaN (None for types without); nulls are ignored.
+    """Return the lower bound, the upper bound and the NaN count of values, ignoring nulls.
 
-    Values have the column's Arrow type. NaN is never a bound (spec, "Data File Fields", note on bounds).
+    Without bounds, both are null scalars; for types without NaN, the count is None. ``values`` must have the column's
+    Arrow type. NaN is never a bound (spec, "Data File Fields", note on bounds).
     """
     kind = arrow_type(column.type)
     nan: int | None = None
@@ -193,12 +194,12 @@ def bounds_as(column: StatColumn, low: AnyScalar, high: AnyScalar) -> tuple[AnyS
 
 
 def stats_arrays(columns: Sequence[StatColumn], rows: Sequence[Mapping[int, Mapping[str, Any]]]) -> dict[int, Any]:
-    """Return the metrics of some files, one mapping by field id per file, as Arrow arrays by field id.
+    """Return the metrics of several files as Arrow struct arrays by field id, with one item per file.
 
     Parameters
     ----------
     rows
-        Per file and field id: any of ``lower``, ``upper`` (Arrow scalars or Python values), ``value_count``,
+        For each file, by field id: any of ``lower``, ``upper`` (Arrow scalars or Python values), ``value_count``,
         ``null_count``, ``nan_count``, ``column_size``, ``average_length``, ``max_length``, ``tight_bounds``.
     """
     out = {}
@@ -217,6 +218,6 @@ def stats_arrays(columns: Sequence[StatColumn], rows: Sequence[Mapping[int, Mapp
 
 
 def _column(values: list[Any], kind: pa.DataType) -> AnyArray:
-    # Nanoseconds have no Python value, so Arrow scalars are kept.
+    # Arrow scalars are not converted to Python values, because Python has no type for nanoseconds.
     pieces = [v.cast(kind) if isinstance(v, pa.Scalar) else pa.scalar(v, kind) for v in values]
     return pa.array(pieces, kind) if pieces else pa.array([], kind)

@@ -48,8 +48,8 @@ _BYTES = _any_of(
 )  # fmt: skip
 _NUMBER = _any_of(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 _INSTANT = _any_of(pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer, _TEXT)
-#: The types from which a column accepts values, by the base of its type. Arrow would cast much more: text to numbers,
-#: numbers to booleans, dates to integers.
+#: The types from which a column accepts values, by the name of its own type without parameters. Arrow would cast much
+#: more: text to numbers, numbers to booleans, dates to integers.
 _TAKES: dict[str, _Test] = {
     "boolean": pa.types.is_boolean,
     "int": _NUMBER,
@@ -127,7 +127,7 @@ def _cast(array: AnyArray, base: str, target: pa.DataType) -> AnyArray:
     given = array.type
     if _TEXT(given):
         array = array.cast(pa.string())
-        array.validate(full=True)  # Arrow accepts any bytes as text
+        array.validate(full=True)  # the cast alone would accept bytes that are not UTF-8
     match base:
         case "uuid" if _TEXT(given):
             return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], target)
@@ -250,9 +250,9 @@ def _first_wrong(column: AnyChunkedArray, fit: Callable[[AnyChunkedArray], objec
 
 
 def fitted(array: AnyArray, kind: Type, target: pa.DataType, where: str) -> AnyArray:
-    """Return values converted to the Arrow type of a column of any kind, nested ones included; see `file_schema`.
+    """Return values converted to ``target``, the Arrow type that `file_schema` gives the column, at any nesting depth.
 
-    Values under a null parent may be null.
+    Values of required fields may still be null if their parent is null.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def _struct(array: pa.StructArray, fields: tuple[NestedField, ...], target: pa.D
             raise OptionError(f"column '{where}.{f.name}' is required but missing")
         else:
             children.append(pa.nulls(len(array), to))
-    # Without fields, only the mask has the array's length.
+    # Without child arrays, the mask is needed to give the new array its length.
     mask = array.is_null() if array.null_count or not children else None
     return pa.StructArray.from_arrays(children, fields=list(cast(pa.StructType, target)), mask=mask)
 
@@ -313,7 +313,7 @@ def default_of(f: NestedField, target: pa.DataType) -> AnyArray:
 
 
 def _named(kind: Type, value: PlainValue) -> PlainValue:
-    """Return a default as Arrow accepts it, with structs by name; missing fields get their own defaults."""
+    """Return a default in the form that Arrow accepts: structs by field name, with the defaults of missing fields."""
     if value is None:
         return None
     match kind:

@@ -1,4 +1,4 @@
-"""Data frames of other libraries: Arrow C streams become Arrow tables, lazy frames are collected first."""
+"""Convert data frames of other libraries: lazy frames are collected, then Arrow C streams become Arrow tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from iceexplore.errors import OptionError
 
 __all__ = ["RowsLike", "collected", "foreign_frame", "is_lazy"]
 
-#: Rows as users give them: an Arrow table, a data frame of any library, or columns of Python values by name. The
-#: libraries have no class in common, and none but Arrow is imported here.
+#: Rows as users give them: an Arrow table, a data frame of any library, or columns of Python values by name. The type
+#: is ``Any``, because the libraries have no class in common, and only Arrow is imported here.
 RowsLike: TypeAlias = Any
 
 _STREAM = "__arrow_c_stream__"
@@ -41,9 +41,9 @@ def collected(given: RowsLike) -> RowsLike:
 
 
 def foreign_frame(given: RowsLike) -> RowsLike:
-    """Return an Arrow table for an object with ``__arrow_c_stream__``; lazy frames are collected, others unchanged.
+    """Convert an object with ``__arrow_c_stream__`` to an Arrow table, after collecting it if it is a lazy frame.
 
-    pandas frames are returned unchanged, because their nulls and index need special handling.
+    Other objects are returned unchanged. So are pandas frames, because their nulls and index need special handling.
 
     Raises
     ------

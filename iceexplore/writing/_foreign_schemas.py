@@ -1,4 +1,4 @@
-"""Types and schemas of other libraries: PyArrow's, those of objects with an Arrow schema, and PyIceberg's."""
+"""Convert types and schemas of PyArrow, PyIceberg and objects with an Arrow schema to Iceberg's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SchemaLike", "foreign_type", "given_schema"]
 
-#: A schema as users give it: see `given_schema`, or types by column name. Its libraries have no class in common.
+#: A schema as users give it: an object that `given_schema` accepts, or a mapping from column names to types.
 SchemaLike: TypeAlias = Any
 
 #: Arrow types with one equivalent in Iceberg. Unsigned types map to a type that contains all of their values.
@@ -40,7 +40,7 @@ _SAME = {
     pa.time64("us"): "time", pa.string(): "string", pa.large_string(): "string", pa.string_view(): "string",
     pa.binary(): "binary", pa.large_binary(): "binary", pa.binary_view(): "binary", pa.null(): "unknown",
 }  # fmt: skip
-#: Arrow extension types with an equivalent in Iceberg; the storage type of others would lose their meaning.
+#: Arrow extension types with an equivalent in Iceberg. Others are refused: the storage type would lose the meaning.
 _EXTENSIONS = {"arrow.uuid": "uuid", "geoarrow.wkb": "geometry"}
 _INSTEAD = {
     "uint64": "'long' or 'decimal(20, 0)'",
@@ -49,9 +49,9 @@ _INSTEAD = {
 
 
 def given_schema(given: SchemaLike, format_version: int) -> Schema | None:
-    """Return the schema that an object has; None if its kind is unknown.
+    """Return the schema of an object; None if this kind of object is not supported.
 
-    Its field ids are not final and are assigned again later. Column names are not split at dots.
+    The schema's field ids are placeholders; callers assign the real ones. A dot in a column name is part of the name.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def given_schema(given: SchemaLike, format_version: int) -> Schema | None:
         An iceexplore, PyIceberg or PyArrow schema; an Arrow table; a pandas data frame, without its index; any object
         with ``__arrow_c_schema__`` or ``__arrow_c_stream__``; a lazy frame, which is not computed.
     format_version
-        In versions below 3, the nanoseconds that pandas uses by default become microseconds.
+        In versions below 3, timestamps of pandas, by default with nanoseconds, get a type with microseconds.
 
     Raises
     ------

@@ -36,7 +36,7 @@ __all__ = [
     "target_bytes",
 ]
 
-#: Java: ``TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT``; applied to Arrow's bytes in memory.
+#: The default target file size, as in Java (``TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT``).
 _TARGET_BYTES = 512 << 20
 
 
@@ -51,7 +51,7 @@ def files_of_frame(
     ----------
     lineage
         Columns ``_row_id`` and ``_last_updated_sequence_number`` of the rows, written in addition to the frame's own
-        (spec, "Row Lineage"), so that moved rows keep them.
+        columns, so that moved rows keep their values (spec, "Row Lineage").
 
     Raises
     ------
@@ -116,7 +116,7 @@ def arrow_frame(frame: RowsLike, schema: Schema) -> pa.Table:
         elif values.dtype == object:
             values = list(values)
         else:
-            kind = None  # pandas types and Arrow types in pandas convert directly
+            kind = None  # not needed: columns of pandas' own or Arrow's types convert directly
         arrays.append(python_column(values, kind, to, name, from_pandas=from_pandas))
     try:
         return pa.table(arrays, names=names)
@@ -134,7 +134,7 @@ def _check_index(frame: pd.DataFrame, names: Sequence[str], columns: Collection[
 def split_by_partition(
     table: pa.Table, schema: Schema, columns: Sequence[PartitionColumn]
 ) -> Iterator[tuple[pa.StructArray | None, pa.Table]]:
-    """Yield each partition's tuple (an array of one) and its rows, in their order.
+    """Yield each partition's tuple (an array of length 1, or None if unpartitioned) and its rows, in their order.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def partition_tuples(table: pa.Table, schema: Schema, columns: Sequence[Partitio
 
 
 def columns_at(table: pa.Table, schema: Schema, field_id: int) -> AnyArray | None:
-    """Return the values of a column (also inside structs) in its Arrow type; None if the table lacks the column."""
+    """Return the values of a column, possibly inside structs, in its Arrow type; None if the table does not have it."""
     path = _path(schema.fields, field_id)
     if path is None or path[0].name not in table.column_names:
         return None
@@ -206,7 +206,7 @@ def _path(fields: Sequence[NestedField], field_id: int) -> list[NestedField] | N
 
 
 def target_bytes(properties: Mapping[str, str]) -> int:
-    """Return the target file size, ``write.target-file-size-bytes``, applied to Arrow's bytes in memory."""
+    """Return ``write.target-file-size-bytes``; it is compared with the size of rows in memory (Arrow), not in files."""
     text = properties.get("write.target-file-size-bytes", "")
     return int(text) if text.isascii() and text.isdecimal() and int(text) > 0 else _TARGET_BYTES
 

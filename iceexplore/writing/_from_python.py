@@ -1,7 +1,7 @@
-"""Convert Python values to Arrow arrays: nested values by the column's type, primitive values as Arrow does.
+"""Convert Python values to Arrow arrays: nested values by the column's type, primitive values by Arrow's inference.
 
-Without a type, Arrow cannot distinguish structs from maps given as dictionaries, or maps from lists given as pairs.
-With a type, it silently drops unknown keys and digits.
+Nested values need the type, because Arrow cannot distinguish structs from maps given as dictionaries, or maps from
+lists given as pairs. Arrow itself is not given the type, because it would silently drop unknown keys and digits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def list_given(values: object, name: str) -> list[Any]:
         The argument is a single value, or an object whose items are not rows: a string, a dictionary, a set.
     """
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Set)):
-        with contextlib.suppress(TypeError):  # NumPy arrays of dimension 0
+        with contextlib.suppress(TypeError):  # raised by NumPy arrays of dimension 0
             return list(values)
     raise OptionError(
         f"column {name!r} is {str(values)[:60]!r}, of type {type(values).__name__}: give a list of values, "
@@ -51,7 +51,7 @@ def list_given(values: object, name: str) -> list[Any]:
 def python_column(
     values: Sequence[Any], kind: Type | None, target: pa.DataType | None, where: str, *, from_pandas: bool
 ) -> AnyArray:
-    """Return an array of the values, which still needs `fitted`.
+    """Return the values as an array, which may not have the column's Arrow type yet: `fitted` casts it.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ def python_column(
 
 
 def _with_none(values: RowsLike) -> RowsLike:
-    """Return Python values with None instead of ``NaT`` or ``NA``, the nulls of pandas and NumPy. NaN is a number."""
+    """Return Python values with None instead of ``NaT`` and ``NA``, the nulls of pandas and NumPy; NaN is kept."""
     if not (isinstance(values, list) or (hasattr(values, "dtype") and values.dtype == object)):
         return values  # pandas and Arrow types mark their own nulls
-    # There are few types but many values: values are checked, and pandas imported, only if a type has such nulls.
+    # There are few types but many values, so each value is checked only if one of the types has such nulls.
     kinds = {k for k in set(map(type, values)) if issubclass(k, _NUMPY_TIMES) or k.__name__ in _PANDAS_NULLS}
     if not kinds:
         return values
@@ -95,7 +95,7 @@ def _with_none(values: RowsLike) -> RowsLike:
 
 
 def _rows(values: Iterable[Any], from_pandas: bool) -> list[Any]:
-    """Return values of nested types with None for nulls."""
+    """Return values of a nested type as Python objects, with None for nulls."""
     out = [v.as_py() if isinstance(v, pa.Scalar) else v for v in values]
     if not from_pandas:
         return out
@@ -144,7 +144,7 @@ def _lists(rows: list[Any], element: NestedField, target: DynamicType, where: st
             raise _misshaped(v, "a list", where)
     lengths = pa.array([None if v is None else len(v) for v in rows], pa.int64())
     arrays = [v for v in there if isinstance(v, np.ndarray) and v.dtype != object]
-    # Long vectors of numbers stay NumPy arrays.
+    # NumPy arrays of numbers are not converted to Python lists, because vectors may be long.
     whole = bool(arrays) and len(arrays) == len(there) and len({v.dtype for v in arrays}) == 1
     values: Any = np.concatenate(arrays) if whole and arrays[0].ndim == 1 else list(chain.from_iterable(there))
     to = target.value_type
@@ -167,7 +167,8 @@ def _maps(
     )
     if keys.null_count:
         raise OptionError(f"column {where!r} has a null key")
-    keys = fitted(keys, key.type, target.key_type, f"{where}.key")  # Arrow has no maps with untyped keys
+    # Without values, Arrow infers the type null, which it does not accept for the keys of maps.
+    keys = fitted(keys, key.type, target.key_type, f"{where}.key")
     return map_of(lengths, keys, values, pa.map_(keys.type, values.type))
 
 
@@ -185,7 +186,7 @@ def _whole(array: AnyColumn) -> AnyArray:
 
 def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bool) -> AnyArray:
     base = None if kind is None else type_base(kind)
-    if base == "uuid":  # pyarrow supports them from version 22 on
+    if base == "uuid":  # pyarrow accepts UUID objects only from version 22 on
         values = [v.bytes if isinstance(v, UUID) else v for v in values]
     try:
         found = plain_values(values, from_pandas=from_pandas)
@@ -202,7 +203,8 @@ def _plain(values: Sequence[Any], kind: Type | None, where: str, from_pandas: bo
 def plain_values(values: RowsLike, *, from_pandas: bool) -> AnyArray:
     """Convert values with `pyarrow.array`, handling the nulls of pandas and NumPy, and pandas' nanoseconds.
 
-    Without a type, Arrow treats pandas' timestamps like Python's. Raises Arrow's errors.
+    If Arrow infers the type itself, it drops nanoseconds, because it treats pandas' timestamps like Python's. Arrow's
+    errors are not converted.
     """
     values = _with_none(values)
     found = build.array(values, from_pandas=from_pandas)
@@ -213,8 +215,8 @@ def plain_values(values: RowsLike, *, from_pandas: bool) -> AnyArray:
 
 
 def _refuse_mixed(values: list[Any], found: pa.DataType, where: str) -> None:
-    """Refuse mixed values: Arrow uses the first value's type and drops the time of day or zone of others."""
-    instants = [v for v in values if isinstance(v, datetime) and v == v]  # NaT is a datetime too
+    """Refuse dates mixed with timestamps, and timestamps with and without a zone: Arrow would drop times or zones."""
+    instants = [v for v in values if isinstance(v, datetime) and v == v]  # without NaT, which is a datetime too
     if pa.types.is_date(found) and instants:
         raise OptionError(f"column {where!r} has dates and timestamps")
     if len({v.tzinfo is None for v in instants}) > 1:

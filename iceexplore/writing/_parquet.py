@@ -39,10 +39,10 @@ from iceexplore.writing._virtual_columns import metrics_of_values, virtual_colum
 
 __all__ = ["DataFile", "column_values", "file_schema", "parquet_path", "write_column_file", "write_data_files"]
 
-#: pyarrow's ``FileMetaData``: its stubs lack attributes of the statistics in it.
+#: pyarrow's ``FileMetaData``; ``Any``, because pyarrow's type stubs lack some attributes of column statistics.
 _Footer: TypeAlias = Any
 
-#: Limits of a folder's name in bytes: the maximum that file systems allow, and the length kept of a longer name.
+#: The longest folder name in bytes that file systems allow, and the length of the prefix that is kept of a longer one.
 _LONGEST_NAME, _SHORT_NAME = 255, 120
 
 
@@ -53,11 +53,11 @@ class DataFile:
     Attributes
     ----------
     partition
-        The partition tuple, an array of one; None if the spec has no fields.
+        The partition tuple, an array of length 1; None if the spec has no fields.
     sequence_number
-        The data sequence number to keep; None inherits the commit's.
+        The data sequence number to keep; None to inherit the commit's.
     sort_order_id
-        Id of the sort order of the rows; 0 for none.
+        The id of the sort order of the rows; 0 if they are unsorted.
     """
 
     spec: PartitionSpec
@@ -145,7 +145,7 @@ def write_column_file(
     Returns
     -------
     tuple
-        The file as `COLUMN_FILE` of the manifest, and the metrics of its columns by field id.
+        The file's record for the manifest (a struct of type `COLUMN_FILE`), and its columns' metrics by field id.
 
     Raises
     ------
@@ -178,9 +178,9 @@ def _folder(state: TableState, file: DataFile) -> str:
 
 
 def _folder_name(name: str) -> str:
-    """Return a partition folder's name as Java writes it, or a prefix and a hash if no file system allows the length.
+    """Return a partition folder's name as Java writes it, or a prefix of it and a hash if it is too long.
 
-    ``=`` is replaced in the prefix, so that it is not mistaken for the partition value.
+    ``=`` is replaced in the prefix, so that readers do not take the shortened name for a partition value.
     """
     if len(name) <= _LONGEST_NAME:  # escaped, so one byte per character
         return name
@@ -189,7 +189,7 @@ def _folder_name(name: str) -> str:
 
 
 def _codec(state: TableState) -> str:
-    """Return ``write.parquet.compression-codec``; Zstandard by default, or if pyarrow does not support the codec."""
+    """Return ``write.parquet.compression-codec``; Zstandard if it is missing or pyarrow does not support the codec."""
     name = state.metadata.properties.get("write.parquet.compression-codec", "zstd").lower()
     return {"uncompressed": "none", "lz4_raw": "lz4"}.get(name, name) if name in _CODECS else "zstd"
 
@@ -207,8 +207,9 @@ def _parquet(table: pa.Table, codec: str, with_nan: Collection[str]) -> tuple[by
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    # pyarrow ignores NaN in a column's bounds. parquet-java, which writes no bounds in that case, takes them for bounds
-    # of all values: Spark, where NaN is above every number, would miss rows.
+    # Columns with NaN get no Parquet statistics. pyarrow would write the bounds of the other values, and parquet-java,
+    # which itself writes no bounds in that case, would take them for the bounds of all values: Spark, in which NaN is
+    # above every number, would miss rows.
     bounded: bool | list[str] = [p for p in _leaf_paths(table.schema) if p not in with_nan] if with_nan else True
     try:
         # Without Arrow's own schema, because other readers use Parquet's types and field ids.
@@ -261,7 +262,7 @@ def _stats(table: pa.Table, wanted: Sequence[StatColumn], info: _Footer, schema:
         for j in range(info.num_columns):
             chunk = info.row_group(group).column(j)
             if chunk.path_in_schema not in by_path:
-                continue  # a reserved column
+                continue  # a column without metrics, such as one of row lineage
             column = wanted[by_path[chunk.path_in_schema]]
             here = found.setdefault(column.field.field_id, {"column_size": 0})
             here["column_size"] += chunk.total_compressed_size

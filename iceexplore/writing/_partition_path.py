@@ -30,7 +30,7 @@ def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
 
 
 def _stored(value: AnyScalar) -> PlainValue:
-    """Return the integer of a date, time or timestamp, because Python's types end at the year 9999."""
+    """Return a value as a Python object; dates, times and timestamps as integers, because Python's end at year 9999."""
     return cast(Any, value).value if pa.types.is_temporal(value.type) else value.as_py()
 
 

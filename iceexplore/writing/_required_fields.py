@@ -1,4 +1,4 @@
-"""Required nested fields: refuse nulls in them under a non-null parent, and fill those under a null parent."""
+"""Prepare nested columns for Parquet: refuse or fill nulls in required fields, and leave out types not written."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 #: Types whose columns are not written. All values of an ``unknown`` column are null, and the spec has no Parquet form
-#: for it ("Parquet": omitted); Iceberg's Java fails on Parquet's null type. Variants are always null, too: pyarrow
-#: cannot write Parquet's variant annotation, and some readers refuse a variant without it.
+#: for it (it is "omitted" according to "Parquet"); Iceberg's Java library fails on Parquet's null type. Variants are
+#: always null, too: pyarrow cannot write Parquet's variant annotation, and some readers refuse a variant without it.
 _OMITTED = frozenset(("unknown", "variant"))
 
 
@@ -57,9 +57,9 @@ def file_rows(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def _kept(fields: Sequence[NestedField | None], where: str) -> list[int]:
-    """Return the indices of the fields to write; variants are written only if there are no other fields.
+    """Return the indices of the fields to write.
 
-    Parquet has no empty groups.
+    Variants are written only if there are no other fields, because Parquet has no empty groups.
     """
     bases = [None if f is None else type_base(f.type) for f in fields]
     places = [i for i, base in enumerate(bases) if base not in _OMITTED]
@@ -204,7 +204,7 @@ def entries_of(array: Any) -> tuple[AnyArray, AnyArray]:  # noqa: ANN401  a list
 
 def pairs_of(array: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return the size of each map (null for a null map), and the keys and values of all maps, like `entries_of`."""
-    full = pa.concat_arrays([cast(AnyMapArray, array)])  # only the entries of a slice
+    full = pa.concat_arrays([cast(AnyMapArray, array)])  # without the entries outside a slice
     sizes, null = np.diff(np.asarray(full.offsets)), np.asarray(full.is_null())
     keys, values = full.keys, full.items
     if sizes[null].any():

@@ -22,7 +22,7 @@ def set_values(table: pa.Table, given: Mapping[str, Any], *, what: str = "set") 
     Parameters
     ----------
     what
-        The parameter that errors name.
+        The name of the caller's parameter, for error messages.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def default_order(metadata: TableMetadata) -> SortOrder | None:
 def sorted_rows(
     table: pa.Table, schema: Schema, order: SortOrder, values_of: Callable[[pa.Table, Schema, int], AnyArray | None]
 ) -> pa.Table:
-    """Return the rows sorted; the sort is stable.
+    """Return the rows in a sort order; the sort is stable.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def _field_keys(
     if source is None or values is None:
         raise OptionError(
             f"the sort order uses {field.transform} of column {field.source_ids}, which is not in the schema: "
-            "choose another with set_sort_order(...)"
+            "choose another sort order with set_sort_order(...)"
         )
     return order_keys(
         apply_transform(field.transform, source.type, values),
@@ -62,7 +62,7 @@ def _field_keys(
 
 
 def order_keys(values: AnyArray, *, descending: bool = False, nulls_last: bool = False) -> tuple[Keys, Keys]:
-    """Return two integer arrays to sort by: first the position of nulls, then the values, equal for equal values.
+    """Return two integer arrays to sort by: the first separates nulls from other values, the second ranks the values.
 
     Floats are sorted in the order of IEEE 754's ``totalOrder`` (spec: "-NaN < -Infinity < -value < -0 < 0 < value <
     Infinity < NaN"). The position of nulls does not depend on the direction.

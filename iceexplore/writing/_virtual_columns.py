@@ -47,7 +47,7 @@ class VirtualColumn:
 def virtual_columns(metadata: TableMetadata, schema: Schema) -> list[VirtualColumn]:
     """Return the virtual columns of a table whose functions are known and whose sources are in the schema.
 
-    Sources inside lists and maps, and those without metrics (mode ``none``), have none.
+    Those whose source is inside a list or map, or has no metrics (mode ``none``), are left out.
     """
     expressions = virtual_expressions(metadata)
     if not expressions:
