@@ -113,7 +113,7 @@ def fit_values(array: AnyArray, kind: Type, target: pa.DataType, where: str) -> 
         raise OptionError(wrong)
     zone = pa.types.is_timestamp(given) and given.tz is not None
     if pa.types.is_timestamp(given) and zone != base.startswith("timestamptz"):
-        raise OptionError(f"{wrong}: only one of them has a time zone")
+        raise OptionError(f"{wrong}: only one of the two types has a time zone")
     try:
         if isinstance(target, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(target, _cast(array, base, target.storage_type))

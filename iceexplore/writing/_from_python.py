@@ -166,7 +166,7 @@ def _maps(
         for i, f, to in ((0, key, target.key_type), (1, value, target.item_type))
     )
     if keys.null_count:
-        raise OptionError(f"column {where!r} has a null key")
+        raise OptionError(f"column {where!r} has a null key; keys of maps must not be null")
     # Without values, Arrow infers the type null, which it does not accept for the keys of maps.
     keys = fitted(keys, key.type, target.key_type, f"{where}.key")
     return map_of(lengths, keys, values, pa.map_(keys.type, values.type))
@@ -218,6 +218,6 @@ def _refuse_mixed(values: list[Any], found: pa.DataType, where: str) -> None:
     """Refuse dates mixed with timestamps, and timestamps with and without a zone: Arrow would drop times or zones."""
     instants = [v for v in values if isinstance(v, datetime) and v == v]  # without NaT, which is a datetime too
     if pa.types.is_date(found) and instants:
-        raise OptionError(f"column {where!r} has dates and timestamps")
+        raise OptionError(f"column {where!r} has dates and timestamps: give only one of the two")
     if len({v.tzinfo is None for v in instants}) > 1:
-        raise OptionError(f"column {where!r} has timestamps with and without a time zone")
+        raise OptionError(f"column {where!r} has timestamps with and without a time zone: give only one of the two")

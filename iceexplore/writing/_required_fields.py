@@ -65,7 +65,9 @@ def _kept(fields: Sequence[NestedField | None], where: str) -> list[int]:
     places = [i for i, base in enumerate(bases) if base not in _OMITTED]
     places = places or [i for i, base in enumerate(bases) if base != "unknown"]
     if not places:
-        raise OptionError(f"{where} has only columns of type unknown: Parquet needs at least one of another type")
+        raise OptionError(
+            f"{where} has only columns of type unknown: Parquet needs at least one column of another type"
+        )
     return places
 
 
@@ -229,5 +231,8 @@ def map_of(lengths: AnyArray, keys: AnyArray, values: AnyArray, kind: pa.DataTyp
 def _offsets(lengths: AnyArray) -> AnyArray:
     ends = np.cumsum(np.asarray(pc.fill_null(lengths, 0)), dtype=np.int64)
     if len(ends) and ends[-1] > _MOST_ELEMENTS:
-        raise OptionError(f"{ends[-1]:,} elements of lists or maps in one column: the limit is {_MOST_ELEMENTS:,}")
+        raise OptionError(
+            f"the lists or maps of one column have {ends[-1]:,} elements, but the limit is {_MOST_ELEMENTS:,}: write "
+            "fewer rows at once"
+        )
     return pa.array(np.concatenate([[0], ends]).astype(np.int32))

@@ -41,7 +41,7 @@ def set_values(table: pa.Table, given: Mapping[str, Any], *, what: str = "set") 
                 "expected one value per row"
             )
         if len(found) != table.num_rows:
-            raise OptionError(f"{what}: {len(found)} values of {name!r} for {table.num_rows} rows")
+            raise OptionError(f"{what}: {len(found)} values of {name!r} for {table.num_rows} rows: give one per row")
         out[name] = found if isinstance(found, (pa.Array, pa.ChunkedArray)) else _arrow(name, found, what)
     return out
 
