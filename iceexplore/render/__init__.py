@@ -1,4 +1,4 @@
-"""Draw plain structures as SVG, Mermaid, Graphviz, text and HTML, with escaping and positions."""
+"""Draw plain data structures as SVG, Mermaid, Graphviz, text and HTML: compute positions, and escape all texts."""
 
 from __future__ import annotations
 

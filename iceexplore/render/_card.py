@@ -14,7 +14,7 @@ from iceexplore.render._html import html_lines
 
 __all__ = ["Card", "CardTable", "CardText", "card_html", "card_text"]
 
-#: Maximum length of a text in HTML: a name may have ten thousand characters.
+#: Maximum length of a text in HTML, in characters; a longer one loses its middle.
 _MOST = 1_000
 #: Maximum number of lines of a text that are shown, and of characters of a line.
 _LINES = 60
@@ -28,7 +28,10 @@ _LINE = "rgba(128,128,128,.35)"
 
 @dataclass(frozen=True)
 class CardTable:
-    """A small table under a heading. ``code`` columns are monospaced, ``right`` ones right-aligned."""
+    """A small table under a heading.
+
+    Columns whose indices are in ``code`` are monospaced, and those in ``right`` are right-aligned.
+    """
 
     heading: str
     columns: tuple[str, ...]
@@ -41,7 +44,7 @@ class CardTable:
 
 @dataclass(frozen=True)
 class CardText:
-    """A text of several lines under a heading, such as a query; shown monospaced, long ones in part."""
+    """A text of several lines under a heading, such as a query; of a long text, only the beginning is shown."""
 
     heading: str
     text: str
@@ -49,7 +52,7 @@ class CardText:
     open: bool = True
 
     def lines(self) -> list[str]:
-        """Return the shown lines, unescaped."""
+        """Return the lines to show, unescaped; if some are left out, the last line counts their characters."""
         found = self.text[: _LINES * _LINE_LENGTH].expandtabs(4).splitlines()
         shown = [line if len(line) <= _LINE_LENGTH else line[: _LINE_LENGTH - 1] + "…" for line in found[:_LINES]]
         left = len(self.text) - sum(len(line) + 1 for line in found[:_LINES])
@@ -67,7 +70,7 @@ class Card:
     tables: tuple[CardTable, ...] = ()
     texts: tuple[CardText, ...] = ()
     notes: tuple[str, ...] = ()
-    problems: tuple[tuple[str, str, str], ...] = ()  # severity, text, where
+    problems: tuple[tuple[str, str, str], ...] = ()  # each one's severity, text and location
 
 
 def card_text(card: Card) -> str:

@@ -21,5 +21,5 @@ def card_of(record: object) -> Card:
 
 @singledispatch
 def line_of(record: object) -> str:
-    """Return a record in one line, escaped; ``@line_of.register`` adds a kind of record."""
+    """Return a record as one line of escaped text; ``@line_of.register`` adds a kind of record."""
     raise TypeError(f"no line is registered for {type(record).__name__}")

@@ -1,7 +1,7 @@
 """One escape function per target: every path, partition value, name and property is untrusted text.
 
-All of them start from `visible`: control characters, terminal escapes, bidi overrides, invisible characters and lone
-surrogates are shown as signs instead of acting. Then each target's own syntax is escaped.
+Each function first applies `visible`, which replaces control characters, terminal escapes, bidi overrides, invisible
+characters and lone surrogates by visible signs. Then it escapes the target's own syntax.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from iceexplore.errors import visible
 
 __all__ = ["attribute", "dot", "html", "mermaid", "shorten", "svg", "text", "visible"]
 
-#: Characters that Mermaid takes literally inside a quoted label. Not `#` (entities), backtick (markdown), `%{}`
-#: (directives), `\` and `$` (KaTeX).
+#: Characters that Mermaid takes literally inside a quoted label. It does not take these literally: `#` (entities),
+#: backtick (Markdown), `%{}` (directives), `\` and `$` (KaTeX).
 _MERMAID_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .,:+/=_-")
 
 #: Sequences that Mermaid acts on after it has decoded entities: a line break, KaTeX, its placeholders, icons. A word
@@ -25,9 +25,9 @@ _MERMAID_MARKERS = frozenset("\ufb02\u00b0\u00b6\u00df")
 
 
 def shorten(value: object, limit: int) -> str:
-    """Return at most ``limit`` characters, cutting the middle: both ends of a path are informative.
+    """Return at most ``limit`` characters of a value, without its middle, because both ends of a path are informative.
 
-    Cut before escaping, so that no escape is cut in two.
+    Callers shorten before they escape, so that no escape sequence is cut in two.
     """
     s = str(value)
     if len(s) <= limit:
@@ -61,7 +61,7 @@ def svg(value: object) -> str:
 
 
 def mermaid(value: object) -> str:
-    """Escape for a double-quoted Mermaid label, accTitle and accDescr: entities for all but plain characters.
+    """Escape for a double-quoted Mermaid label, accTitle and accDescr: all but plain characters become entities.
 
     Mermaid reads ``<b>`` as HTML in labels even in strict mode, ``#...;`` as an entity, a backtick as Markdown and
     ``%%{`` as a directive anywhere.
@@ -78,8 +78,8 @@ def mermaid(value: object) -> str:
 def dot(value: object) -> str:
     r"""Escape for a Graphviz label that the ``graphviz`` package will quote: no ``\N`` or ``\l``, no HTML.
 
-    Graphviz reads a whole label ``<...>`` as HTML, and decodes character entities in any label: so ``<`` is written as
-    an entity.
+    Graphviz would read a label that begins with ``<`` and ends with ``>`` as HTML. It decodes character entities in any
+    label, so both characters are written as entities.
     """
     return visible(value).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

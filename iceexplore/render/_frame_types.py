@@ -1,4 +1,4 @@
-"""pandas frames and series that print safely. Imported only on use, since it imports pandas."""
+"""pandas frames and series that print safely. This module is imported only when needed, because it imports pandas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iceexplore.errors import visible
 
 __all__ = ["ShownFrame", "ShownSeries"]
 
-#: Jupyter typesets ``$...$`` and ``\\(...\\)`` in HTML; inside separate elements they are plain.
+#: Jupyter typesets ``$...$`` and ``\\(...\\)`` in HTML as formulas, but not if each sign is in an element of its own.
 _MATH = re.compile(r"[$\\]")
 _STYLE = re.compile(r"(<style.*?</style>)", re.S)
 
@@ -22,7 +22,7 @@ def _lines(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    """Return pandas' HTML with control characters made visible; pandas has already escaped the values."""
+    """Return pandas' HTML, whose values are already escaped, with control characters made visible and no formulas."""
     parts = _STYLE.split(_lines(text))
     return "".join(p if i % 2 else _MATH.sub(lambda m: f"<span>{m[0]}</span>", p) for i, p in enumerate(parts))
 

@@ -18,13 +18,13 @@ def shown_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """
     from iceexplore.render._frame_types import ShownFrame  # pandas is imported only on use
 
-    return ShownFrame(frame, copy=False)  # the caller keeps no other reference to the frame
+    return ShownFrame(frame, copy=False)  # no copy is needed, because callers keep no reference to the given frame
 
 
 def whole_numbers(values: Iterable[int | None]) -> pd.api.extensions.ExtensionArray:
-    """Return a nullable column of whole numbers, with null for those of more than 64 bits.
+    """Return a nullable column of whole numbers, with null for numbers of more than 64 bits.
 
-    A data frame that is made of numbers and None has a column of floats, which rounds snapshot ids.
+    By default, pandas stores numbers and None as floats, which would round snapshot ids.
     """
     import pandas as pd
 

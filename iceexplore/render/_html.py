@@ -90,7 +90,7 @@ def details(summary: object, body: Html, *, opened: bool = False) -> Html:
 
 
 def html_lines(text: str) -> Html:
-    """Return preformatted lines, escaped one by one, since escaping shows line breaks as signs."""
+    """Return preformatted lines, each escaped on its own, because escaping would replace line breaks by signs."""
     lines = "\n".join(escape.html(line) for line in text.split("\n"))
     return Html(f'<pre style="overflow-x:auto;line-height:1.35">{lines}</pre>')
 

@@ -1,6 +1,6 @@
-"""Estimate text widths without a font: positions are computed in Python, so estimates must be large enough.
+"""Estimate text widths without a font, for positions that are computed in Python: estimates must not be too small.
 
-The widths are those of DejaVu Sans, the widest of the usual interface fonts; others leave some space.
+The widths are those of DejaVu Sans, the widest of the usual interface fonts; texts in other fonts leave some space.
 """
 
 from __future__ import annotations

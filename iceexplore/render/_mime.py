@@ -12,9 +12,9 @@ __all__ = ["FONT", "Mermaid", "Svg", "svg_image"]
 
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 
-#: Smallest scale to which a drawing shrinks to fit the page; a wider one scrolls, to stay readable.
+#: Smallest scale to which a drawing shrinks to fit the page; if that is not enough, it scrolls, to stay readable.
 _SMALLEST = 0.72
-#: The beginning of a picture, without its size.
+#: Matches the beginning of a picture up to its ``viewBox``, so that its size can be replaced.
 _SIZE = re.compile(r'<svg xmlns="[^"]*" width="[^"]*" height="[^"]*" (viewBox=)')
 
 

@@ -15,7 +15,7 @@ Theme: TypeAlias = Literal["auto", "light", "dark"]
 
 #: Space around a chart, in pixels.
 MARGIN = 20.0
-#: Longest description: a screen reader reads all of it.
+#: Maximum length of a description in characters, because a screen reader reads all of it.
 _SPOKEN = 4000
 
 
@@ -25,7 +25,7 @@ def number(value: float, digits: int = 1) -> str:
 
 
 def text(x: float, y: float, content: str, css: str, size: float, more: str = "") -> str:
-    """Return a text element with escaped content, empty for an empty text; ``more`` are further attributes."""
+    """Return a text element with escaped content, or an empty string without content; ``more`` are attributes."""
     if not content:
         return ""
     return (
@@ -47,14 +47,14 @@ def check_width(width: float) -> None:
 
 
 def chart_svg(title: str, spoken: str, css: str, width: float, height: float, parts: Iterable[str]) -> Svg:
-    """Return a chart as a picture on paper, with its title and description for screen readers.
+    """Return a chart as a picture with a background, and with a title and description for screen readers.
 
     Parameters
     ----------
     width, height
-        Of the paper, in pixels.
+        The size of the picture in pixels, including its margins.
     parts
-        Elements, whose origin is inside the margin.
+        SVG elements; the origin of their coordinates is inside the margin.
     """
     size = f'width="{number(width, 2)}" height="{number(height, 2)}"'
     head = (

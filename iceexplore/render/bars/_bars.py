@@ -1,4 +1,4 @@
-"""Bars in a table: a row per item, and a column with its own scale per measure; also as plain text."""
+"""Bars in a table: a row for each item, and a column with its own scale for each measure; also as plain text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iceexplore.render import _escape as escape
 
 __all__ = ["Bar", "BarChart", "BarRow", "bars_text", "spoken"]
 
-_CELLS = 12  # characters of a full bar
+_CELLS = 12  # the length of the longest bars in characters
 _MAX_LABEL = 60
 
 

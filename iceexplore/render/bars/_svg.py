@@ -21,9 +21,10 @@ _LEAST_TEXT = 6.0
 _BAR = 9.0
 _MIN_ROW = 38.0
 _LINE = 14.0
-#: Largest fraction of the width for names.
+#: The largest fraction of the picture's width that the names of rows may take.
 _NAMES = 0.34
-#: Accent colour (light, dark), and the pale part's fill and outline. The parts differ in outline, not only in colour.
+#: By theme: the accent colour, and the fill and outline of a bar's pale part. Only the pale part has an outline, so
+#: that the parts differ not only in colour.
 _COLOURS = {"light": ("#1f6fb2", "#dfe6ee", "#7c8a9a"), "dark": ("#4aa3e0", "#263240", "#7f8fa3")}
 
 
@@ -126,7 +127,7 @@ def _bar(bar: Bar, left: float, top: float, column: float, scale: float) -> list
 
 
 def _fitted(text: str, width: float) -> tuple[str, float]:
-    """Return a bar's text and font size; to fit, it loses the share in brackets or shrinks, but keeps its digits."""
+    """Return a bar's text and font size: if too wide, the part in brackets is left out, then the font gets smaller."""
     short = text.partition(" (")[0]
     shown = text if text_width(text, _TEXT) <= width else short
     needed = text_width(shown, _TEXT)

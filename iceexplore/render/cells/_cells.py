@@ -69,7 +69,10 @@ def cells_text(cells: CellMap) -> str:
 
 
 def _line(block: CellBlock) -> str:
-    """Return a block as characters; of many cells, evenly spaced ones, and those that changed."""
+    """Return a block as a line of characters; if it has too many cells, each character shows one of several cells.
+
+    Of these, it shows the first that was added or removed, if there is one.
+    """
     signs = [_CHANGES.get(change) or _BLOCKS[shade] for shade, change in zip(block.shades, block.changes, strict=True)]
     if len(signs) <= _MOST_TEXT:
         return "".join(signs)

@@ -1,4 +1,4 @@
-"""Draw cells as a standalone SVG: one path for all cells that look alike, so that thousands stay small."""
+"""Draw cells as a standalone SVG, with one path for all cells that look alike, so that the file stays small."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GAP = 14.0
 _LABEL, _NOTE = 12.0, 11.0
 #: Maximum width of row names in pixels, for a map with one column (True) or with several (False).
 _NAMES = {True: 270.0, False: 210.0}
-#: Distance between cells, and size of a cell, in pixels, likewise.
+#: Distance between cells, and size of a cell, in pixels, for a map with one column (True) or with several (False).
 _PITCH = {True: 11.0, False: 8.0}
 _SIZE = {True: 9.0, False: 6.5}
 
@@ -61,7 +61,7 @@ def cells_svg(cells: CellMap, *, theme: Theme = "auto") -> Svg:
         notes = _wrapped(row.note, names, _NOTE) if row.note else []
         parts.append("<g>")
         parts.append(f"<title>{escape.svg(escape.shorten(f'{row.label}: {row.note}', 1000))}</title>")
-        labels = _wrapped(row.label, names, _LABEL * 1.13)  # bold
+        labels = _wrapped(row.label, names, _LABEL * 1.13)  # bold text is 13 % wider
         parts += [_text(0, y + 15 + 14 * i, line, "ix-label", _LABEL) for i, line in enumerate(labels)]
         below = y + 15 + 14 * len(labels)
         parts += [_text(0, below + 13 * i, line, "ix-muted", _NOTE) for i, line in enumerate(notes)]
@@ -90,7 +90,7 @@ def _wrapped(content: str, limit: float, size: float = 12.0) -> list[str]:
 
 
 def _legend(blocks: list[CellBlock], texts: tuple[str, ...], y: float, inner: float) -> tuple[list[str], float]:
-    """Return the legend and the height at which it ends: cells for kinds, changes and shades, and the texts."""
+    """Return the legend (a cell for each kind and each change, then texts), and the y coordinate at which it ends."""
     parts: list[str] = []
     x = 0.0
 

@@ -1,4 +1,4 @@
-"""Reduce a diagram of tables to Mermaid's limits: fewer rows, then the newest snapshots, then fewer children."""
+"""Reduce a diagram of tables to Mermaid's limits: fewer rows, then only the newest snapshots, then fewer children."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_newest(diagram: TableDiagram, most: int) -> TableDiagram:
 def with_children(diagram: TableDiagram, most: int) -> TableDiagram:
     """Return the diagram with the first ``most`` nodes of each layer, and one node that replaces the others."""
     kept: list[TableNode] = []
-    drawn_as: dict[str, str] = {}  # node → the node that is drawn for it
+    drawn_as: dict[str, str] = {}  # node → the node that is drawn instead of it
     for layer in diagram.layers:
         rest = layer[most:] if len(layer) > most + 1 else []
         kept += layer[: len(layer) - len(rest)]

@@ -1,10 +1,10 @@
 """Place the tables of a diagram and route its edges so that solid edges cross as little as possible.
 
-Nodes of a layer are placed side by side in the given order. Two roots that share two children cannot be joined to them
-by downward lines without a crossing, wherever the children are. So an edge may also go down through the gap beside a
-child, along a lane below the layer, and into its target from underneath. Edges are routed one after the other, those to
-new children first. Each takes the route that crosses the fewest edges routed before it. Three roots that share three
-children (K3,3) cannot be drawn without a crossing; then the edges cross as little as this search achieves.
+Nodes of a layer are placed side by side in the given order. Two parents that share two children cannot be joined to
+them by downward lines without a crossing, wherever the children are. So an edge may also go down through the gap beside
+a child, along a lane below the layer, and into its target from underneath. Edges are routed one after the other, those
+to new children first. Each takes the route that crosses the fewest edges routed before it. Three parents that share
+three children (K3,3) cannot be drawn without a crossing; then the edges cross as little as this search achieves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MIN_WIDTH = 92.0
 
 @dataclass(frozen=True)
 class Placed:
-    """A node's position in pixels, and its texts cut to fit. The status column starts at x = ``split``."""
+    """A node's position in pixels, and its texts cut to fit. The status column starts at ``x + split``."""
 
     node: TableNode
     x: float
@@ -64,9 +64,9 @@ class Route:
     Attributes
     ----------
     gap
-        The gap, counted from 0 (left of the first node of the target's layer).
+        The index of the gap in the target's layer; gap 0 is left of the first node.
     track, lane
-        The track in the gap, and the lane below, counted from 0.
+        The index of the track in the gap, and of the lane below the layer.
     end
         The x coordinate at which a detour enters its target.
     """
@@ -80,12 +80,12 @@ class Route:
 
 @dataclass
 class DiagramPositions:
-    """The whole drawing.
+    """The positions of everything in a drawing.
 
     Attributes
     ----------
     tracks, lanes
-        The x of each track by (layer, gap), and the y of each lane by layer.
+        The x coordinates of the tracks by (layer, gap), and the y coordinates of the lanes by layer.
     frames
         (x, y, width, height) of each frame, outer ones first.
     """
@@ -99,19 +99,19 @@ class DiagramPositions:
     frames: dict[tuple[str, ...], tuple[float, float, float, float]] = field(default_factory=dict)
 
     def floor(self, node: Placed) -> float:
-        """Return the lowest edge of the boxes in a node's layer, where all its curves begin."""
+        """Return the y coordinate of the lowest box edge in a node's layer, where the layer's outgoing curves begin."""
         return max(p.bottom for p in self.nodes.values() if p.node.layer == node.node.layer)
 
 
 @dataclass
 class _Order:
-    """The order of nodes in two neighbouring layers: positions of sources and of targets."""
+    """The order of nodes in two neighbouring layers: the index of each source, and of each target."""
 
     sources: dict[str, int]
     targets: dict[str, int]
 
     def top(self, route: Route) -> tuple[float, float]:
-        """Return the start and end of the downward part of the route; a gap lies between two targets."""
+        """Return the start and end of the route's downward part, as indices; a gap is halfway between two targets."""
         start = self.sources[route.link.source]
         return start, self.targets[route.link.target] if route.gap is None else route.gap - 0.5
 
@@ -212,7 +212,7 @@ def _routes(diagram: TableDiagram) -> list[Route]:
 
 
 def _near(order: _Order, link: TableLink, taken: set[int]) -> list[int]:
-    """Return the gaps, those nearest to the target first and those that a dotted edge crosses last."""
+    """Return the gaps sorted by their distance from the target, but gaps that a dotted edge crosses last."""
     at = order.targets[link.target]
     return sorted(range(len(order.targets) + 1), key=lambda gap: (gap in taken, abs(gap - 0.5 - at), -gap))
 
@@ -266,10 +266,10 @@ def place(diagram: TableDiagram) -> DiagramPositions:
 
 
 def _move_under_parents(diagram: TableDiagram, out: DiagramPositions) -> None:
-    """Move the groups of the lowest layer right, each at most until it is in the middle under its first parent."""
+    """Move each group of nodes in the lowest layer right, at most until it is centered under its first parent."""
     number = len(diagram.layers) - 1
     if number < 1 or any(xs for (layer, _), xs in out.tracks.items() if layer == number):
-        return  # the edges run through the gaps in this layer
+        return  # detours run through gaps in this layer, so its nodes must stay where they are
     parents: dict[str, str] = {}
     for link in diagram.children():
         if link.target not in parents or diagram.by_id[link.source].group == diagram.by_id[link.target].group:
@@ -291,7 +291,7 @@ def _move_under_parents(diagram: TableDiagram, out: DiagramPositions) -> None:
 
 
 def label_lines(link: TableLink) -> list[str]:
-    """Return the lines of the label of a dotted edge between neighbours, each at most as wide as a short sentence."""
+    """Return the lines of the label of a dotted edge between neighbours, each at most 112 pixels wide."""
     pieces = (link.label or "applies to").split(", ")
     return [line for piece in pieces for line in wrapped(piece, LABEL_SIZE, 112, 2)]
 
@@ -309,7 +309,7 @@ def _label_widths(diagram: TableDiagram) -> dict[tuple[str, str], float]:
 
 
 def _frame_layers(diagram: TableDiagram) -> tuple[dict[tuple[str, ...], int], dict[tuple[str, ...], int]]:
-    """Return the first and the last layer of each frame, as places among the diagram's layers."""
+    """Return the first and the last layer of each frame, as indices into the diagram's layers."""
     places = {node.id: i for i, layer in enumerate(diagram.layers) for node in layer}
     found = {frame: [places[node.id] for node in nodes] for frame, nodes in diagram.frames().items()}
     return {frame: min(at) for frame, at in found.items()}, {frame: max(at) for frame, at in found.items()}
@@ -322,7 +322,10 @@ def _deepest(layers: dict[tuple[str, ...], int], number: int) -> int:
 
 
 def _frame(diagram: TableDiagram, out: DiagramPositions) -> None:
-    """Separate the frames inside a frame, center nodes alone in a layer of their frame, and set the outlines."""
+    """Separate neighbouring frames, and compute their outlines.
+
+    A node that is alone in its layer of a frame is centered over its children.
+    """
     frames = diagram.frames()
     for frame in sorted(frames, key=len, reverse=True):
         edge = -1e9
@@ -371,7 +374,7 @@ def _move(out: DiagramPositions, nodes: Iterable[TableNode], by: float) -> None:
 
 
 def _numbered(diagram: TableDiagram, routes: list[Route]) -> tuple[dict[tuple[int, int], int], dict[int, int]]:
-    """Give every detour a track in its gap and a lane below, so that they nest; return the number of each."""
+    """Give every detour a track in its gap and a lane below, so that they nest; count tracks and lanes."""
     tracks: dict[tuple[int, int], int] = {}
     lanes: dict[int, int] = {}
     for number, (upper, lower) in enumerate(_pairs(diagram), start=1):
@@ -399,7 +402,7 @@ def _inner(order: _Order, route: Route) -> int:
 
 
 def _ends(out: DiagramPositions) -> None:
-    """Let detours end side by side under their target: those from the right on its right, inner ones outermost."""
+    """Let detours end side by side under their target: those from the right on its right half, others on its left."""
     for target in {r.link.target for r in out.routes if r.gap is not None}:
         p = out.nodes[target]
         mine = [r for r in out.routes if r.link.target == target and r.gap is not None]
@@ -418,10 +421,10 @@ def _length(order: _Order, route: Route) -> float:
 
 
 def _centre(diagram: TableDiagram, out: DiagramPositions, labels: dict[tuple[str, str], float]) -> None:
-    """Center each node over the children placed under it, keeping the order; the lowest layer stays."""
+    """Center each node over the children placed under it, keeping the order; the lowest layer is not moved."""
     for number in reversed(range(len(diagram.layers) - 1)):
         if any(out.tracks.get((number, gap)) for gap in range(len(diagram.layers[number]) + 1)):
-            continue  # the edges run through the gaps in this layer
+            continue  # detours run through gaps in this layer, so its nodes must stay where they are
         edge = -NODE_GAP
         before = ""
         for node in diagram.layers[number]:

@@ -140,7 +140,7 @@ def _box(p: Placed) -> str:
 
 
 def _edge(route: Route, at: DiagramPositions, diagram: TableDiagram) -> str:
-    """Draw an edge down to the target's top, or through the gap, along the lane, and up to its lower edge."""
+    """Draw an edge down to the target's top, or through the gap, along the lane, and up to the target's lower edge."""
     source, target = at.nodes[route.link.source], at.nodes[route.link.target]
     x1, y1 = source.middle, at.floor(source)
     down = f"M{_n(x1)} {_n(source.bottom)}V{_n(y1)}"

@@ -1,8 +1,8 @@
 """Diagrams in which a manifest is a table with a row per entry: the drawing rules of the V4 proposal's figures.
 
-Layers from top to bottom: snapshots, roots, the children of roots. Status belongs to the reference, so it is shown in
-the row of the referring manifest, not on the node. Snapshots share nodes. Plain data; `_positions` computes where nodes
-and edges are placed.
+The layers are, from top to bottom, snapshots, root manifests, and the children of root manifests. An entry's status
+belongs to the reference, so it is shown in the row of the referring manifest, not on the node. A node that several
+snapshots reference is drawn once. The classes are plain data; `_positions` computes where nodes and edges are placed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TableNode:
     layer
         0 for snapshots, 1 for roots, 2 for their children; more in some figures.
     group
-        The first snapshot that has the node: children of one group are placed side by side.
+        The first snapshot that references the node; children of one group are placed side by side.
     frames
         Titles of the frames around the node, outermost first. Neighbours with the same titles share the frames.
     """
@@ -118,7 +118,10 @@ class TableDiagram:
         return [link for link in self.links if link.kind == "applies-to"]
 
     def frames(self) -> dict[tuple[str, ...], list[TableNode]]:
-        """Return the nodes in each frame, by titles from the outermost frame's to its own; outer frames come first."""
+        """Return the nodes in each frame, outer frames first.
+
+        A frame's key consists of the titles of the frames around it, outermost first, and its own title.
+        """
         found: dict[tuple[str, ...], list[TableNode]] = {}
         for node in self.nodes:
             for depth in range(1, len(node.frames) + 1):

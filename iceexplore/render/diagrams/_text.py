@@ -88,7 +88,7 @@ def _write(diagram: TableDiagram) -> str:
 def _mermaid_frames(
     diagram: TableDiagram, at: tuple[str, ...], numbers: dict[str, str], names: dict[tuple[str, ...], str]
 ) -> list[str]:
-    """Return the lines of what is in a frame: its own nodes, then the frames in it, as subgraphs."""
+    """Return the lines for a frame's content: first its own nodes, then the frames in it, as subgraphs."""
     pad = "  " * (len(at) + 1)
     out = [f'{pad}{numbers[node.id]}["{_mermaid_label(node)}"]' for node in diagram.nodes if node.frames == at]
     for frame, name in names.items():

@@ -12,26 +12,33 @@ from iceexplore.render import _escape as escape
 __all__ = ["RangeCells", "RangeChart", "RangeStrip", "ranges_text", "spoken_ranges"]
 
 _Ints = npt.NDArray[np.int64]
-_WIDTH = 60  # characters of the axis
+_WIDTH = 60  # the length of the axis in characters
 _LINES = 24
 _SHADES = " ░▒▓█"
 
 
 @dataclass(frozen=True, eq=False)
 class RangeCells:
-    """Items by row and range, as columns.
+    """Items grouped into cells by row and range; each attribute is a column with one value for each cell.
 
     Attributes
     ----------
     rows
-        The number of rows.
-    row, first, last, state, open, count, size
-        One per cell: its row; the first stop not below its range; the number of stops not above it; its
-        class; whether it is open to another selected range; the number and bytes of its items.
+        The number of rows of the picture (one number, not a column).
+    row
+        The index of the cell's row.
+    first, last
+        The index of the first stop that is not below the range, and the number of stops that are not above it.
+    state
+        The index of the items' class in `RangeChart.classes`.
+    open
+        0 if conditions other than the selected range exclude the items, else 1.
+    count, size
+        The number of items, and their total size in bytes.
     names
-        The rows at which groups begin, with their names.
+        The rows at which groups of rows begin, with the groups' names.
     items
-        If each cell is one item, the items' numbers; else None.
+        The item's number if each cell is one item; None if cells can be several items.
     """
 
     rows: int
@@ -48,7 +55,7 @@ class RangeCells:
 
 @dataclass(frozen=True)
 class RangeStrip:
-    """Items without a range: the reason, and their number by class."""
+    """Items that have no range: the reason as the name, and the number of items by class."""
 
     name: str
     counts: tuple[int, ...]
@@ -61,13 +68,13 @@ class RangeChart:
     Attributes
     ----------
     positions, labels
-        The stops of the axis: places from 0 to 1, and values as text.
+        The stops on the axis: their positions from 0 to 1, and their values as text.
     band
-        The selected range as numbers of stops; None for an open end.
+        The selected range: the indices of the stops at its ends, None for an open end.
     classes
-        Names of the classes; the first two are selected items.
+        The names of the classes of items; the items of the first two are selected.
     legend
-        What rows and lines are.
+        A text that says what rows and lines mean.
     even
         Whether the stops are spaced evenly, whatever their values.
     """
@@ -84,7 +91,7 @@ class RangeChart:
     even: bool = False
 
     def spans(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the left and right end of each cell, from 0 to 1; a range between two stops is the point between."""
+        """Return the left and right end of each cell, from 0 to 1; a range without a stop in it is a single point."""
         places = np.array([0.0, *self.positions, 1.0])
         low, high = places[self.cells.first + 1], places[self.cells.last]
         inside = low <= high

@@ -114,7 +114,10 @@ def _plot(chart: RangeChart, left: float, top: float, width: float, height: floa
 
 
 def _density(chart: RangeChart, left: float, top: float, width: float, row_height: float) -> list[str]:
-    """Draw neighbouring cells of equal depth as one rectangle: skipped files first, then, on top, the files read."""
+    """Draw the number of overlapping ranges as shades: first those of skipped files, then, on top, of files read.
+
+    Neighbouring places with the same shade become one rectangle.
+    """
     cells, steps = chart.cells, 60
     low, high = chart.spans()
     start = np.minimum((low * steps).astype(int), steps - 1)
@@ -142,7 +145,7 @@ def _density(chart: RangeChart, left: float, top: float, width: float, row_heigh
 
 
 def _axis(chart: RangeChart, left: float, top: float, width: float) -> list[str]:
-    """Draw values below the axis: a few that do not touch, and the band's edges in any case."""
+    """Draw values below the axis: first the band's edges, then a few others that fit without touching."""
     out = [f'<path class="ix-rule" d="M{_n(left)} {_n(top)}h{_n(width)}"/>']
     edges = [at for at in chart.band if at is not None]
     wanted = np.linspace(0, 1, _TICKS)

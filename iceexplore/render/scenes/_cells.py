@@ -18,7 +18,7 @@ LEVELS = len(_OPACITY)
 
 @dataclass(frozen=True)
 class CellBlock:
-    """Some cells in order, a byte each in the following attributes.
+    """A sequence of cells; each of the first three attributes has one byte for each cell.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class CellBlock:
         return len(self.shades)
 
     def groups(self) -> Iterator[tuple[str, int, int, list[int]]]:
-        """Yield the places of cells that look alike, with their kind, shade and change."""
+        """Yield the kind, shade and change of cells that look alike, with the indices of these cells."""
         found: dict[tuple[int, int, int], list[int]] = {}
         for i, key in enumerate(zip(self.kinds, self.shades, self.changes, strict=True)):
             found.setdefault(key, []).append(i)
@@ -72,7 +72,7 @@ def cell_paths(block: CellBlock, left: float, top: float, width: float, pitch: f
     out = []
     for kind, shade, change, places in block.groups():
         at = [(left + i % columns * pitch, top + i // columns * pitch) for i in places]
-        if change == 2:  # hollow and crossed, so that it differs without its colour
+        if change == 2:  # drawn hollow and crossed, so that removed cells differ not only in colour
             d = "".join(f"M{_px(x)} {_px(y)}h{size}v{size}h-{size}zl{size} {size}" for x, y in at)
             out.append(f'<path class="ix-cell-removed" d="{d}"/>')
             continue
@@ -86,7 +86,7 @@ def cell_paths(block: CellBlock, left: float, top: float, width: float, pitch: f
 
 
 def cell_css(dark: bool, kinds: Iterable[str]) -> str:
-    """Return the colours of cells of some kinds."""
+    """Return CSS rules for the colours of cells of the given kinds."""
     rules = []
     for kind in sorted({kind if kind in STYLE else "other" for kind in kinds}):
         look = style(kind)

@@ -1,4 +1,4 @@
-"""A scene that displays as a picture, with its text below."""
+"""A scene that notebooks show as a picture, with its text below."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["SceneDrawing"]
 
 @dataclass(frozen=True)
 class SceneDrawing:
-    """A tree that is shown as it is, without folds to open."""
+    """A tree that is shown as a static picture, without folds that the reader could open."""
 
     scene: Scene
 
@@ -31,7 +31,7 @@ class SceneDrawing:
         return text(self.scene)
 
     def to_svg(self, theme: Theme = "auto") -> Svg:
-        """Return the tree as a standalone SVG. ``theme``: ``auto`` follows the viewer, or ``light``, ``dark``."""
+        """Return the tree as a standalone SVG; ``theme`` is ``auto`` (follows the viewer), ``light`` or ``dark``."""
         return svg(self.scene, theme=theme)
 
     def to_mermaid(self, max_nodes: int = 150) -> Mermaid:

@@ -12,8 +12,8 @@ __all__ = ["fold", "share"]
 def share(counts: Sequence[int], budget: int) -> list[int]:
     """Return how many nodes of each group to show within ``budget``: all of small groups, equally many of large ones.
 
-    A group that is not shown completely takes one more node, for its "+N more". A group gets at least one node (or only
-    its fold node), even where the budget is smaller than the number of groups.
+    A group that is not shown completely takes one more node, for its "+N more". Every group takes at least one node,
+    possibly only its "+N more", even if the budget is smaller than the number of groups.
     """
     if sum(counts) <= budget:
         return list(counts)
@@ -39,7 +39,7 @@ def fold(scene: Scene, max_nodes: int) -> Scene:
         groups = [(parent, scene.children.get(parent, [])) for parent in frontier]
         groups = [(parent, nodes) for parent, nodes in groups if nodes]
         room = max(0, max_nodes - len(kept))
-        # A layer with others below takes half of the remaining budget, so that the last layer gets some.
+        # A large layer takes only half of the remaining budget if there are layers below, so that these get some, too.
         deeper = any(scene.children.get(node.id) for _, nodes in groups for node in nodes)
         total = sum(len(nodes) for _, nodes in groups)
         budget = room if not deeper or total * 2 <= room else max(1, room // 2)

@@ -1,4 +1,4 @@
-"""Write a scene as a Graphviz graph: building needs the package ``graphviz``, drawing the program ``dot``."""
+"""Write a scene as a Graphviz graph: building it needs the package ``graphviz``, drawing it the program ``dot``."""
 
 from __future__ import annotations
 

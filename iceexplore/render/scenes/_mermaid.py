@@ -1,4 +1,4 @@
-"""A scene as a Mermaid flowchart: nodes numbered, labels escaped, under Mermaid's limit of 50,000 characters."""
+"""Write a scene as a Mermaid flowchart, with numbered nodes and escaped labels, within Mermaid's limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iceexplore.render.scenes._style import MARKS, PRUNED, STYLE, style
 
 __all__ = ["MAX_EDGES", "MAX_TEXT", "mermaid"]
 
-#: Mermaid refuses longer texts (`maxTextSize`), and 500 edges and more (`maxEdges`).
+#: Mermaid refuses longer texts (`maxTextSize`), and 500 or more edges (`maxEdges`).
 MAX_TEXT = 50_000
 MAX_EDGES = 480
 _MAX_LABEL = 72
@@ -23,8 +23,8 @@ def mermaid(scene: Scene, *, max_nodes: int = 150) -> Mermaid:
     Parameters
     ----------
     max_nodes
-        Approximate number of nodes; the rest is folded into "+N more". Fewer where text or edges would exceed Mermaid's
-        limits.
+        Approximate number of nodes; the rest is folded into "+N more". It is lowered if the text or the edges would
+        exceed Mermaid's limits.
     """
     limit = max(2, min(max_nodes, MAX_EDGES))
     while True:
@@ -60,7 +60,7 @@ def _write(scene: Scene) -> str:
         arrow = f"-. {words} .->" if words else "-.->"
         out.append(f"  {numbers[edge.source]} {arrow} {numbers[edge.target]}")
     if any(n.parent is not None for n in scene.nodes) or edges:
-        out.append("  linkStyle default stroke:#7d8896")  # visible on light and on dark
+        out.append("  linkStyle default stroke:#7d8896")  # visible on light and dark backgrounds
     for kind in STYLE:
         members = [numbers[node.id] for node in scene.nodes if node.kind == kind]
         if members:

@@ -1,4 +1,4 @@
-"""Positions: a strictly layered tidy tree, from left to right, computed without a font.
+"""Compute the positions of a scene's nodes: a layered tree from left to right, without measuring a font.
 
 Every layer is a column as wide as its widest node. Subtrees are pushed together until their outlines touch (a
 contour per layer), so a small subtree fits beside a tall one. The widget, the SVG export and the static fallback
@@ -39,7 +39,7 @@ WIDEST_LABEL = 300.0
 MIN_WIDTH = 96.0
 #: Width of a strip of cells, distance between its cells, and size of a cell.
 STRIP_WIDTH, CELL_PITCH, CELL_SIZE = 266.0, 9.0, 7.0
-#: A parent is centered beside its children, but at most this far below the first, to stay in sight.
+#: A parent is centered beside its children, but at most this many pixels below the first one, to stay in sight.
 DROP = 150.0
 
 
@@ -59,7 +59,7 @@ class Box:
 
     @property
     def middle(self) -> float:
-        """The y coordinate at which its edges end."""
+        """The y coordinate of the box's middle, where edges begin and end."""
         return self.y + self.height / 2
 
 
@@ -129,7 +129,7 @@ def scene_positions(scene: Scene) -> ScenePositions:
     children = {
         node.id: [child for child in scene.children.get(node.id, []) if child.id not in host] for node in scene.nodes
     }
-    above = {  # the height of a node's attached nodes above it
+    above = {  # the total height of the nodes that are attached on top of a node
         target: sum(sized[s].height + ATTACHED_GAP for s in sources) for target, sources in attached.items()
     }
     tops = _place(scene, children, sized, above, host)
@@ -158,7 +158,7 @@ def scene_positions(scene: Scene) -> ScenePositions:
 
 
 def _attached(scene: Scene) -> dict[str, list[str]]:
-    """Return childless sources of `ref` edges with their target's parent and layer: they are drawn on top of it."""
+    """Return, by target of `ref` edges, the sources to draw on top of it: childless, with its parent and layer."""
     out: dict[str, list[str]] = {}
     taken: set[str] = set()
     for edge in scene.relations(("ref",)):
@@ -185,7 +185,7 @@ def _columns(scene: Scene, sized: dict[str, _Sized]) -> dict[int, Column]:
     for level in sorted(widths):
         names = titles.get(level, {})
         title = max(names, key=lambda name: names[name]) if names else ""
-        if {"Manifests", "Files"} <= set(names):  # the content of a V4 root
+        if {"Manifests", "Files"} <= set(names):  # a V4 root manifest can reference both
             title = "Manifests and files"
         columns[level] = Column(x, widths[level], title)
         x += widths[level] + COLUMN_GAP
@@ -240,7 +240,7 @@ def _stack(
     outlines: dict[str, dict[int, tuple[float, float]]],
     merged: dict[int, tuple[float, float]],
 ) -> list[float]:
-    """Stack subtrees as closely as their outlines allow; fill ``merged`` with the outline of all."""
+    """Return the tops of subtrees, stacked as closely as their outlines allow; add their outlines to ``merged``."""
     starts: list[float] = []
     for i, node in enumerate(nodes):
         outline = outlines[node.id]

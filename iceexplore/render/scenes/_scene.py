@@ -39,7 +39,7 @@ class SceneNode:
     tooltip
         A longer text; renderers do not rely on it.
     size
-        Its size in bytes, which shades its cell where many siblings are drawn as cells.
+        The size in bytes; it determines the shade of the node's cell if many siblings are drawn as cells.
     cells, count
         For a node that represents many others: a cell for each of them or for some together, and their number.
     """
@@ -70,7 +70,7 @@ class SceneEdge:
 
 @dataclass(frozen=True)
 class Scene:
-    """Nodes (parents before their children) and edges. Parents and children need no edge.
+    """Nodes (parents before their children) and edges; a parent and its children are joined without an explicit edge.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ def strip_block(nodes: Sequence[SceneNode]) -> CellBlock:
 
 
 def with_strips(scene: Scene) -> Scene:
-    """Return a scene in which no node has many more than `MOST_SIBLINGS` children; the others become strips of cells.
+    """Return a scene in which no node has many more than `MOST_SIBLINGS` children; other children become strips.
 
     Cards go to damaged or changed nodes first, then to nodes with children or edges, then to the last snapshots and
     refs or the first nodes of other kinds.
@@ -57,7 +57,7 @@ def with_strips(scene: Scene) -> Scene:
     children: dict[str | None, list[SceneNode]] = dict(scene.children)
     for parent, nodes in long.items():
         cards = _cards(nodes, ends, {node.id for node in nodes if scene.children.get(node.id)})
-        # Nodes hidden by a fold of the same kind join the strip; a fold of carried-over entries stays separate.
+        # Nodes that are already folded into cells join the strip, but a fold of carried-over entries stays separate.
         own = [node for node in nodes if node.cells is not None and "carried" in node.marks]
         kept = {node.id for node in (*cards, *own)}
         children[parent] = [*cards, _strip(parent, [node for node in nodes if node.id not in kept]), *own]
@@ -109,7 +109,10 @@ def _strip(parent: str | None, rest: Sequence[SceneNode]) -> SceneNode:
 
 
 def _kinds(rest: Iterable[SceneNode]) -> list[str]:
-    """Return the number of nodes of each kind if every cell is one node, else the lines of the fold itself."""
+    """Return texts such as "5 data files" for the most frequent kinds of nodes.
+
+    If one cell of a fold represents several nodes, their kinds are not known; then return the fold's own lines.
+    """
     counts: Counter[str] = Counter()
     for node in rest:
         if node.cells is None:

@@ -21,11 +21,11 @@ class KindStyle:
     sign
         One character for text outputs.
     shape
-        The outline of its icon (a key of the SVG icons).
+        The outline of its icon, a key of `ICONS`.
     mermaid, graphviz
         Brackets of Mermaid's node shape; Graphviz's shape name.
     fill, stroke, dark_fill, dark_stroke
-        Colours as ``#rrggbb``, for light and dark.
+        Colours as ``#rrggbb``, for light and dark themes.
     """
 
     title: str
@@ -42,7 +42,7 @@ class KindStyle:
 
 @dataclass(frozen=True)
 class MarkStyle:
-    """The appearance of a mark: its sign, meaning, and colour in light and dark."""
+    """The appearance of a mark: its sign, its meaning, and its colours in light and dark themes."""
 
     sign: str
     title: str
@@ -60,7 +60,7 @@ class Palette:
     line: str
 
 
-#: The fills and strokes of snapshots, manifests, files, deletes and vectors are those of the V4 proposal's diagrams.
+#: The colours of snapshots, manifests, data files, delete files and deletion vectors are those of the V4 proposal.
 STYLE: dict[str, KindStyle] = {
     "table": KindStyle(
         "Table", "Table", "▦", "grid", ("[(", ")]"), "cylinder", "#eceff1", "#37474f", "#1f2a30", "#b0bec5"

@@ -23,7 +23,7 @@ __all__ = ["svg"]
 _MARGIN = 24.0
 _TITLE = 46.0
 _LEGEND = 22.0
-#: Tooltips are cut: a name may have 100 kB.
+#: Maximum length of a tooltip in characters, because a name may have 100 kB.
 _TOOLTIP = 1500
 
 
@@ -166,7 +166,7 @@ def _box(box: Box) -> str:
     title = " · ".join([look.title, *words]) + "\n" + escape.shorten(tooltip, _TOOLTIP)
     parts.append("<title>" + "\n".join(escape.svg(line) for line in title.split("\n")) + "</title>")
     frame = f'width="{_n(box.width)}" height="{_n(box.height)}" rx="{radius}"'
-    if "folded" in node.marks:  # a second sheet behind it
+    if "folded" in node.marks:  # draw a second sheet behind the box
         parts.append(f'<rect class="ix-box" x="{_n(box.x + 4)}" y="{_n(box.y + 4)}" {frame}/>')
     parts.append(f'<rect class="ix-box" x="{_n(box.x)}" y="{_n(box.y)}" {frame}/>')
     x, y = box.x + metrics.PAD_X, box.y + metrics.PAD_Y
@@ -276,7 +276,7 @@ def _legend(kinds: list[str], marks: list[Mark], applies: bool, width: float, ce
         parts.append(f'<path class="ix-applies" d="M{_n(at)} {_n(top + 7.5)}h15"/>')
         parts.append(_text(at + 20, top + 11.5, "applies to", "ix-muted", 11.5))
     if cells:
-        label = "cells: folded, one or several in each; stronger: larger (10 kB, 100 kB, … 100 MB)"
+        label = "cells: one or several folded nodes each; stronger colour: larger (10 kB, 100 kB, … 100 MB)"
         at, top = item(label)
         parts.append(f'<path class="ix-line" d="M{_n(at)} {_n(top + 3)}h8v8h-8z"/>')
         parts.append(_text(at + 20, top + 11.5, label, "ix-muted", 11.5))

@@ -12,12 +12,12 @@ _MAX_PART = 240
 
 
 def text(scene: Scene) -> str:
-    """Write a scene as a tree of lines; each node has its kind's sign, and ``+ − = !`` for its marks."""
+    """Write a scene as a tree of lines; each node has the sign of its kind and those of its marks, such as ``+``."""
     relations: dict[str, list[str]] = {}
     for edge in scene.relations():
         words = "applies to" if edge.kind == "applies-to" else "→"
         label = scene.by_id[edge.target].label
-        if not any(label in line for line in scene.by_id[edge.source].lines):  # unless the node's own lines have it
+        if not any(label in line for line in scene.by_id[edge.source].lines):  # unless the node's own lines contain it
             target = escape.text(escape.shorten(label, 80))
             relations.setdefault(edge.source, []).append(f"{words} {target}")
     out: list[str] = []
