@@ -47,7 +47,9 @@ def create_view_files(
     catalog: CatalogLike | None = None,
     location: str | None = None,
 ) -> tuple[str, Any]:
-    """Create a view (see `iceexplore.create_view`); return how to open it: folder and None, or its name and catalog.
+    """Create a view (see `iceexplore.create_view`), and return how to open it.
+
+    The result is the view's folder and None, or its name and catalog.
 
     Parameters
     ----------

@@ -176,9 +176,9 @@ def _is_checksum_of(real: str, needed: set[str]) -> bool:
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:
-    """Remove the files in the lab's folder that snapshots needed ``before`` but that none needs in the newest state.
+    """Remove the files in ``before``, which snapshots needed earlier, that no snapshot of the newest state needs.
 
-    Files that cannot be removed stay as orphan files.
+    Only files in the lab's folder are removed. Those that cannot be removed stay as orphan files.
     """
     needed = needed_by_snapshots(lab.strict(lab.newest()))
     root = os.path.realpath(lab.storage.folder)

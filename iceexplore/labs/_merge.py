@@ -160,7 +160,8 @@ def _narrowed(
     Parameters
     ----------
     values_of
-        Returns the non-null values of a key (or their range if there are more than `_FEW`), and whether it is a range.
+        A function that returns a key's non-null values (or, for more than `_FEW`, their range), and whether it is a
+        range.
     """
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, In, LessThanOrEqual
 

@@ -63,7 +63,7 @@ def add_to_catalog(row: CatalogRow, location: str, written: list[str]) -> None:
 
 @contextmanager
 def whole_or_nothing(folder: str) -> Iterator[list[str]]:
-    """Yield a list for the paths of new files; if the block fails, remove them and the folders that did not exist."""
+    """Yield a list for the paths of new files; if the block fails, remove them and the folders that it created."""
     made = [os.path.join(folder, "metadata"), folder]
     while not os.path.lexists(os.path.dirname(made[-1])):
         made.append(os.path.dirname(made[-1]))
@@ -121,11 +121,11 @@ def local_folder(path: str) -> str:
 
 
 def spelled(path: str, folder: str) -> str:
-    """Return the location of a local folder for metadata: a URI, as the spec requires, in the given form of the scheme.
+    """Return the location of a local folder as metadata should contain it: a ``file`` URI, as the spec requires.
 
-    Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and iceberg-rust use the characters of a location as they
-    are. But PyIceberg's ``parse_location`` would cut a URI at ``#`` and ``?``, so a folder with one of these stays a
-    plain path, which every reader treats as local.
+    The short form ``file:/x`` is kept if it was given. Nothing is percent-encoded: Hadoop's ``Path``, PyIceberg and
+    iceberg-rust use the characters of a location as they are. But PyIceberg's ``parse_location`` would cut a URI at
+    ``#`` and ``?``, so a folder with one of these stays a plain path, which every reader treats as local.
     """
     if "#" in folder or "?" in folder:
         return folder
@@ -133,7 +133,7 @@ def spelled(path: str, folder: str) -> str:
 
 
 def place_in_catalog(row: CatalogRow, location: str | None) -> str:
-    """Return the location for a new table or view in a catalog, which must not have one of its name yet."""
+    """Return the location for a new table or view in a catalog; refuse a name that the catalog already has."""
     if row.find() is not None:
         opens = "ix.lab(...) opens an existing lab" if row.kind == "table" else "ix.open_view(...) opens a view"
         raise CatalogError(f"catalog {row.catalog.name} already has a table or view {row.name}; {opens}")

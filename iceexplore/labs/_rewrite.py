@@ -84,7 +84,7 @@ class Engine(Protocol):
         hits
             The positions of the matching rows, for each task that has any.
         change
-            The function that creates the replacement rows, as `change` returns it; None if there are none.
+            The function that creates the replacement rows, as `change` returns it; None if rows are only removed.
         """
 
 

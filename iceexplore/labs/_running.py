@@ -61,7 +61,7 @@ def running(folder: str) -> Iterator[None]:
 def oldest_running(folder: str) -> int | None:
     """Return when the oldest running commit began, in milliseconds since the epoch; None if none is running.
 
-    On systems without such locks (Windows), every mark counts as that of a running commit.
+    On Windows, which has no locks of this kind, every mark counts as that of a running commit.
     """
     found = []
     for name in os.listdir(folder):
