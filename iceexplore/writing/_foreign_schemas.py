@@ -59,7 +59,7 @@ def given_schema(given: SchemaLike, format_version: int) -> Schema | None:
         An iceexplore, PyIceberg or PyArrow schema; an Arrow table; a pandas data frame, without its index; any object
         with ``__arrow_c_schema__`` or ``__arrow_c_stream__``; a lazy frame, which is not computed.
     format_version
-        In versions below 3, timestamps of pandas, by default with nanoseconds, get a type with microseconds.
+        In versions below 3, which have no nanoseconds, timestamps of pandas get a type with microseconds.
 
     Raises
     ------

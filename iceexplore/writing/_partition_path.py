@@ -30,7 +30,7 @@ def partition_path(batch: EntryBatch, row: int, metadata: TableMetadata) -> str:
 
 
 def _stored(value: AnyScalar) -> PlainValue:
-    """Return a value as a Python object; dates, times and timestamps as integers, because Python's end at year 9999."""
+    """Return a Python value, but an integer for dates, times and timestamps: Python's types end at the year 9999."""
     return cast(Any, value).value if pa.types.is_temporal(value.type) else value.as_py()
 
 

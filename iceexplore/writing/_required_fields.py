@@ -1,4 +1,4 @@
-"""Prepare nested columns for Parquet: refuse or fill nulls in required fields, and leave out types not written."""
+"""Prepare columns for Parquet: refuse or fill nulls in required nested fields, and leave out unsupported types."""
 
 from __future__ import annotations
 

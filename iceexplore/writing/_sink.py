@@ -8,7 +8,7 @@ __all__ = ["FileSink"]
 
 
 class FileSink(Protocol):
-    """Provides locations for new files and writes them."""
+    """A destination that provides locations for new files, and writes the files."""
 
     def new_location(self, kind: str, suffix: str, *, folder: str = "metadata") -> str:
         """Return a location for a new file below the table's folder."""

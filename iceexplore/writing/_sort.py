@@ -32,7 +32,7 @@ def sorted_rows(
     Parameters
     ----------
     values_of
-        Returns the values of a column of the table by field id (`columns_at`).
+        A function that returns the values of the table's column with a field id, such as `columns_at`.
 
     Raises
     ------
