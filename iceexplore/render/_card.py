@@ -1,4 +1,4 @@
-"""A card: the facts about one thing as headings, pairs and small tables, in text and in HTML.
+"""A card: the facts about one thing as headings, names with values, and small tables, in text and in HTML.
 
 The HTML uses only inline ``style=``, tables and ``<details>``, which also survive in an untrusted notebook, and
 transparent or inherited colours, so that it fits light and dark pages.

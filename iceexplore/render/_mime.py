@@ -51,7 +51,7 @@ class Svg(str):
         Parameters
         ----------
         title
-            By default that of the picture.
+            The title; by default that of the picture.
         """
         width, height, margin, top = 1920, 1080, 64, 172
         title = title or self.caption

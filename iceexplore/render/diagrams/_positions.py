@@ -59,7 +59,7 @@ class Placed:
 
 @dataclass
 class Route:
-    """The route of an edge: straight down (``gap`` None), or through a gap and along a lane below the layer.
+    """The route of an edge: straight down (``gap`` None), or a detour through a gap and along a lane below the layer.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ def _routes(diagram: TableDiagram) -> list[Route]:
         order = _order(upper, lower)
         links = [x for x in diagram.children() if x.source in order.sources and x.target in order.targets]
         parents: dict[str, int] = {}
-        for link in links:  # a node is placed under the first root that references it
+        for link in links:  # a node is placed under the first parent that references it
             parents[link.target] = min(parents.get(link.target, 1 << 30), order.sources[link.source])
         links.sort(key=lambda x: (order.sources[x.source] - parents[x.target], order.sources[x.source]))
         # A dotted edge between neighbours runs through the gap between them.

@@ -173,7 +173,7 @@ def _neighbours(source: Placed, target: Placed, at: DiagramPositions) -> bool:
 
 
 def _label_end(link: TableLink, at: DiagramPositions) -> float:
-    """Return the right end of the label of a dotted edge that goes up a layer; 0 for others."""
+    """Return the x coordinate at which the label of a dotted edge ends if the edge goes up a layer; 0 for others."""
     source, target = at.nodes[link.source], at.nodes[link.target]
     if target.node.layer >= source.node.layer:
         return 0.0

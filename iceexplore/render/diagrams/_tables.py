@@ -44,7 +44,7 @@ class TableNode:
     rows
         Name and status of each entry; a deletion vector has ordinals with an empty status.
     layer
-        0 for snapshots, 1 for roots, 2 for their children; more in some figures.
+        0 for snapshots, 1 for root manifests, 2 for the children of root manifests; some figures have more layers.
     group
         The first snapshot that references the node; children of one group are placed side by side.
     frames

@@ -1,1 +1,1 @@
-"""Draw ranges of values: a line per item, or a density."""
+"""Draw ranges of values: each item as a line, or many items as shades."""

@@ -38,7 +38,7 @@ class RangeCells:
     names
         The rows at which groups of rows begin, with the groups' names.
     items
-        The item's number if each cell is one item; None if cells can be several items.
+        The item's number if each cell represents one item; None if a cell can represent several.
     """
 
     rows: int

@@ -158,7 +158,10 @@ def scene_positions(scene: Scene) -> ScenePositions:
 
 
 def _attached(scene: Scene) -> dict[str, list[str]]:
-    """Return, by target of `ref` edges, the sources to draw on top of it: childless, with its parent and layer."""
+    """Return, by the id of a node, the ids of the nodes to draw on top of it.
+
+    These are the childless sources of its `ref` edges that have the same parent and layer.
+    """
     out: dict[str, list[str]] = {}
     taken: set[str] = set()
     for edge in scene.relations(("ref",)):

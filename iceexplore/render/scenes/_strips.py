@@ -21,7 +21,7 @@ _POINTERS = ("snapshot", "branch", "tag", "metadata")
 
 
 def size_shade(size: int | None) -> int:
-    """Return the shade of a size in bytes: a step for each power of ten from 10 kB to 100 MB; 2 if there is no size."""
+    """Return the shade of a size in bytes: a step for each power of ten from 10 kB to 100 MB; 2 if it is unknown."""
     return 2 if size is None else max(0, min(5, len(str(max(0, size))) - 4))
 
 
@@ -45,7 +45,7 @@ def strip_block(nodes: Sequence[SceneNode]) -> CellBlock:
 
 
 def with_strips(scene: Scene) -> Scene:
-    """Return a scene in which no node has many more than `MOST_SIBLINGS` children; other children become strips.
+    """Return a scene in which no node has many more than `MOST_SIBLINGS` children; strips of cells replace others.
 
     Cards go to damaged or changed nodes first, then to nodes with children or edges, then to the last snapshots and
     refs or the first nodes of other kinds.
