@@ -98,7 +98,7 @@ def _document(source: ViewQuery | ViewState, location: str, properties: Mapping[
 
 
 def _write(document: Json, folder: str, row: CatalogRow | None) -> None:
-    check_empty(folder, "a new view", "ix.open_view(...) opens a view, and .simulate() tries out changes to it")
+    check_empty(folder, "a new view", "ix.open_view(...) opens a view, and .simulate() tries changes to it")
     end = ".gz.metadata.json" if view_codec(document).lower() == "gzip" else ".metadata.json"
     name = f"v1{end}" if row is None else f"00000-{uuid.uuid4()}{end}"
     with whole_or_nothing(folder) as written:
