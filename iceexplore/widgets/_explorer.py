@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Explorer", "explore"]
 
 _VIEW = "explorer.explorerView"
-#: Tabs whose scripts are sent when their tab is first shown, which keeps the initial script small.
+#: The views of the tabs whose scripts are sent only when the tab is first shown, which keeps the initial script small.
 _LATER = {
     "files": "fileMap.fileMapView",
     "rows": "rows.rowsView",
@@ -68,16 +68,17 @@ class Explorer(TableWidget):
     """A widget to explore a table in a notebook.
 
     All state is in plain traits, so that a view can be rendered from them without Python, and a notebook can set them:
-    ``w.select("root:17", snapshot=17)``, ``w.tab = "scan"``. Files are read in a thread; `settle` waits for it.
+    ``w.select("root:17", snapshot=17)``, ``w.tab = "scan"``. Files are read in a thread; `settle` waits until
+    it is done.
 
     Attributes
     ----------
     parts
-        The tabs, each a key and a label; the label of Health includes the number of findings.
+        The tabs, each as a key and a label; the label of the tab Health includes the number of findings.
     tab
         The key of the tab shown: ``tree``, ``files``, ``rows``, ``scan``, ``commit``, ``problems`` or ``deletes``.
     scripts
-        The scripts of tabs that have been shown and are not in the widget's initial script.
+        The scripts that were sent later than the widget's initial script, each when its tab was first shown; by tab.
     """
 
     panels = (
@@ -122,39 +123,39 @@ class Explorer(TableWidget):
 
     @property
     def selected_table(self) -> pd.DataFrame | None:
-        """The whole table whose page is shown, as a DataFrame; None if the selected node has none."""
+        """The table below the selected node's details, complete, as a DataFrame; None if the node has no table."""
         return self._panel(DetailPanel).selected_table
 
     @property
     def report(self) -> Report | None:
-        """The last report of the tab Health; None before a check. Its repair plan's ``table`` is a table's state."""
+        """The last report of the tab Health; None before a check. In its repair plan, ``table`` is a `TableState`."""
         return self._panel(DoctorPanel).report
 
     @property
     def table_health(self) -> TableHealth | None:
-        """The figures of the tab Health; None before they were shown."""
+        """The figures of the tab Health; None until they are first shown."""
         return self._panel(HealthPanel).made
 
     @property
     def found_problems(self) -> pd.DataFrame:
-        """All problems found so far: severity, code, where, text, field, found, expected, node."""
+        """All problems found so far, with the columns severity, code, where, text, field, found, expected and node."""
         return self._panel(ProblemsPanel).found_problems
 
     # Movement ---------------------------------------------------------------------------------------------------------
 
     def back(self) -> None:
-        """Go back to what was shown before; nothing happens at the beginning."""
+        """Go back to what was shown before; do nothing at the beginning of the history."""
         self._panel(HistoryPanel).go(-1)
 
     def forward(self) -> None:
-        """Go forward again; nothing happens at the end."""
+        """Go forward again; do nothing at the end of the history."""
         self._panel(HistoryPanel).go(1)
 
     # Rows -------------------------------------------------------------------------------------------------------------
 
     @property
     def found_rows(self) -> RowPlaces | None:
-        """The rows of the tab Rows with what happened to them; None before the first search."""
+        """The rows that were found in the tab Rows, and what happened to them; None before the first search."""
         return self._panel(RowsPanel).found
 
     # The scan lab -----------------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ class Explorer(TableWidget):
         self._panel(CommitPanel).redo()
 
     def fork(self, name: str = "") -> None:
-        """Start another line with the steps done so far; raise OptionError if the name is taken."""
+        """Start another line of steps with a copy of those done so far; raise OptionError if its name is taken."""
         self._panel(CommitPanel).fork(name)
 
     # A page -----------------------------------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ class Explorer(TableWidget):
     # Tabs -------------------------------------------------------------------------------------------------------------
 
     def _on_problems(self, change: Bunch) -> None:
-        # After a check, the findings of its report: several problems may be one fault.
+        # After a check, the findings of its report are counted instead, as several problems may have one cause.
         found = sum((self.doctor_report or self.problems).get("counts", {}).values())
         words = {**_PARTS, "problems": f"Health ({found:,})"} if found else _PARTS
         self.parts = [[key, title] for key, title in words.items()]
@@ -252,5 +253,5 @@ class Explorer(TableWidget):
 
 
 def explore(table: TableLike, **options: Any) -> Explorer:
-    """Return the explorer of a table or a table's state; options as of `Explorer`."""
+    """Return an explorer of a table or of a table's state; `Explorer` describes the options."""
     return Explorer(table, **options)

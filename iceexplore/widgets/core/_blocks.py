@@ -12,12 +12,13 @@ A `Block` is one of:
 A `Part` is one of:
 
 - a text;
-- ``["go", text, selection]``: a click selects;
-- ``["set", text, traits]``: a click sets traits of the widget; keys that ``selection`` lacks stay, and ``query`` is
-  that of the detail pane;
+- ``["go", text, selection]``: a click makes this selection;
+- ``["set", text, traits]``: a click sets these traits of the widget; keys that are missing in ``selection`` keep their
+  values, and ``query`` is the query of the detail pane's grid;
 - ``["bars", [[kind, length], ...]]``: lengths from 0 to 1, drawn one after another;
 - ``["sign", sign, style]``: decorative, in the colours of one of `styles`;
-- ``["value", text]`` and ``["secret", text]``: a value from the table, and one that may be a secret; redacted in pages;
+- ``["value", text]`` and ``["secret", text]``: a value from the table, and a value that may be a secret; saved
+  pages redact them;
 - ``[kind, text, tip]``: "b", "code", "note", "yes", "no", "badge ..." and other styles; the tip is optional.
 """
 

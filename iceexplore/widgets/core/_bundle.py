@@ -23,9 +23,9 @@ _NAME = re.compile(r"\w+")
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
 
 #: The module of every widget. It decompresses the script of the widget's view, which is a binary trait, and runs it.
-#: Browsers support `DecompressionStream` since Chrome 80, Safari 16.4 and Firefox 113, which are older than the
-#: versions that the scripts need anyway. A decompressed script appears among a browser's sources like any other. Two
-#: widgets with the same script share one module: gzip ends with the checksum of what it compressed.
+#: `DecompressionStream` needs Chrome 80, Safari 16.4 or Firefox 113; other parts of the scripts need newer versions
+#: anyway. The browser's developer tools list a decompressed script like any other. Widgets with the same script share
+#: one module, which they find by the checksum of the script near the end of the gzip data.
 LOADER = """\
 const modules=new Map();
 export default{async render(context){
@@ -76,7 +76,9 @@ def _lacked(names: Iterable[str], there: Iterable[str]) -> str:
 
 
 def bare_script(view: str) -> str:
-    """Return a view's module and its imports, without import and export statements, followed by a call of the view.
+    """Return a view's module and the modules that it imports as one script, which ends with a call of the view.
+
+    The script has no import and export statements.
 
     Parameters
     ----------
@@ -96,8 +98,8 @@ def script(view: str, *later: str) -> str:
     view
         ``"module.function"``; the function takes the model and returns an element.
     later
-        Views whose scripts are sent later (`later_script`). They get the names that they import from this script in
-        ``$given``.
+        Views whose scripts are sent later (`later_script`). Names that those scripts import from modules of this one
+        are passed to them in ``$given``.
     """
     module, function = view.split(".")
     there = _modules("shell", module)
@@ -108,14 +110,15 @@ def script(view: str, *later: str) -> str:
 
 @cache
 def later_script(view: str, given: str) -> str:
-    """Return the module of a view that is sent when first shown, without the parts in the widget's own script.
+    """Return the module of a view that is sent when the view is first shown.
 
-    Its default export takes ``$given`` from the widget's script and returns the view's function.
+    It leaves out the modules that the widget's initial script contains. Its default export takes ``$given`` from that
+    script and returns the view's function.
 
     Parameters
     ----------
     view, given
-        ``"module.function"`` of the view, and of the widget's own view.
+        ``"module.function"`` of the view, and of the view in the widget's initial script.
     """
     module, function = view.split(".")
     there = _modules("shell", given.split(".")[0])
@@ -131,7 +134,7 @@ def sent_script(view: str, *later: str) -> bytes:
 
 @cache
 def sent_later(view: str, given: str) -> bytes:
-    """Return `later_script` as it is sent: compressed. The widget's own script decompresses it."""
+    """Return `later_script` as it is sent: compressed. The widget's initial script decompresses it."""
     return _compressed(later_script(view, given))
 
 

@@ -1,4 +1,4 @@
-"""Close the widgets of a cell's earlier run when the cell runs again, and keep the room that they were given.
+"""Close the widgets of a cell's earlier run when the cell runs again, and give the new ones the room of the old ones.
 
 ipywidgets keeps every widget until it is closed, so each run of a cell would add one, with everything that it has read.
 The frontend names the cell in a request's metadata (``cellId``: JupyterLab, Notebook 7, VS Code); without it, widgets
@@ -23,7 +23,7 @@ __all__ = ["note_widget"]
 
 @dataclass
 class _Run:
-    """A cell's last run: its id, weak references to the widgets created in it, and the room of those before."""
+    """A cell's last run: its id, weak references to its widgets, and the room of the widgets of the run before it."""
 
     id: str
     widgets: list[weakref.ReferenceType[Any]] = field(default_factory=list)
@@ -36,7 +36,8 @@ _runs: dict[str, _Run] = {}
 def note_widget(widget: anywidget.AnyWidget) -> None:
     """Record a widget as created by the running cell, and close those from the cell's earlier run.
 
-    What the user changed about the room of the widget in its place, such as its height, is kept.
+    The widget takes over what the user changed about the room, such as the height, of its predecessor: the widget that
+    the earlier run created in the same position.
     """
     room = None
     for cell, run in _running():

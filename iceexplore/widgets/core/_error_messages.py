@@ -33,8 +33,8 @@ def words_of(error: Exception) -> tuple[str, str]:
 def unread(state: TableState, snapshot: Snapshot | None, row: int | None = None, *, leaves: bool = True) -> str:
     """Return the reason why a grid's table may lack rows; empty if it is complete.
 
-    The table lists a snapshot's manifests (``leaves=False``) or files or, with ``row``, the entries of the manifest in
-    this row of the manifest list or root.
+    The table lists a snapshot's manifests (``leaves=False``) or files or, if ``row`` is given, the entries of the
+    manifest in this row of the manifest list or root manifest.
     """
     root = None if snapshot is None else state.root(snapshot)
     faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
@@ -64,7 +64,8 @@ def _observer(error: Exception) -> CodeType | None:
             notified = frame.f_code.co_name == "_notify_observers"
         elif package == _OWN:
             notified = False
-            # An IceexploreError from a call in the function is the function's fault, any other error is ours.
+            # If the user's function called this library, an IceexploreError is the function's fault; any other error is
+            # a bug of the library.
             found = found if isinstance(error, IceexploreError) else None
         else:
             found = found or (frame.f_code if notified else None)

@@ -15,19 +15,19 @@ __all__ = ["signs", "signs_of_lines", "signs_of_page"]
 
 
 def signs(text: str) -> str:
-    """Return one line of text with visible signs, always encodable as UTF-8."""
+    """Return one line of text with such characters replaced by visible signs; it can always be encoded as UTF-8."""
     return escape.visible(text)
 
 
 def signs_of_lines(text: str) -> str:
-    """Return text of several lines with visible signs."""
+    """Return text of several lines with such characters, except line breaks, replaced by visible signs."""
     return "\n".join(map(escape.visible, text.split("\n")))
 
 
 def signs_of_page(page: dict[str, Any]) -> dict[str, Any]:
-    """Return a page with visible signs.
+    """Return a page of a grid with such characters replaced by visible signs.
 
-    It has ``columns`` with ``name``, ``rows`` of text, and maybe ``texts`` of cells by column; or a JSON ``text``.
+    A page has ``columns`` with ``name``, ``rows`` of text, and maybe ``texts`` of cells by column; or a JSON ``text``.
     """
     if "text" in page:
         return {**page, "text": _escaped(page["text"])}
@@ -39,7 +39,7 @@ def signs_of_page(page: dict[str, Any]) -> dict[str, Any]:
 
 
 def _escaped(text: str) -> str:
-    """Return a JSON text with such characters as JSON escapes, so that the document stays the same."""
+    """Return a JSON text with such characters written as JSON escapes, so that it parses to the same document."""
     shown = signs_of_lines(text)
     if shown == text:
         return text

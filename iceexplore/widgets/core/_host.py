@@ -84,7 +84,7 @@ class WidgetHost:
 
     @property
     def table(self) -> TableLike:
-        """The table or table's state that the widget was made of."""
+        """The table or table's state that was passed to the widget."""
         return self._table
 
     @property
@@ -128,7 +128,7 @@ class WidgetHost:
             if value is not None:
                 chosen[key] = str(getattr(value, "snapshot_id", value))
         if node is None and against is not None and chosen["against"]:
-            chosen["node"] = f"snapshot:{chosen['snapshot']}"  # whose first table is the comparison
+            chosen["node"] = f"snapshot:{chosen['snapshot']}"  # the first table of its details is the comparison
         self.selection = self.checked(valid_selection(chosen))
 
     def snapshot_of(self, text: str) -> Snapshot:
@@ -142,7 +142,7 @@ class WidgetHost:
         return snapshot_of(self._state.metadata, number, self._state.name)
 
     def state_at(self, snapshot: str) -> TableState:
-        """Return the table's state at a snapshot given by its id in decimal; at the widget's own if that is empty."""
+        """Return the table's state at the snapshot with this decimal id; the widget's own state if it is empty."""
         own = self._state.snapshot
         if not snapshot or (own is not None and str(own.snapshot_id) == snapshot):
             return self._state
@@ -163,7 +163,7 @@ class WidgetHost:
         raise LookupError(f"{name} has no {kind.__name__}; list it in panels, before the panel that uses it")
 
     def observe(self, handler: Callable[[Any], None], *names: str) -> None:
-        """Call a handler with each change of traits."""
+        """Call a handler with each change of these traits."""
         self._widget.observe(handler, list(names))
 
     def observe_requests(self, handler: Callable[[Mapping[str, Any]], None], name: str) -> None:
@@ -200,9 +200,10 @@ class WidgetHost:
         return held
 
     def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        """Call ``read`` in the worker thread, then ``show`` with its result in this one, unless the slot is superseded.
+        """Call ``read`` in the worker thread, then ``show`` with its result in the widget's thread.
 
-        Long work is a generator that yields its progress as text for ``busy``; it can be cancelled at each step.
+        If the slot gets a newer request meanwhile, ``show`` is not called. For long work, ``read`` is a generator that
+        yields its progress as text for ``busy``; it can be cancelled at each step.
         """
 
         def count(done: int, total: int, things: str) -> None:
@@ -222,7 +223,7 @@ class WidgetHost:
         self._widget.busy = text
 
     def call(self, act: Callable[[], None]) -> None:
-        """Call a function in the widget's thread, at once if this is it."""
+        """Call a function in the widget's thread; at once if the caller is in that thread."""
         self.work.call(act)
 
     def shown(self, act: Callable[[], None]) -> None:
@@ -263,7 +264,13 @@ class WidgetHost:
     # What the widget uses ---------------------------------------------------------------------------------------------
 
     def checked(self, selection: dict[str, str]) -> dict[str, str]:
-        """Return a selection with existing snapshots and canonical ids; values that are not text stay unchanged."""
+        """Return a selection with its snapshot ids in canonical form; values that are not text stay unchanged.
+
+        Raises
+        ------
+        OptionError, SnapshotNotFoundError
+            A snapshot id is invalid, or there is no such snapshot.
+        """
         out = dict(selection)
         for key in ("snapshot", "against"):
             if isinstance(text := out.get(key), str) and text:
@@ -275,7 +282,7 @@ class WidgetHost:
         for panel in self.panels:
             panel.on_selected(old, new)
         if self.work.quiet:
-            self.answer()  # nothing has to be read for it
+            self.answer()  # nothing has to be read for the new selection
 
     def cancelled(self) -> None:
         """Cancel all reads. A panel's exception is shown, and the other panels react nevertheless."""

@@ -1,4 +1,4 @@
-"""Parse ids of nodes, and of snapshots as text, since JavaScript numbers cannot hold them."""
+"""Parse the ids of nodes and of snapshots. Snapshot ids are text here, since JavaScript numbers cannot hold them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_SNAPSHOT = frozenset({"snapshot", "root", "statistics", "manifest", "file"})
 
 
 def id_of(text: str) -> int | None:
-    """Return a text as a snapshot id; None if it is not one."""
+    """Parse a text as a snapshot id; return None if it is not one."""
     return int(text) if _ID.fullmatch(text) else None
 
 
@@ -31,6 +31,6 @@ def snapshot_of_node(node_id: str) -> int | None:
 
 
 def rows_of_node(node_id: str) -> tuple[int, ...] | None:
-    """Return the row numbers after the snapshot in a node's id; None if they are not row numbers."""
+    """Return the row numbers that follow the snapshot id in a node's id; None if something else follows."""
     rows = node_id.split(":")[2:]
     return tuple(map(int, rows)) if all(row.isascii() and row.isdecimal() for row in rows) else None

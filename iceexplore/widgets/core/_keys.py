@@ -1,4 +1,4 @@
-"""The registry of keys: the sheet that ``?`` opens and the table in ``docs/explorer.md`` are generated from it."""
+"""The keyboard shortcuts: the sheet that ``?`` opens and the table in ``docs/explorer.md`` are generated from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["KEYS", "Key", "Place", "keys_markdown", "keys_sent"]
 
 @dataclass(frozen=True)
 class Key:
-    """What some keys do: any of ``keys`` does it."""
+    """What any of some keys does."""
 
     keys: tuple[str, ...]
     what: str
@@ -18,14 +18,14 @@ class Key:
 
 @dataclass(frozen=True)
 class Place:
-    """A part of widgets with its own keys. A widget has it if it has one of these traits; without traits, all have."""
+    """A part of widgets, with its keys. Widgets with any of ``traits`` have it; if ``traits`` is empty, all do."""
 
     name: str
     traits: tuple[str, ...]
     keys: tuple[Key, ...]
 
 
-#: On a Mac, Ctrl is ⌘ or Ctrl.
+#: On a Mac, both ⌘ and Ctrl work where a key is named Ctrl.
 KEYS = (
     Place(
         "Everywhere outside of text fields",
@@ -153,12 +153,12 @@ KEYS = (
 
 
 def keys_sent(has: Callable[[str], bool]) -> list[list[object]]:
-    """Return the places of a widget and their keys as the browser gets them: title, and pairs of keys and text.
+    """Return the places of a widget as the browser gets them: each a title, and pairs of keys and what they do.
 
     Parameters
     ----------
     has
-        Return whether the widget has a trait.
+        A function that returns whether the widget has a trait.
     """
     places = (place for place in KEYS if not place.traits or any(map(has, place.traits)))
     return [[place.name, [[list(key.keys), key.what] for key in place.keys]] for place in places]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel", "PanelHost", "SyncedTrait", "TableLike", "shown"]
 
-#: A `Table`, `Simulation` or `Lab`, classes that are above this package, or the state of one.
+#: A `Table`, `Simulation` or `Lab`, whose modules this package may not import, or the state of one.
 TableLike: TypeAlias = Any
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class PanelHost(Protocol):
     widget
         The object that has the panels' traits (see `SyncedTrait`). Panels use it in no other way.
     table, state
-        What the widget was made of, and its state.
+        The table or state that was passed to the widget, and the table's state.
     selection
         See `iceexplore.widgets.Selection`.
     """
@@ -75,16 +75,16 @@ class PanelHost(Protocol):
         """Return a snapshot by its id in decimal; raise OptionError or SnapshotNotFoundError if there is none."""
 
     def state_at(self, snapshot: str) -> TableState:
-        """Return the table's state at a snapshot given by its id in decimal; at the widget's own if that is empty."""
+        """Return the table's state at the snapshot with this decimal id; the widget's own state if it is empty."""
 
     def panel(self, kind: type[P]) -> P:
         """Return the widget's panel of a class, which must precede the calling one in ``panels``."""
 
     def observe(self, handler: Callable[[Any], None], *names: str) -> None:
-        """Call a handler with each change of traits."""
+        """Call a handler with each change of these traits."""
 
     def observe_requests(self, handler: Callable[[Mapping[str, Any]], None], name: str) -> None:
-        """Call a handler once with each request that the browser makes through a trait, also with merged ones."""
+        """Call a handler once with each request that the browser makes through a trait, even if several were merged."""
 
     def on_message(self, handler: Callable[[Any], None]) -> None:
         """Call a handler with each message from the browser."""
@@ -98,8 +98,8 @@ class PanelHost(Protocol):
     def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Call ``read`` in the worker thread, then ``show`` with its result in the widget's thread.
 
-        Only the newest request of a slot is answered. Long work is a generator that yields its progress as text for
-        ``busy``; it can be cancelled at each step.
+        Only the newest request of a slot is answered. For long work, ``read`` is a generator that yields its progress
+        as text for ``busy``; it can be cancelled at each step.
         """
 
     def run_silently(
@@ -114,7 +114,7 @@ class PanelHost(Protocol):
         """
 
     def call(self, act: Callable[[], None]) -> None:
-        """Call a function in the widget's thread, at once if this is it."""
+        """Call a function in the widget's thread; at once if the caller is in that thread."""
 
     def shown(self, act: Callable[[], None]) -> None:
         """Do the same as `call`, remove the last request's error, and show exceptions in the widget."""
@@ -173,7 +173,7 @@ class Panel:
     Attributes
     ----------
     later
-        Modules that its requests import; a kernel imports them once the widget is shown.
+        Modules that the panel's requests import; a kernel imports them soon after the widget is created.
     """
 
     later: ClassVar[tuple[str, ...]] = ()
@@ -188,7 +188,7 @@ class Panel:
         return {name: value.made() for name, value in found.items() if isinstance(value, SyncedTrait)}
 
     def first(self, selection: Mapping[str, str]) -> dict[str, Any]:
-        """Return the initial values of traits. Reads at most one metadata file."""
+        """Return the initial values of traits. This may read at most one metadata file."""
         return {}
 
     def begin(self) -> None:
@@ -203,7 +203,7 @@ class Panel:
         Parameters
         ----------
         selection
-            What was selected then; panels before this one may have restored an earlier selection.
+            What was selected when the reads were cancelled; a panel before this one may have changed it since.
         """
 
     def on_read(self) -> None:

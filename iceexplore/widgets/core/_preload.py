@@ -1,6 +1,7 @@
 """Import modules and read manifests before a request needs them, so that the first request does not wait for them.
 
-This happens only where an event loop runs, as in a notebook's kernel. A script imports and reads what it uses.
+This happens only where an event loop runs, as in a notebook's kernel. In a script, modules are imported and manifests
+read when they are used.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["manifests_ahead", "preload"]
 
 #: Seconds after which imports begin: what the widget itself reads and sends comes first.
 _AFTER = 0.3
-#: Maximum bytes of manifests to read ahead, those of about 100,000 files: a core decodes 25 MB in a second.
+#: Maximum bytes of manifests to read ahead. They list about 100,000 files; a core decodes 25 MB in a second.
 _MOST_AHEAD = 16 << 20
 _begun: set[str] = set()
 #: Held by a thread that reads ahead, so that only one does in a notebook with many widgets.
@@ -51,7 +52,7 @@ def _prepare(modules: Iterable[str], ahead: Callable[[], Iterable[object]]) -> N
 
 
 def manifests_ahead(state: TableState, snapshot: Snapshot | None) -> Iterator[None]:
-    """Decode the manifests of a snapshot into the cache, one per step, if they are local and not large."""
+    """Decode the manifests of a snapshot into the cache, one per step, if they are local and small enough."""
     if snapshot is None or not is_local(state.storage.folder):
         return
     root = state.root(snapshot)

@@ -21,7 +21,7 @@ _KEPT = ("height", "text_size", "head_collapsed", "collapsed", "details_hidden")
 
 
 class Height(traitlets.TraitType[str, Any]):
-    """A height as a CSS length; a number is in pixels, and None or ``""`` is as high as the content needs."""
+    """A height as a CSS length; a number means pixels, and None or ``""`` means as high as the content needs."""
 
     default_value = ""
 
@@ -31,7 +31,7 @@ class Height(traitlets.TraitType[str, Any]):
         Raises
         ------
         traitlets.TraitError
-            It is not a length, or one of pixels that no widget can have.
+            The value is not a CSS length, or a number of pixels outside the limits.
         """
         if value is None or value == "":
             return ""
@@ -59,7 +59,7 @@ class RoomTraits(traitlets.HasTraits):
     head_collapsed
         Whether the line with the name, and the fields above a table, are collapsed.
     shortcuts
-        The keys, by place, as the sheet lists them.
+        The keyboard shortcuts by part of the widget, as the sheet that ``?`` opens lists them.
     """
 
     height = Height().tag(sync=True)

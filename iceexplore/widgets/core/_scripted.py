@@ -20,7 +20,7 @@ class ScriptedWidget(anywidget.AnyWidget):
     view_script
         The script of the class, from `iceexplore.widgets.core._bundle.sent_script`.
     script
-        The same, as the browser receives it: as bytes, which take a fifth less than bytes encoded as text.
+        The same script as a trait for the browser: as bytes, which take a fifth less space than bytes encoded as text.
     """
 
     view_script: ClassVar[bytes] = b""

@@ -40,7 +40,7 @@ class Selection(traitlets.Dict):
 
 
 def valid_selection(selection: Unchecked) -> dict[str, str]:
-    """Return a selection unchanged; raise OptionError if it is none."""
+    """Return the selection as a dictionary; raise OptionError if it is not valid."""
     try:
         Selection().validate(None, selection)
     except traitlets.TraitError as error:

@@ -34,7 +34,7 @@ def snapshots_html(snapshots: Sequence[Mapping[str, Any]], chosen: str) -> Html:
 
 
 def detail_html(detail: Mapping[str, Any], page: Mapping[str, Any]) -> Html:
-    """Return a node's details (`DetailPanel.detail`) and the page shown of its table as HTML."""
+    """Return a node's details (`DetailPanel.detail`), and the page of its table that is shown, as HTML."""
     facts = [fact[:2] for part in ("facts", "more") for fact in detail.get(part, [])]
     parts = [html_table(("field", "value"), facts, limit=_MOST)]
     if (page.get("rows") or page.get("above")) and page.get("of") == detail.get("id"):
@@ -79,7 +79,7 @@ def file_map_html(file_map: Mapping[str, Any]) -> Html:
 
 
 def problems_html(problems: Mapping[str, Any]) -> Html:
-    """Return the problems found so far as HTML (`ProblemsPanel.problems`, which is empty before the first look)."""
+    """Return the problems found so far (`ProblemsPanel.problems`, empty until problems are first shown) as HTML."""
     rows = [
         [group["severity"], group["code"], item.get("where") or "", item["text"], group["advice"]]
         for group in problems.get("groups", [])

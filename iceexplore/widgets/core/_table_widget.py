@@ -193,7 +193,7 @@ class TableWidget(RoomTraits, ScriptedWidget):
                 self._link = None
             self.unobserve_all()
             if self._own_layout and self.comm is not None:
-                self.layout.close()  # a separate model that ipywidgets would keep
+                self.layout.close()  # ipywidgets would keep this separate model
         super().close()
 
     # The selection ----------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ class TableWidget(RoomTraits, ScriptedWidget):
             self._host.shown(lambda: self._host.selected(change["old"], change["new"]))
 
     def _caption_of(self, selection: Mapping[str, str]) -> str:
-        """Return the selected snapshot as a caption of pictures."""
+        """Return a description of the selected snapshot, as a caption for pictures."""
         found = self._host.snapshot_of(selection["snapshot"]) if selection["snapshot"] else None
         if found is None:
             return "no snapshot"
@@ -261,7 +261,7 @@ def _state_of(table: TableLike) -> TableState:
 
 
 def _badges(table: TableLike, state: TableState) -> list[str]:
-    """Return the format, what a simulation will write, and what was travelled to."""
+    """Return the badges: the table's format, the version that a simulation writes, and the target of time travel."""
     version, badges = state.metadata.format_version, list(state.format_badges)
     if hasattr(table, "overlay"):  # a simulation
         coming = table.options.format_version

@@ -20,8 +20,8 @@ from iceexplore.storage import report_progress
 
 __all__ = ["Work"]
 
-#: Work that gives way to other work begins after this many seconds without any: whoever has just opened a tab may be
-#: about to click in it.
+#: Work that gives way to other work begins after this many seconds without other work: whoever has just opened a tab
+#: may be about to click in it.
 _PAUSE = 0.5
 
 T = TypeVar("T")
@@ -74,8 +74,8 @@ class Work:
         """Call ``run`` in the worker and pass its result to ``done``, unless the slot gets a newer request meanwhile.
 
         Long work is a generator: each value that it yields is passed to ``step``. Between two steps other requests run,
-        and `cancel` ends it. What `iceexplore.storage.progress` counts meanwhile is passed to ``counted``: the steps
-        done, their total, and the things counted.
+        and `cancel` ends the generator. What `iceexplore.storage.progress` counts meanwhile is passed to ``counted``:
+        the steps done, their total, and the things counted.
 
         With ``after_others``, work and each of its steps wait until there has been no other work for a moment.
         """
@@ -123,7 +123,7 @@ class Work:
             else:
                 if step is not None:
                     self._post(slot, ticket, lambda: step(progress))
-                # Resubmitted by the owner's thread, which alone uses the pool; queued after newer requests.
+                # The owner's thread, which alone uses the pool, submits the next step, so it runs after newer requests.
                 self._results.put(lambda: start(lambda: advance(steps)))
 
         start = self._run_after_others if after_others else self._run
@@ -134,7 +134,7 @@ class Work:
         self._run_waiting()
 
     def _run_waiting(self) -> None:
-        """Start the next work that gives way to other work, if there is none; in a kernel, after a pause."""
+        """Start the next work that gives way to other work, unless there is other work; in a kernel, after a pause."""
         if self._alarm is not None or not self._waiting or self._pending:
             return
         left = self._others_ended + _PAUSE - time.monotonic()
@@ -175,7 +175,7 @@ class Work:
             self._loop.call_soon_threadsafe(self.deliver)
 
     def call(self, act: Callable[[], None]) -> None:
-        """Call a function on the owner's thread, at once if this is it."""
+        """Call a function on the owner's thread; at once if the caller is on that thread."""
         if self._loop is None or self._loop.is_closed() or threading.get_ident() == self._owner:
             act()
         else:
@@ -222,7 +222,7 @@ class Work:
         if self._loop is not None and self._loop.is_running() and threading.get_ident() != self._owner:
             return self._waited(end)
         while not self.quiet:
-            if not self._pending:  # in a pause, whose end the loop cannot announce meanwhile
+            if not self._pending:  # waiting for a pause whose end the blocked event loop cannot announce
                 self._start(self._waiting.popleft())
             wait(set(self._pending), None if end is None else max(0.0, end - time.monotonic()))
             self.deliver()
