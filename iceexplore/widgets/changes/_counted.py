@@ -27,9 +27,9 @@ from iceexplore.storage import is_local
 
 __all__ = ["Counted", "costs_much", "count_changes", "recorded_otherwise"]
 
-#: Maximum number of manifest entries to read without a request; a hundred thousand take less than a second.
+#: Maximum number of manifest entries to read without the user's request; 100,000 entries take less than a second.
 _MOST_ENTRIES = 200_000
-#: Maximum number of manifests of a remote table to read without a request.
+#: Maximum number of manifests of a remote table to read without the user's request.
 _MOST_REMOTE = 20
 #: The number of bytes per entry assumed for a manifest without counts.
 _ENTRY_BYTES = 100
@@ -54,10 +54,10 @@ class Counted:
     commit
         Whether this is the change of one commit against its parent.
     files
-        A row per file that was added or removed: the columns of `iceexplore.graph.Diff.files_arrow`, and ``root_row``,
-        ``row`` and ``partition`` of `Diff.places_arrow`, null if the parent has expired.
+        A row per file that was added or removed: the columns of `iceexplore.graph.Diff.files_arrow`; and ``root_row``,
+        ``row`` and ``partition`` of `Diff.places_arrow`, which are null if the parent has expired.
     change
-        The sums.
+        The sums of files, rows and bytes that were added and removed.
     schema
         The changes of the schema by field id, as sentences.
     unread
@@ -79,7 +79,7 @@ class Counted:
     manifests: str = ""
 
     def nodes(self, rows: Sequence[int]) -> list[str | None]:
-        """Return the tree nodes of files by row: of a removed file, as the older snapshot lists it."""
+        """Return the ids of the tree nodes of files, given by row. A removed file's node is in the older snapshot."""
         picked = self.files.select(["change", "root_row", "row"]).take(pa.array(rows, pa.int64()))
         out: list[str | None] = []
         for r in build.to_pylist(picked.to_struct_array()):
@@ -92,7 +92,7 @@ class Counted:
         return out
 
     def row_of(self, node: str) -> int | None:
-        """Return the row of a file's node; None if the file did not change."""
+        """Return the row of ``files`` with the file of a node; None if that file did not change."""
         kind, _, rest = node.partition(":")
         try:
             snapshot, *at = [int(part) for part in rest.split(":")]
@@ -115,7 +115,7 @@ class Counted:
 def count_changes(state: TableState, after: int, before: int | None = None) -> Counted:
     """Read and count what changed from one snapshot to another, by default from its parent to it.
 
-    Only manifests that one of the two lists and the other does not are read (`iceexplore.graph.diff`). If the parent
+    Only manifests that exactly one of the two snapshots lists are read (`iceexplore.graph.diff`). If the parent
     has expired, the statuses of the entries say what the commit changed (`iceexplore.Table.changes`).
     """
     later = snapshot_of(state.metadata, after, state.name)
@@ -161,7 +161,7 @@ def _without_parent(now: TableState, after: Snapshot) -> Counted:
 
 
 def costs_much(state: TableState, after: int) -> bool:
-    """Return whether many entries must be read to count the changes of a commit; reads the two roots only."""
+    """Return whether many entries must be read to count the changes of a commit; this reads only the two roots."""
     later = snapshot_of(state.metadata, after, state.name)
     parent = later.parent_snapshot_id
     earlier = None if parent is None else state.metadata.snapshot(parent)
@@ -175,7 +175,7 @@ def costs_much(state: TableState, after: int) -> bool:
 
 
 def _manifests(root: Manifest | None) -> dict[str, int]:
-    """Return the approximate number of entries of a root's live manifests, by location."""
+    """Return the approximate number of entries of each of a root's live manifests, by location."""
     if root is None:
         return {}
     rows = pa.array(live_manifests(root), pa.int64())
@@ -192,7 +192,7 @@ def _manifests(root: Manifest | None) -> dict[str, int]:
 def recorded_otherwise(counted: Counted) -> list[tuple[str, str, int, int]]:
     """Return the summary's numbers that differ from counted ones: measure, side, recorded and counted number.
 
-    What a summary does not record is no contradiction, as the keys are optional.
+    A number that the summary does not record does not count as different, as the keys are optional.
     """
     summary = counted.after.summary or {}
     if not counted.commit or counted.unread or counted.doubts:

@@ -29,7 +29,7 @@ _LONG = 300
 
 @dataclass(frozen=True)
 class MetadataChanges:
-    """Changes between two metadata files, each as parts of a line; ``unknown`` says why they are not known."""
+    """Changes between two metadata files, each a line of `Part`; ``unknown`` is the reason if they are not known."""
 
     lines: tuple[tuple[Part, ...], ...] = ()
     unknown: str = ""
@@ -42,7 +42,7 @@ class MetadataHistory:
         self._read: OrderedDict[str, TableMetadata | None] = OrderedDict()
 
     def changes(self, state: TableState, before: Snapshot | None, after: Snapshot) -> MetadataChanges:
-        """Return what changed from the metadata file of one commit to that of another; nothing before the first."""
+        """Return what changed from one commit's metadata file to that of another; no changes if ``before`` is None."""
         if before is None or state.opened.is_delta:  # a Delta table has a log instead
             return MetadataChanges()
         old, new = (self._written_by(state, snapshot) for snapshot in (before, after))
@@ -58,7 +58,7 @@ class MetadataHistory:
         times = [(e.timestamp_ms, e.metadata_file) for e in metadata.metadata_log]
         own = metadata.last_updated_ms
         later = [file for ms, file in times if ms >= snapshot.timestamp_ms]
-        # Without an earlier file in the log, one that is no longer in it could have been the first with the snapshot.
+        # If the log has no file from before the snapshot, the first file with it may no longer be in the log.
         exact = any(ms == snapshot.timestamp_ms for ms in (*(ms for ms, _ in times), own))
         if not exact and not any(ms < snapshot.timestamp_ms for ms, _ in times):
             return None
@@ -77,12 +77,12 @@ class MetadataHistory:
 
 
 def _metadata(state: TableState, location: str) -> TableMetadata | None:
-    """Read another metadata file of a table by itself, with its own problems; None if it cannot be, or is large."""
+    """Read a different metadata file of the table, ignoring its problems; return None if it is unreadable or large."""
     try:
         if location == state.metadata_location:
             return state.metadata
         data = state.storage.read(location, kind="metadata", most=_MOST_BYTES)
-        document, _ = parse_document(data, location, 4 * _MOST_BYTES)  # it may be compressed
+        document, _ = parse_document(data, location, 4 * _MOST_BYTES)  # a higher limit, as the file may be compressed
         found = parse_table_metadata(document, location, Problems())
     except (IceexploreError, ValueError):
         return None
@@ -127,7 +127,7 @@ def _lines(old: TableMetadata, new: TableMetadata, commits: tuple[int, int]) -> 
         elif a.snapshot_id != b.snapshot_id:
             out.append((*what, f" moved from {a.snapshot_id} to ", to))
         else:
-            out.append((*what, " has another retention"))
+            out.append((*what, " has a different retention policy"))
     return out
 
 

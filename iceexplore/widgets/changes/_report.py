@@ -29,7 +29,7 @@ _MEASURES = {"data_files": "data files", "delete_files": "delete files", "rows":
 
 
 def changes_sent(state: TableState, counted: Counted, metadata: MetadataChanges) -> list[Block]:
-    """Return the blocks; those of files are counted, the operation and engine are the summary's."""
+    """Return the blocks. Numbers of files are counted; operation and engine come from the snapshot's summary."""
     doubtful = bool(counted.unread)
     about = [*_about(state, counted), *([f" {counted.manifests}"] if counted.manifests else [])]
     out: list[Block] = [["h", _headline(counted)], ["p", about]]
@@ -83,7 +83,7 @@ def _about(state: TableState, counted: Counted) -> list[Part]:
 
 
 def _commits(state: TableState, before: Snapshot, after: Snapshot) -> str:
-    """Return the number of commits from one snapshot to another by operation, or that no path connects them."""
+    """Return the number of commits from one snapshot to another by operation, or a text if no path connects them."""
     line = []
     for one in ancestry(state.metadata, after):
         if one.snapshot_id == before.snapshot_id:

@@ -18,10 +18,10 @@ from iceexplore.widgets.tree._compare import in_age
 
 __all__ = ["CHANGES", "COLUMN_DOCS", "ChangeTables", "compared_key", "is_changes"]
 
-#: The key of the table of a commit's changes; that of a comparison has the other snapshot's id, see `compared_key`.
+#: The key of the table of a commit's changes. The key of a comparison has the other snapshot's id (`compared_key`).
 CHANGES = "changes"
 _COMPARED = "compared:"
-#: Maximum number of bytes of cached changes, in addition to the newest.
+#: Maximum number of bytes of cached changes, not counting the newest.
 _KEPT_BYTES = 64 << 20
 _COLUMNS = (
     "location",
@@ -70,11 +70,11 @@ class ChangeTables:
         self._kept: OrderedDict[tuple[int, int | None], Counted] = OrderedDict()
         self._blocks: dict[Counted, list[Block]] = {}
         self._history = MetadataHistory()
-        #: Whether other metadata files are read. They have names and values that a redacted state has not.
+        #: Whether to read other metadata files. They contain names and values that a redacted state leaves out.
         self.reads_metadata = True
 
     def counted(self, snapshot: int, key: str) -> Counted:
-        """Return what changed.
+        """Return what changed at a snapshot, or between it and the snapshot that the key names.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class ChangeTables:
             if before is None:
                 raise OptionError(f"{key[:40]!r} names no snapshot to compare with")
             before, snapshot = in_age(self._state, before, snapshot)
-        with self._lock:  # used by the worker and the notebook
+        with self._lock:  # called from the worker thread and from the notebook's
             at = (snapshot, before)
             if at not in self._kept:
                 self._kept[at] = count_changes(self._state, snapshot, before)
@@ -113,16 +113,16 @@ class ChangeTables:
         return blocks
 
     def missing(self, snapshot: int, key: str) -> str:
-        """Return why files may be missing; empty if none is."""
+        """Return why the table may lack files; empty if it is complete."""
         many = len(self.counted(snapshot, key).unread)
         return "" if not many else f"{many:,} of the files that list them cannot be read"
 
     def nodes(self, snapshot: int, key: str, rows: Sequence[int]) -> list[str | None]:
-        """Return the nodes of files by row."""
+        """Return the node ids of the files in these rows."""
         return self.counted(snapshot, key).nodes(rows)
 
     def row(self, snapshot: int, key: str, node: str) -> int | None:
-        """Return the row of a file's node."""
+        """Return the row with the file of a node; None if that file did not change."""
         return self.counted(snapshot, key).row_of(node)
 
     def cheap(self, snapshot: int) -> bool:
