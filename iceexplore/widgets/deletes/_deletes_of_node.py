@@ -33,13 +33,15 @@ class Deletes:
     of
         The location of the data file or, for a manifest DV, of the leaf manifest.
     rows
-        The number of its rows (entries); None if unknown.
+        The number of rows of that data file, or of entries of that manifest; None if unknown.
     written
-        The stored size in bytes; None if there are several deletes.
+        The size in bytes of the deletes as stored; None for a data file, or for a delete file that covers several data
+        files.
     entry
-        The data file's manifest entry.
+        The manifest entry of the data file; None if unknown.
     paths
-        The data files of a position delete file, each with its number of positions.
+        The data files to which a position delete file applies, each with its number of positions; empty if there is
+        only one.
     notes
         Notes to display.
     """
@@ -59,7 +61,8 @@ def deletes_of(state: TableState, node: TreeNode, path: str = "") -> Generator[s
     Parameters
     ----------
     path
-        The data file to show of a position delete file; by default the one with the most positions.
+        For a position delete file, the data file whose deleted positions are returned; by default the one with the most
+        of them.
 
     Raises
     ------
@@ -200,9 +203,9 @@ def _named(manifest: Manifest, location: str) -> dict[str, Any] | None:
 
 
 def row_groups(state: TableState, deletes: Deletes, footer: bool) -> tuple[list[int], str]:
-    """Return the positions at which row groups begin, followed by the end of the last, and the source of this.
+    """Return the positions at which row groups begin, followed by the end of the last one, and where these come from.
 
-    The source is "footer" or "split offsets"; both are empty if unknown.
+    They come from the "footer" or the "split offsets"; both results are empty if the positions are unknown.
 
     Parameters
     ----------

@@ -96,12 +96,12 @@ class DeletesPanel(Panel):
         self._taken_back = False
 
     def begin(self) -> None:
-        """Answer requests; without tabs, show the selected node's positions."""
+        """Answer requests; if the widget has no tabs, show the selected node's positions."""
         self.host.observe(self._on_vector_of, "vector_of")
         self._follow(self.host.selection)
 
     def on_selected(self, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Show another node's positions, without tabs."""
+        """Show the newly selected node's positions if the widget has no tabs."""
         self._follow(new)
 
     def _follow(self, selection: Mapping[str, str]) -> None:
@@ -113,7 +113,7 @@ class DeletesPanel(Panel):
         self._deletes = None
 
     def no_kernel_html(self) -> str:
-        """Return the key figures as HTML, without tabs."""
+        """Return the key figures as HTML if the widget has no tabs."""
         return vector_html(self.vector) if self.host.tab is None else ""
 
     @property
@@ -165,7 +165,7 @@ class DeletesPanel(Panel):
 
         def show(found: dict[str, Any] | Exception) -> None:
             if isinstance(found, Exception):
-                # In addition to `error`, which belongs to whichever request was last.
+                # Record the reason with the request, as the trait `error` belongs to whichever request was last.
                 self._take_back("It could not be read.")
                 raise found
             self.vector = {**asked, **found}
@@ -222,7 +222,7 @@ class DeletesPanel(Panel):
         return {**vector, **vector_texts(vector)}
 
     def positions_of(self, node: str, path: str, table: str) -> pd.DataFrame:
-        """Return a table of a node's positions or runs; runs in the worker."""
+        """Return a table of a node's positions or runs. This is called in the worker thread."""
         if self._deletes is None or self._deletes[0] != (node, path):
             found = _result(deletes_of(self.host.state, self._node_of(node), path))
             self._deletes = ((node, path), found, row_groups(self.host.state, found, False)[0][:-1])
@@ -254,7 +254,7 @@ class DeleteTables(GridSource):
     Parameters
     ----------
     host, grid
-        The widget, and its panel with the tables.
+        The widget, and its grid panel, which holds the tables.
     """
 
     def __init__(self, host: PanelHost, grid: GridPanel) -> None:

@@ -40,7 +40,7 @@ def vector_texts(vector: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of `DeletesPanel.vector`, computed from its other values.
 
     ``headline``; ``label`` of the picture and ``legend`` below it; ``facts`` as blocks; ``unread``: the label of a
-    button to read more, or empty.
+    button that reads the data file's footer, or empty if there is none.
     """
     rows = vector["rows"]
     picture, entries = vector["picture"], vector["kind"] == "manifest-dv"
@@ -97,16 +97,16 @@ def _share(part: int, whole: int) -> str:
 MAX_CELLS = 4_000
 #: Maximum number of positions or runs that are listed, as a few bytes may encode billions.
 MAX_LISTED = 1_000_000
-#: Maximum number of positions that are written to measure the size of a position delete file; beyond, the size is
-#: estimated.
+#: Maximum number of positions that are written to measure the size of a position delete file; with more positions, the
+#: size is estimated.
 _WRITTEN = 200_000
 _SAFE = 2**53
 
 
 def picture(bitmap: Bitmap, size: int) -> dict[str, Any]:
-    """Return ``cells``, the number of deleted positions in each ``width`` positions from 0 to ``size``.
+    """Return ``size``, ``width`` and ``cells``: the number of deleted positions in each range of ``width`` positions.
 
-    There are at most 4,000 cells. Numbers that JavaScript would round are text.
+    The ranges go from 0 to ``size``; there are at most 4,000. Numbers that JavaScript would round are text.
     """
     width = max(1, -(-size // MAX_CELLS))
     count = -(-size // width)
@@ -143,9 +143,10 @@ def encodings(bitmap: Bitmap, size: int, path: str) -> list[dict[str, Any]]:
     Parameters
     ----------
     size
-        The data file's rows, as far as known; a bitset has a bit for each.
+        The number of the data file's rows or, if that is unknown, one more than the last position; a bitset has a bit
+        for each.
     path
-        The location of the data file, which a position delete file contains.
+        The location of the data file; a position delete file stores it with each position.
     """
     from pyroaring import BitMap
 
