@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Figure", "conflict_figure", "step_figure"]
 
-#: Maximum number of rows that a figure shows of a manifest and of a root; one more row counts the rest.
+#: Maximum number of rows that a figure shows for a manifest, and for a root; one more row counts the rest.
 _ROWS, _CHILDREN = 6, 8
-#: Maximum number of commits of a step that are drawn; the last ones are.
+#: Maximum number of a step's commits that are drawn: the last ones.
 _COMMITS = 3
 _FILES = 6
 #: An SVG document, the figure as text, and the document's width in pixels.
@@ -30,7 +30,7 @@ def step_figure(before: TableState | None, after: TableState) -> Figure | None:
     Parameters
     ----------
     before
-        None draws the table as it is.
+        The state before the step; if it is None, only the current snapshot is drawn.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def step_figure(before: TableState | None, after: TableState) -> Figure | None:
 
 
 def _commits(after: TableState, now: Snapshot, was: Snapshot | None) -> list[Snapshot]:
-    """Return the last commits since a snapshot, oldest first; only the last one if they do not lead to it."""
+    """Return the last commits after ``was``, up to ``now``, oldest first; only ``now`` if ``was`` is no ancestor."""
     chain = [now]
     while chain[0].parent_snapshot_id is not None and was is not None:
         parent = after.metadata.snapshot(chain[0].parent_snapshot_id)

@@ -1,7 +1,7 @@
 """The operations of the commit lab: their form fields, and the simulation calls that they translate to.
 
 Each form calls operations of `iceexplore.commits.OPERATIONS`; `FORMS_OF` lists those that share a form, and `NO_FORM`
-those without one. Other operations get a plain form.
+those without one. An operation that has no form of its own here gets a plain form.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _positions(text: str) -> list[int]:
 
 def _gone_fields(state: TableState, *, by: str) -> tuple[Field, ...]:
     ways = (("filter", "by a filter"), ("files", "the first ones"))
-    text = "Selects files all of whose rows match by metadata alone; true selects all files."
+    text = "Selects the files whose metadata proves that all of their rows match; true selects all files."
     return (
         Field("by", "Files to remove", "choice", by, choices=ways),
         Field("where", "Filter", "text", "", text, when=("by", ("filter",))),
@@ -136,7 +136,7 @@ def _gone_fields(state: TableState, *, by: str) -> tuple[Field, ...]:
             "How many",
             "int",
             1,
-            "The call names them.",
+            "The call lists their paths.",
             least=1,
             most=_MOST_NAMED,
             when=("by", ("files",)),
@@ -197,8 +197,8 @@ def _manifests(state: TableState, values: Values) -> Calls:
 
 
 _MATCHING = (
-    "A filter such as fare > 10; the other rows keep their values. Synthetic files have no rows: all that may have "
-    "such rows are updated."
+    "A filter such as fare > 10; the other rows keep their values. Synthetic files have no rows: those whose "
+    "statistics allow such rows are updated."
 )
 
 
@@ -233,7 +233,7 @@ FORMS_OF: dict[str, tuple[str, ...]] = {
     "ref": ("branch", "tag", "remove_ref"),
 }
 
-#: Operations of simulations that the commit panel does not offer, with the reason.
+#: Operations of simulations that the commit panel does not offer, each with the reason.
 NO_FORM: dict[str, str] = {
     "cherry_pick": "It takes a snapshot of another line of history, and the tree shows those of the branch.",
     "fast_forward": "The operation “Branch or tag” can move a branch to the snapshot shown.",
@@ -337,7 +337,7 @@ def operation(name: str) -> Operation:
 
 
 def calls_of(name: str, state: TableState, values: Mapping[str, Any]) -> Calls:
-    """Return the calls to which an operation with these values translates for a state.
+    """Return the calls to which an operation with these form values translates, in this state of the table.
 
     Raises
     ------
@@ -365,7 +365,7 @@ RIVALS: tuple[tuple[str, str], ...] = (
 
 
 def rival_calls(rival: str, state: TableState, calls: Calls) -> Calls:
-    """Return the other writer's calls, on the files that these calls name, or else on the table's first file.
+    """Return the other writer's calls, for the files that ``calls`` name or, if they name none, the first data file.
 
     Raises
     ------
@@ -389,7 +389,7 @@ def rival_calls(rival: str, state: TableState, calls: Calls) -> Calls:
 
 
 def _named(call: Call) -> list[str]:
-    """Return the data files that a call names."""
+    """Return the data files that a call deletes, or of which it deletes rows, if it names them."""
     if call.method == "delete_files":
         return list(call.args[0])
     return list(call.kwargs.get("delete") or call.kwargs.get("deletes") or ())

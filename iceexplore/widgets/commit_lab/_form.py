@@ -67,7 +67,7 @@ def branch_field(state: TableState) -> tuple[Field, ...]:
 
 
 def live_data(state: TableState, count: int, where: str | None = None) -> list[str]:
-    """Return the first live data files, with ``where`` only those that may contain matching rows.
+    """Return the first ``count`` live data files; with ``where``, only those that may contain matching rows.
 
     Raises
     ------
@@ -250,18 +250,18 @@ class Call:
         Raises
         ------
         OptionError
-            A rewrite found nothing to do. The method returns None, but in the lab this has to be reported.
+            A rewrite found nothing to do. The method itself returns None then, but the lab has to report it.
         """
         from iceexplore.commits import OPERATIONS
 
         found = getattr(table, self.method)(*self.args, **self.kwargs)
-        operation = OPERATIONS.get(self.method)  # the call may also be one of `fork` or `set_layout`
+        operation = OPERATIONS.get(self.method)  # None for `fork` and `set_layout`
         if found is None and operation is not None and operation.nothing:
             raise OptionError(f"{operation.nothing}: nothing to do, no commit was made")
         return found
 
     def code(self, target: str) -> str:
-        """Return the call as Python code with literals only, so that no name is executed."""
+        """Return the call as Python code. All arguments are literals, so names from the table are never executed."""
         given = [("", a) for a in self.args] + [(f"{k}=", v) for k, v in self.kwargs.items()]
         line = f"{target}.{self.method}({', '.join(name + repr(value) for name, value in given)})"
         if len(line) <= _WIDTH:

@@ -31,7 +31,7 @@ _LABELS = {
     "compact_leaves": "Merge small leaves from",
     "rewrite_leaf_at": "Rewrite a leaf at (share removed)",
 }
-#: Labels for no choice, where the table or the dialect decides.
+#: Labels of the empty choice, which leaves the decision to the table or the dialect.
 _OPEN = {"dialect": "the table's", "manifest_format": "the dialect's"}
 
 
@@ -50,7 +50,7 @@ def layout_fields(state: TableState, pending: LayoutOptions | None = None) -> tu
     Parameters
     ----------
     pending
-        The options of the simulation that is explored (`pending_options`): the form begins with them.
+        The options of the simulation that is explored (`pending_options`); they are the form's initial values.
     """
     from iceexplore.commits import LayoutOptions, option_docs
 
@@ -117,7 +117,7 @@ def layout_calls(
     Parameters
     ----------
     state
-        The state of the table with which the form was created.
+        The table's state from which the form was created.
     options
         The simulation's present options.
     pending

@@ -37,20 +37,23 @@ class CommitPanel(Panel):
         ``operations`` (name, title, help, fields); or ``needs``, the reason why there are none. See
         `iceexplore.widgets.commit_lab._form.Field`.
     commit_draft
-        Choices in the browser that are not applied yet: ``operation``, ``rival``, ``layout``, and by the name of each
-        operation the values of its fields; the ``tab`` shown; the nodes selected ``before`` and ``after``.
+        Choices in the browser that are not applied yet: ``operation``, ``rival``, ``layout``, and, under the name of
+        each operation, the values of its fields. Also ``tab``, the tab shown, and ``before`` and ``after``, the nodes
+        selected in the two trees.
     commit_asked
         A request of the browser: ``n`` (incremented) and ``do``: ``show``; ``apply`` with ``operation``, ``values``,
         ``layout`` and ``rival``; ``undo``; ``redo``; ``go`` with ``line`` and ``at``; ``fork`` with ``name``; ``save``
-        with ``path``. ``earlier`` are the requests before it, which may have been merged.
+        with ``path``. ``earlier`` are the requests before it, which the notebook may have merged into this one.
     commit_line
-        ``lines`` (their names), ``ends`` (the number of steps done in each), ``current``, ``steps`` of that line (id,
-        title), the number of these done (``at``), and ``code``: these steps as Python.
+        ``lines`` (their names), ``ends`` (the number of steps done in each), ``current`` (the index of the current
+        line), ``steps`` of that line (id, title), ``at`` (how many of them are done), and ``code``: the steps done, as
+        Python.
     commit_refused
         Why the last request was refused: ``text``, ``rule``, and ``blocks`` for display, with the rule's text and
-        source; of a conflict also ``figure`` (its SVG, and the same as text). Empty if it was not refused.
+        source; for a conflict also ``figure`` (SVG, the same as text, and the width in pixels). Empty if it was not
+        refused.
     commit_saved
-        Where the table was saved, ``path`` and ``code``, or why it was not, ``error``; and the same as ``blocks``.
+        ``path`` and ``code``, where the table was saved, or ``error``, why it was not; and the same as ``blocks``.
     """
 
     later = ("iceexplore.commits", "pyarrow.parquet", "pyroaring")
@@ -72,7 +75,7 @@ class CommitPanel(Panel):
         """Return the form and the empty line of steps."""
         if self._session is None:
             return {"commit_form": {"needs": _NEEDS_TABLE}}
-        if self.host.tab not in (None, "commit"):  # built when shown, as importing `iceexplore.commits` is slow
+        if self.host.tab not in (None, "commit"):  # form is built with the tab: importing `iceexplore.commits` is slow
             return {}
         return {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
 
@@ -84,7 +87,7 @@ class CommitPanel(Panel):
 
     @property
     def simulation(self) -> Simulation:
-        """Return a copy of the simulation at the step shown; see `CommitLab.simulation`."""
+        """A copy of the simulation at the step shown; see `CommitLab.simulation`."""
         session = self._sure()
         step = session.step
         key = f"start of {session.current}" if step is None else step.id
@@ -118,7 +121,7 @@ class CommitPanel(Panel):
         self._show_step()
 
     def fork(self, name: str = "") -> None:
-        """Start another line with the steps done so far; raise OptionError if the name is taken."""
+        """Start another line of steps with a copy of those done so far; raise OptionError if its name is taken."""
         self._sure().fork(name)
         self._show_step()
 
@@ -189,7 +192,7 @@ class CommitPanel(Panel):
         self.host.run("commit", OPERATIONS[name].title, run, show)
 
     def _save(self, path: str) -> None:
-        """Save the table at the step shown. Errors about the folder are shown beside it, not with the form."""
+        """Save the table at the step shown. Errors about the folder are shown beside its field, not with the form."""
         if not path.strip():
             self.commit_saved = _not_saved("The folder is missing. Give one that does not exist yet.")
             self.host.answer()
@@ -252,7 +255,7 @@ class CommitLab(TableWidget):
 
     @property
     def simulation(self) -> Simulation:
-        """The simulation at the step shown, a copy, so that commits to it do not affect the widget.
+        """A copy of the simulation at the step shown; commits to it do not affect the widget.
 
         Raises
         ------
@@ -269,22 +272,22 @@ class CommitLab(TableWidget):
         Parameters
         ----------
         operation
-            ``append``, ``row_delta``, ``overwrite``, ``delete``, ``compact``, ``rewrite_manifests``,
-            ``rewrite_position_deletes``, ``expire_snapshots``, ``evolve_schema``, ``evolve_spec``, ``set_properties``,
-            ``ref``, ``rollback``, ``upgrade``.
+            ``append``, ``row_delta``, ``overwrite``, ``delete``, ``compact``, ``update_columns``,
+            ``rewrite_manifests``, ``rewrite_position_deletes``, ``expire_snapshots``, ``evolve_schema``,
+            ``evolve_spec``, ``set_properties``, ``ref``, ``rollback``, ``upgrade`` or ``evolve_virtual_columns``.
         layout
-            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; unchanged by default. At the
-            start of a line the simulation begins with them, later this step changes them.
+            ``format_version`` (text) and options of `iceexplore.commits.LayoutOptions`; unchanged by default. The
+            first step of a line creates the simulation with them; later steps change its layout to them.
         rival
             The commit that another writer makes first, from the same state: ``append``, ``rows``, ``delete``,
-            ``compact``, ``schema``.
+            ``compact`` or ``schema``; empty for no other writer.
         values
             Fields of the operation's form; missing ones have their defaults.
 
         Raises
         ------
         RuleError, CommitConflictError, OptionError
-            It was refused, as by the method of `Simulation`; nothing has changed.
+            The operation was refused, as the method of `Simulation` would refuse it; nothing has changed.
         """
         self._panel(CommitPanel).apply(operation, layout=layout, rival=rival, **values)
 
@@ -297,5 +300,5 @@ class CommitLab(TableWidget):
         self._panel(CommitPanel).redo()
 
     def fork(self, name: str = "") -> None:
-        """Start another line with the steps done so far; raise OptionError if the name is taken."""
+        """Start another line of steps with a copy of those done so far; raise OptionError if its name is taken."""
         self._panel(CommitPanel).fork(name)

@@ -1,6 +1,7 @@
 """Forms and calls of registered commit operations (`iceexplore.commits.OPERATIONS`).
 
-Kinds, defaults, choices and limits come from the registry; labels and help texts that only a form needs are given.
+Kinds, defaults, choices and limits come from the registry; callers give labels, and help texts that only
+a form needs.
 `iceexplore.commits` is imported inside functions, because importing it is slow.
 """
 
@@ -39,9 +40,9 @@ def field_of(operation: str, parameter: str, label: str, help: str | None = None
     Parameters
     ----------
     help
-        By default that of the registry.
+        The field's help text; by default the parameter's help in the registry.
     more
-        Further attributes of `Field`, instead of those of the registry.
+        Further attributes of `Field`, which replace those from the registry.
     """
     from iceexplore.commits import operation as registered
 
@@ -56,7 +57,7 @@ def field_of(operation: str, parameter: str, label: str, help: str | None = None
 
 
 def call(operation: str, /, **arguments: Any) -> Call:
-    """Return a call of a simulation's method, as it is written by hand: without empty and default arguments."""
+    """Return a call of a simulation's method as one would write it: without arguments that are empty or the default."""
     from iceexplore.commits import operation as registered
 
     found = registered(operation)
@@ -87,7 +88,7 @@ def form(
 
 
 def plain_form(operation: CommitOperation) -> Operation | None:
-    """Return a form that asks for every parameter that can be typed; None if a required one cannot."""
+    """Return a form that asks for all parameters that a form can have; None if a required one is not among them."""
     parameters = [p for p in operation.parameters("simulation") if p.kind != "branch"]
     asked = [p for p in parameters if p.kind in _KINDS]
     if any(p.required and p not in asked for p in parameters):

@@ -176,7 +176,7 @@ class Report:
         raise OptionError(f"a step has no table {table[:60]!r}")
 
     def _rules(self) -> pd.DataFrame:
-        """Return all checked rules, the broken ones first, then for a root manifest what the proposal leaves open."""
+        """Return all checked rules, broken ones first; for a root manifest, also what the proposal leaves open."""
         import pandas as pd
 
         from iceexplore.commits import checked_rules
@@ -224,7 +224,7 @@ class Report:
 
     @cached_property
     def broken(self) -> list[RuleBreak]:
-        """The breaks of rules in the tree after the step."""
+        """The violations of rules in the tree after the step."""
         from iceexplore.commits import check_rules
 
         return check_rules(self.after)
@@ -257,7 +257,7 @@ class Report:
         return _costs(self.step.before, self.step.after)
 
     def twin_costs(self, name: str, twin: Twin) -> dict[str, dict[str, float]]:
-        """Return the costs of the same operation in another layout, which has this name."""
+        """Return the costs of the same operation in another layout, whose name is ``name``."""
         if name not in self._twin_costs:
             self._twin_costs[name] = _costs(twin.before, twin.after)
         return self._twin_costs[name]
@@ -267,7 +267,7 @@ def bars(report: Report, twin: tuple[str, Twin] | None) -> list[dict[str, Any]]:
     """Return the costs of a step as bars with a part per level, beside those of the same operation in another layout.
 
     Written files are all that the step's commits wrote, in every attempt and by every writer. Files read by planning
-    are those of a planner with an empty cache. Reads of the commits themselves are not included, as they depend on what
+    are those of a planner with an empty cache. What the commits themselves read is not included, as it depends on what
     was cached before.
 
     Returns
@@ -313,7 +313,7 @@ def costs_sent(found: list[dict[str, Any]]) -> list[Block]:
 
 
 def headline_sent(report: Report) -> list[Part]:
-    """Return the cost of a step in a line: what its commits wrote, and what the next plan of a cold reader reads."""
+    """Return a step's cost as a line: what its commits wrote, and what a planner with an empty cache then reads."""
     costs = report.costs
     files, size, gets, read = (int(sum(costs[key].values())) for key in ("files", "bytes", "plan_files", "plan_bytes"))
     return [
@@ -371,7 +371,7 @@ def _has_root_manifest(state: TableState) -> bool:
 
 
 def _of_root_manifest(checked: Sequence[Rule]) -> bool:
-    """Return whether rules are those of a root manifest, which the V4 proposal introduces."""
+    """Return whether a rule among these applies only to root manifests, which the V4 proposal introduces."""
     return any(rule.only == "root manifest" for rule in checked)
 
 

@@ -32,7 +32,7 @@ class RefusedError(Exception):
     error
         The reason.
     orphans
-        The number of orphan files that its failed attempts have written.
+        The number of orphan files that the operation's failed attempts have written.
     rival
         Whether the other writer's commit was refused.
     """
@@ -51,7 +51,7 @@ class Step:
     id
         A unique id.
     lines
-        The calls, each with the name of its writer, ``s`` or ``other``.
+        The calls, each with the variable of its writer in the code: ``s``, or ``other`` for the other writer.
     before, after
         The simulation before and after, copies without further commits.
     twins
@@ -107,10 +107,10 @@ class Session:
     """
 
     def __init__(self, table: TableLike, seed: int) -> None:
-        # For a simulation or a lab, which may change later, use its present table.
+        # A simulation or a lab may change later, so its present table is used.
         self.table: TableLike = getattr(table, "table", table)
         self.seed = seed
-        #: The options of a simulation that upgrades with its first commit: the lab begins with them.
+        #: The options of an explored simulation whose first commit upgrades the table: lines begin with them.
         self.pending = pending_options(table)
         start = (None, {}) if self.pending is None else start_of(table.state, {}, self.pending)
         self.lines = [Line("main", start)]
@@ -217,11 +217,11 @@ class Session:
     # The same operations in another layout ----------------------------------------------------------------------------
 
     def twin(self, line: Line, step: Step) -> tuple[str, Twin] | None:
-        """Return the other layout's name, and the step's operation there after the same history; runs in the worker.
+        """Return the other layout's name, and the step's operation there after the same history.
 
         For a root manifest, the other layout is version 3 or, if the table is version 4, a manifest list as Java writes
-        it; for a manifest list, it is a root manifest. None if the table itself has a root manifest, as it cannot go
-        back to a list.
+        it; for a manifest list, it is a root manifest. Return None if the table itself has a root manifest, as it
+        cannot go back to a list. This is called in the worker thread.
         """
         root = self.table.state.root()
         if root is not None and root.dialect.has_root_manifest:
@@ -264,7 +264,7 @@ def _performed(
     Raises
     ------
     RefusedError, IceexploreError
-        The operation was refused; for a conflict, the error has the number of orphan files.
+        The operation was refused; for a conflict, the RefusedError has the number of orphan files.
     """
     after = before.copy()
     lines: list[tuple[str, Call]] = []

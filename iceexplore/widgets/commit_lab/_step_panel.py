@@ -31,7 +31,7 @@ _START = {
     "after": "Now",
 }
 _CAPTIONS = {"before": "Before: − removed, = kept", "after": "After: + added, − removed, = kept"}
-#: Placeholders for answers.
+#: Texts that are shown until the results are computed.
 _WAITING = {"checked": "Checking the rules …", "compared": "Running the same operation in another layout …"}
 _CANCELLED = "The step is done, but reading its result was cancelled. Select the step above to read it."
 
@@ -43,8 +43,9 @@ class StepPanel(Panel):
     ----------
     commit_report
         The last step done: ``id``, ``title``, ``text`` (sentences), captions of the trees ``before`` and ``after``, and
-        when ready ``figure`` (its SVG, and the same as text), ``headline`` (parts: what was written, and what the next
-        plan reads), ``checked`` (a sentence about rules), ``compared`` (one about costs) and ``costs`` (blocks).
+        when ready ``figure`` (SVG, the same as text, and the width in pixels), ``headline`` (parts: what was written,
+        and what the next plan reads), ``checked`` (a sentence about rules), ``compared`` (one about costs) and
+        ``costs`` (blocks).
     commit_item
         The item of the trees whose tables are shown: ``side``, ``node``, ``table`` (its key); each may be missing, see
         `StepTables`.
@@ -99,7 +100,7 @@ class StepPanel(Panel):
             known.update(picture)
             with self.host.hold_sync():
                 if report["id"] != self.commit_report.get("id"):
-                    self.commit_item = {}  # an item of another step
+                    self.commit_item = {}  # it belongs to a different step
                     self._sides.clear()
                 self.commit_report = report | known
             self._draw_trees(step, table)
@@ -123,7 +124,7 @@ class StepPanel(Panel):
         return made
 
     def _draw_trees(self, step: Step | None, table: TableState) -> None:
-        """Show the trees before and after the step, or the table's own."""
+        """Show the trees before and after the step; without a step, the table's tree."""
 
         def read() -> tuple[dict[str, SideTree], dict[str, dict[str, Any]]]:
             if step is None:
@@ -139,7 +140,7 @@ class StepPanel(Panel):
         self.host.run("commit:trees", "Reading the trees", read, show)
 
     def _more(self, session: Session, line: Line, step: Step) -> None:
-        """Compute the rules and the costs of the step shown, which may take a while."""
+        """Check the rules and compute the costs of the step shown, which may take a while."""
         report = self._report(step)
         known = self._known.setdefault(step.id, {})
 
@@ -168,7 +169,7 @@ class StepPanel(Panel):
             self.host.run("commit:costs", "Running the same operation in another layout", costs, show)
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Replace placeholders for answers that will not come."""
+        """Replace the placeholders for results that will not be computed."""
         step = self._shown
         if step is not None and (self.commit_report.get("id") != step.id or not self.commit_after_roots):
             self._report(step)

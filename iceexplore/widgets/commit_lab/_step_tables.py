@@ -34,8 +34,8 @@ class StepTables(GridSource):
     """The tables of steps, and of the items of their trees.
 
     The owner of a step's table is the step's id. That of an item's table is ``<step> <side> <node>``: the step's id,
-    ``before`` or ``after``, and the id of the item's node. Without a node it is the root of the current snapshot, as is
-    a node that this side lacks. Without a key, the item's first table is meant.
+    ``before`` or ``after``, and the id of the item's node. If the node is empty, or missing in the tree of this side,
+    the item is the root of the current snapshot. An empty key means the item's first table.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class StepTables(GridSource):
         return self._reports[step]
 
     def _item(self, of: str, table: str) -> tuple[NodeOfState, str] | None:
-        """Return an item and the key of its table; None for the owner of a step's table."""
+        """Return an item and the key of its table; None if ``of`` is the owner of a step's table."""
         step, _, rest = of.partition(" ")
         if not rest:
             return None
@@ -93,7 +93,7 @@ class StepTables(GridSource):
         item = self._item(of, table)
         if item is not None:
             return item[0].view(item[1], names, item[0].deletes)
-        if table == "rules" and not self._report(of).broken:  # nothing is broken anywhere, so the texts get the room
+        if table == "rules" and not self._report(of).broken:  # the column "where" would be empty
             return TableView(("rule", "result", "what must hold"))
         return super().view(of, table, names)
 
@@ -108,7 +108,7 @@ class StepTables(GridSource):
         return {} if item is None else item[0].docs(item[1])
 
     def help(self, of: str, table: str) -> tuple[Mapping[str, list[Any]], Mapping[str, list[Any]]]:
-        """Return the fields that the columns of an item's entries show."""
+        """Return help for the columns of an item's entries, and the open points that it mentions."""
         item = self._item(of, table)
         return ({}, {}) if item is None else item[0].help(item[1])
 
@@ -135,7 +135,7 @@ class StepTables(GridSource):
 
 
 def _plain(text: str) -> str:
-    """Return a text of the table as a browser may get it."""
+    """Return a text from the table in a form that is safe to send to the browser."""
     return signs(str(json_safe(text)))
 
 
@@ -144,7 +144,7 @@ def _link(title: str, **item: str) -> Part:
 
 
 def _root_of(state: TableState) -> str:
-    """Return the node of the current snapshot's root; of the metadata file for a table without snapshots."""
+    """Return the node id of the current snapshot's root or, without such a snapshot, of the metadata file."""
     return "metadata" if state.snapshot is None else f"root:{state.snapshot.snapshot_id}"
 
 
