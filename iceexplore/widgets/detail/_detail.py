@@ -86,17 +86,20 @@ def detail_of(
     beside
         The table in which the node is a row.
     against
-        The snapshot with which the node's is compared; empty for none.
+        The id of the snapshot with which the node's snapshot is compared; empty for none.
 
     Returns
     -------
     dict
-        ``id``, ``kind``, ``kind_title``, ``title``, ``path``, ``facts`` and ``more`` ([name, text] each), ``help`` (by
-        name: meaning, section of the spec, its URL, ids in ``open``: what the V4 proposal leaves open about the field,
-        each as a title, quotations, and what is written here), ``problems`` and ``tables``: its tabs (key, title, of).
-        If a text contains visible signs for control characters, a fact has the text to copy as a third item, and the
-        path as ``copy``. ``counted`` says whether recorded numbers were counted; where they differ, the fact has both,
-        and the problem is among the ``problems``. A problem of another node has that node's selection as ``go``.
+        ``id``, ``kind``, ``kind_title``, ``title``, ``path``; ``facts`` and ``more`` ([name, text] each); ``help`` (by
+        name: meaning, section of the spec, its URL, and ids of points in ``open``); ``open`` (the points about these
+        fields that the V4 proposal leaves open, by id: title, quotations, and what iceexplore does); ``problems``; and
+        ``tables``, the node's tabs (key, title, of).
+
+        If a text shows control characters as visible signs, the text to copy is a fact's third item; for the path, it
+        is ``copy``. ``counted`` says whether recorded numbers were counted; where they differ, the fact has both
+        numbers, and the problem is among the ``problems``. A problem of another node has that node's selection as
+        ``go``.
     """
     version = 3 if state is None else state.metadata.format_version
     compared = Recorded() if state is None else recorded_of(state, node)
@@ -149,7 +152,7 @@ def detail_of(
 
 
 def _beside(fact: _Fact, counted: Mapping[str, int]) -> _Fact:
-    """Return a field with its recorded and its counted number, if the two differ; else the field unchanged."""
+    """Return a field with its recorded and its counted number if the two differ; otherwise, the field unchanged."""
     if fact.key not in counted:
         return fact
     return replace(fact, text=f"{fact.text} recorded, {_text(fact.key, counted[fact.key])} counted")
@@ -194,7 +197,7 @@ def _text(name: str, value: PlainValue) -> str:
     """Return a field's value formatted for display; ids and sequence numbers stay plain digits."""
     words = name.replace("_", "-")
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
-        value = int(value)  # summaries are strings
+        value = int(value)  # the values of summaries are strings
     if isinstance(value, bool) or not isinstance(value, int):
         text = str(json_safe(value)) if not isinstance(value, str) else value
         return text if len(text) <= _MAX_VALUE else text[: _MAX_VALUE - 1] + "…"

@@ -76,8 +76,8 @@ _METADATA = {
     "snapshot-log": "number of entries in the log of current snapshots",
     "metadata-log": "number of earlier metadata files listed",
     "statistics": "number of statistics files listed",
-    "timestamp-ms": "when the next metadata file replaced it, milliseconds since 1970, shown in UTC",
-    "metadata-file": "location of that metadata file",
+    "timestamp-ms": "when the file was written, milliseconds since 1970, shown in UTC",
+    "metadata-file": "location of the metadata file",
 }
 _SNAPSHOT = {
     "snapshot-id": "a unique long, usually random",
@@ -205,7 +205,7 @@ _OURS = {
     "entries": "number of entries in the file",
     "removed_by": "the manifest DV that removes it from the snapshot",
     "removed_entries": "entries that manifest DVs remove",
-    "manifest_dvs": "these manifest DVs, as rows of the root",
+    "manifest_dvs": "the rows of the root with the manifest DVs that remove entries",
     "spark.app.id": "the Spark application that created it",
     "operation": "append: adds data; replace: same rows, other files; overwrite: adds and removes; delete: removes",
 }
@@ -266,7 +266,7 @@ def meaning(
     name
         The field's name, from `spec_name`.
     partition
-        Whether it is a field of the partition spec: the value for a file, the range for a manifest.
+        Whether the field is a partition field, of which a file's node shows the value and a manifest's node the range.
     proposal
         Whether the tree is one of the V4 proposal, whose fields the spec does not describe.
     """
@@ -292,7 +292,7 @@ def meaning(
     if version >= 4:
         return Meaning(text, SECTIONS["proposal" if proposal else "v4"])
     if kind in _MANIFESTS:
-        return Meaning(f"{text} (a content entry field used for all versions; manifest lists do not have it)")
+        return Meaning(f"{text} (a content entry field, shown for all versions; manifest lists do not have it)")
     section = "entry" if name in _ENTRY_FIELDS else "file" if name in _FILE_FIELDS else ""
     if kind == "deletion-vector" and name.startswith("content_"):
         section = "vector"
@@ -300,7 +300,7 @@ def meaning(
 
 
 def open_points(kind: str, name: str, *, partition: bool = False) -> list[OpenPoint]:
-    """Return what the V4 proposal leaves open or contradicts about a field of a kind of node in its trees."""
+    """Return the points about a field of a kind of node on which the V4 proposal is silent or has several answers."""
     return _points_of({kind}, "partition" if partition else name)
 
 
@@ -317,13 +317,13 @@ def _points_of(kinds: Set[str], name: str) -> list[OpenPoint]:
 
 
 def id_of_field(kind: str, name: str, dialect: Dialect | None) -> int | None:
-    """Return the id of a field of a content entry of a kind; None for other fields, or if the dialect is not known."""
+    """Return the field id of a content entry's field, by kind of node; None for other fields or an unknown dialect."""
     if dialect is None or kind not in ENTRY_KINDS:
         return None
     return field_id(dialect, name, manifest=kind in _MANIFESTS, vector=kind in ("deletion-vector", "manifest-dv"))
 
 
-#: Columns of the tables of entries that are a field by another name.
+#: Columns in tables of entries that show a field under a different name.
 _COLUMN_FIELDS = {
     "file": "location",
     "path": "location",
@@ -343,16 +343,16 @@ _COLUMNS_WITHOUT_FIELD = frozenset({"deleted_rows", "removed_by", "manifest_dv",
 
 
 def column_meaning(name: str, doc: str, kinds: Set[str], dialect: Dialect | None) -> tuple[Meaning, list[OpenPoint]]:
-    """Return the meaning of a column in a table of entries with the field that it shows, and what is open about it.
+    """Return the meaning of a column in a table of entries, with the field that it shows, and the field's open points.
 
     Parameters
     ----------
     doc
-        What the column is.
+        The description of the column.
     kinds
-        The kinds of its rows, of `ENTRY_KINDS`.
+        The kinds of the table's rows, from `ENTRY_KINDS`.
     dialect
-        That of the file with the entries; None if it is not known.
+        The dialect of the file with the entries; None if it is not known.
     """
     if dialect is None or name in _COLUMNS_WITHOUT_FIELD:
         return Meaning(doc), []
@@ -372,7 +372,7 @@ def column_meaning(name: str, doc: str, kinds: Set[str], dialect: Dialect | None
 
 
 def help_sent(found: Meaning, points: list[OpenPoint], opened: dict[str, list[Any]]) -> list[Any]:
-    """Return a meaning for the browser: text, section, URL, ids of open points, which are added to `opened`."""
+    """Return a meaning for the browser: text, section, URL, ids of open points; add these points to ``opened``."""
     opened |= {p.id: [p.title, list(p.says), p.answer] for p in points}
     text = found.text if found.id is None else f"{found.text}; field id {found.id}"
     return [text, found.section, found.link, *([[p.id for p in points]] if points else [])]

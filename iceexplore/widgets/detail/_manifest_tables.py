@@ -1,4 +1,4 @@
-"""The tables of a root, manifest, manifest DV and file, read from that manifest alone instead of the whole snapshot."""
+"""The tables of a root, manifest, manifest DV or file. Only their own manifests are read, not the whole snapshot."""
 
 from __future__ import annotations
 
@@ -205,5 +205,5 @@ def _named_partition(state: TableState, manifest: Manifest, partition: DynamicAr
 def _python(value: DynamicScalar) -> PlainValue:
     try:
         return value.as_py()
-    except (ValueError, OverflowError):  # beyond Python's calendar
+    except (ValueError, OverflowError):  # a time beyond Python's calendar
         return value.value

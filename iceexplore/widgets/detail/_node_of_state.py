@@ -49,7 +49,7 @@ class NodeOfState:
         return deleted_rows(state_at(self.state, self.node))
 
     def view(self, key: str, names: Sequence[str], deletes: Callable[[], DeletedRows]) -> TableView:
-        """Return how a table is shown: essential columns first."""
+        """Return how to show a table: essential columns first."""
         return view_of(self.state, key, names, deletes)
 
     def unread(self, key: str) -> str:
@@ -66,5 +66,5 @@ class NodeOfState:
         return table_docs(self.state, self.node, key)
 
     def help(self, key: str) -> tuple[Mapping[str, list[Any]], Mapping[str, list[Any]]]:
-        """Return the fields that the columns of a table of entries show."""
+        """Return help for the columns of a table of entries, and the open points that it mentions."""
         return table_help(self.state, self.node, key)

@@ -150,7 +150,7 @@ def _is_file(content: AnyColumn) -> AnyColumn:
 
 
 def _keys(content: AnyColumn, location: AnyColumn, offset: AnyColumn) -> list[_Place | None]:
-    """Return the place of each file; None for rows that are no files."""
+    """Return the `_Place` of each file; None for rows that are not files."""
     kinds, places, offsets = (build.to_pylist(column) for column in (content, location, offset))
     return [
         None if kind not in _FILE_KINDS or place is None else (place, None if kind == ContentType.DATA else at)
@@ -161,7 +161,7 @@ def _keys(content: AnyColumn, location: AnyColumn, offset: AnyColumn) -> list[_P
 def _files(
     state: TableState, root: Manifest, snapshot: str, keys: Sequence[_Place | None], about: float
 ) -> list[str | None]:
-    """Return the node ids of files by place: the entry of a live leaf or of the root that lists each.
+    """Return the node ids of files with these places: of their entries in the root, or in a live leaf.
 
     As tables follow the root's order, the search begins with the leaves near the rows' relative position in the table
     (``about``, 0 to 1); reading all leaves for a page could take seconds.

@@ -24,8 +24,8 @@ __all__ = [
     "tabs_of",
 ]
 
-#: Maximum number of rows of a snapshot's manifests that are built at once. Beyond, only those viewed are, as each takes
-#: 1 to 3 kB.
+#: Maximum number of rows from a snapshot's manifests that are built at once. In a larger table, rows are built only
+#: when they are viewed, as each takes 1 to 3 kB.
 MANY_ROWS = 50_000
 #: The key of the tab with a node's raw JSON.
 JSON = "json"
@@ -65,15 +65,15 @@ _TABLES: dict[str, tuple[TableKey, ...]] = {
         TableKey("metadata_log_entries", "Metadata log"),
     ),
     "snapshot": (
-        TableKey(CHANGES, "Changes"),  # shown first where it is cheap to count
-        TableKey("manifests", "Manifests"),  # needs no more reading than the tree
+        TableKey(CHANGES, "Changes"),  # shown first if the changes are cheap to count
+        TableKey("manifests", "Manifests"),  # needs no files that the tree has not read
         TableKey("files", "Files"),
         TableKey("partitions", "Partitions"),
         TableKey("entries", "Entries"),
     ),
     "manifest-list": (TableKey("manifests", "Manifests"), TableKey("content_entries", "Content entries")),
     "root-manifest": (
-        TableKey("leaf", "Entries"),  # first, as it needs no more reading than the tree
+        TableKey("leaf", "Entries"),  # first, as it needs no files that the tree has not read
         TableKey("manifests", "Manifests"),
         TableKey("manifest_deletion_vectors", "Manifest DVs"),
         TableKey("content_entries", "Content entries"),
@@ -139,7 +139,7 @@ def parent_table(node: TreeNode, parent: TreeNode | None) -> Tab | None:
 def tabs_of(node: TreeNode, beside: Tab | None = None, against: str = "") -> list[Tab]:
     """Return the tabs of a node: its tables, the table in which it is a row (``beside``), and its JSON.
 
-    The first is that of the comparison if the node is a snapshot that is compared with another one, ``against``.
+    If the node is a snapshot that is compared with the snapshot ``against``, the first tab is that of the comparison.
     """
     own = [Tab(t.key, t.title, node.id) for t in tables_of(node)]
     if against and node.kind == "snapshot":
@@ -196,6 +196,6 @@ def table_docs(state: TableState, node: TreeNode, key: str) -> dict[str, str]:
 
 
 def state_at(state: TableState, node: TreeNode) -> TableState:
-    """Return the table's state at the node's snapshot."""
+    """Return the table's state at the snapshot of a snapshot, root or statistics node; for other nodes, ``state``."""
     parts = node.id.split(":")
     return travel(state, snapshot=int(parts[1])) if parts[0] in ("snapshot", "root", "statistics") else state

@@ -37,7 +37,7 @@ _GRID = "detail"
 class DetailPanel(Panel):
     """The details of the tree's selected node, and its tables (grid ``"detail"``).
 
-    The table shown may also be one in which the node is a row. When a row that represents a node is opened, its table
+    The table shown may also be one in which the node is a row. When a row that represents a node is opened, the table
     stays: the browser sets the node in ``selection`` and in ``query``.
 
     Attributes
@@ -45,8 +45,8 @@ class DetailPanel(Panel):
     detail
         See `iceexplore.widgets.detail._detail.detail_of`.
     details_hidden
-        Whether the tree has the room of the details. None: as last chosen in the browser's session, else they are
-        shown.
+        Whether the details are hidden, so that the tree takes their room. None means the last choice in the browser's
+        session; without one, the details are shown.
     """
 
     detail = SyncedTrait(traitlets.Dict())
@@ -70,7 +70,7 @@ class DetailPanel(Panel):
 
     @property
     def selected_table(self) -> pd.DataFrame | None:
-        """The whole table whose page is shown, as a DataFrame; None if the selected node has none."""
+        """The table below the selected node's details, complete, as a DataFrame; None if the node has no table."""
         page = self._grid.pages.get(_GRID, {})
         tab = self._tab(page)
         if tab is not None and tab.key != JSON:
@@ -102,7 +102,7 @@ class DetailPanel(Panel):
         def show(read: tuple[TreeNode, Tab | None, dict[str, Any]]) -> None:
             node, kept, self.detail = read
             if kept is None and waiting and query.get("of") == wanted:
-                return  # one of its tables was asked for together with it
+                return  # the browser requested one of the node's tables together with the node
             if kept is None:
                 keeps = latest.get("of") == old["node"] and same_pair
                 self._first_page(node, latest if keeps else {})
@@ -127,7 +127,7 @@ class DetailPanel(Panel):
         return detail_html(self.detail, self._grid.pages.get(_GRID, {}))
 
     def detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
-        """Return the details of a node, with the tab of the table shown if the node is a row of it."""
+        """Return the details of a node, with the tab ``kept`` or, by default, of the table in which it is a row."""
         self._known = self._now()
         parent = (
             self._tree.forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None
@@ -136,21 +136,21 @@ class DetailPanel(Panel):
         return detail_of(node, self.host.state, kept or own, self._against(node))
 
     def _against(self, node: TreeNode) -> str:
-        """Return the snapshot with which a node's snapshot is compared; empty for none."""
+        """Return the id of the snapshot with which a node's snapshot is compared; empty for none."""
         chosen = self.host.selection
         pair = (chosen["snapshot"], chosen["against"])
         other = {f"snapshot:{pair[0]}": pair[1], f"snapshot:{pair[1]}": pair[0]}.get(node.id, "")
         return other if all(pair) and pair[0] != pair[1] else ""
 
     def _turn_to(self, tab: Tab, node: str) -> None:
-        """Show the page of a table with the row of a node, in the latest requested order."""
+        """Show the page of a table that contains a node's row, in the order requested last."""
         page, asked = self._grid.pages.get(_GRID, {}), self._grid.query.get(_GRID, {})
         newest = asked if _number(asked) > _number(page) else _again(page)
-        if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # else another was requested meanwhile
+        if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # or another was requested meanwhile
             self._grid.load(_GRID, GridQuery.parse({**newest, "node": node}))
 
     def _table_with(self, node: TreeNode, page: Mapping[str, Any]) -> Tab | None:
-        """Return the tab of the table shown if a node is a row of it, else None."""
+        """Return a tab for the table that is shown if a node is one of its rows, otherwise None."""
         of, key = page.get("of"), page.get("table")
         if not isinstance(of, str) or not isinstance(key, str) or of == node.id:
             return None
@@ -161,7 +161,7 @@ class DetailPanel(Panel):
         return Tab(key, f"↑ {title}", of)
 
     def _on_page(self) -> None:
-        """Show with the node's details what was found while the page shown was read."""
+        """Update the details shown with what was found while the page shown was read."""
         node = self.detail.get("id", "")
         if not node or self._known == self._now():
             return
@@ -183,7 +183,10 @@ class DetailPanel(Panel):
         return None
 
     def _first_page(self, node: TreeNode, before: Mapping[str, Any] | None = None) -> None:
-        """Show a table of a node: the one that was shown of a node of the same kind, in its order, else the first."""
+        """Show a table of a node, by default the first.
+
+        If ``before`` is a query for a table of a node of the same kind, show the same table of this node, in its order.
+        """
         tabs = tabs_of(node, against=self._against(node))
         if not tabs:
             self._grid.remove_page(_GRID)
@@ -198,7 +201,7 @@ class DetailPanel(Panel):
             return
         query = {**alike, "of": node.id, "n": n}
         if kind not in ("snapshot", "root"):
-            query["filters"] = []  # another file's or manifest's rows
+            query["filters"] = []  # they filtered the rows of a different file or manifest
         names = [column["name"] for column in self._grid.pages.get(_GRID, {}).get("columns", ())]
         self._grid.load(_GRID, GridQuery.parse(query), names)
 
@@ -241,7 +244,7 @@ class NodeTables(GridSource):
         return self._at(of).nodes(table, self._grid.table(_GRID, of, table), rows)
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return how a table is shown: essential columns first."""
+        """Return how to show a table: essential columns first."""
         return view_of(self._host.state, table, names, partial(self._deleted_rows, of))
 
     def _deleted_rows(self, of: str) -> DeletedRows:
@@ -267,29 +270,29 @@ class NodeTables(GridSource):
         return self._at(of).docs(CHANGES if is_changes(table) else table)
 
     def help(self, of: str, table: str) -> tuple[Mapping[str, list[Any]], Mapping[str, list[Any]]]:
-        """Return the fields that the columns of a table of entries show."""
+        """Return help for the columns of a table of entries, and the open points that it mentions."""
         return ({}, {}) if is_changes(table) else self._at(of).help(table)
 
     def above(self, of: str, table: str) -> list[Block]:
-        """Return the sums of changes."""
+        """Return the sums to show above a table of changes; nothing for other tables."""
         return self.changes.above(_snapshot(of), table) if is_changes(table) else []
 
     def none(self, of: str, table: str) -> str:
-        """Return the text for a snapshot in which no file changed."""
+        """Return the text for a table of changes without rows; empty for other tables."""
         return "No files were added or removed." if is_changes(table) else ""
 
 
 def _snapshot(node: str) -> int:
-    """Return the snapshot of a node that has changes.
+    """Return the snapshot id of a snapshot's node.
 
     Raises
     ------
     OptionError
-        It has none.
+        The node is not a snapshot, so it has no changes.
     """
     found = snapshot_of_node(node)
     if found is None or not node.startswith("snapshot:"):
-        raise OptionError(f"{node[:80]!r} has no changes: only snapshots have")
+        raise OptionError(f"{node[:80]!r} has no changes: only snapshots have changes")
     return found
 
 

@@ -25,10 +25,11 @@ _MANY = 1_000  # the maximum number of elements of an array that are shown
 def raw_json(state: TableState, node: TreeNode) -> str:
     """Return a node as stored in its file, as indented JSON.
 
-    For the table and its metadata file this is the whole document; for a snapshot, ref or statistics file its object in
-    the document. For a manifest it is its record in the manifest list or root, for a file its record in the manifest,
-    as written, before inheritance, with binary values as ``0x…``. For a manifest list or root it is the header: format,
-    codec and key-value metadata. Arrays are cut after a thousand elements, the text after 200,000 characters.
+    For the table and its metadata file, this is the whole document; for a snapshot, ref or statistics file, its object
+    in that document. For a manifest, it is the record in the manifest list or root; for a file, the record in the
+    manifest; both as written, before inheritance, with binary values as ``0x…``. For a manifest list or root, it is the
+    header: format, codec and key-value metadata. Arrays are cut after a thousand elements, the text after 200,000
+    characters.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def _object(state: TableState, node: TreeNode) -> JsonValue:
     if kind == "ref":
         refs = metadata.raw.get("refs")
         own = refs.get(node.label) if isinstance(refs, Mapping) else None
-        return own if own is not None else dict(node.fields)  # version 1 has no refs: main is the current snapshot
+        return own if own is not None else dict(node.fields)  # version 1 has no refs; main is derived
     snapshot = metadata.snapshot(parts[0]) if parts else None
     if snapshot is None:
         raise OptionError(f"{node.id[:100]!r} has no JSON of its own")
@@ -98,7 +99,7 @@ def _record(state: TableState, manifest: Manifest, ordinal: int, *, is_root: boo
         if row < block.count:
             plain = decompress_block(data, block, header.codec, location)
             batches = avro_batches(b"".join(container(header.schema, block.count, [plain])), location)
-            next(batches)  # the schema
+            next(batches)  # skip the schema, which comes first
             for batch in batches:
                 if row < batch.num_rows:
                     return batch.slice(row, 1).to_pylist()[0]
@@ -113,7 +114,7 @@ def _shortened(value: PlainValue) -> JsonValue:
         case Mapping():
             return {str(k): _shortened(v) for k, v in value.items()}
         case list() | tuple():
-            if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # Arrow's map
+            if value and all(isinstance(v, tuple) and len(v) == 2 for v in value):  # a map from Arrow
                 return {str(k): _shortened(v) for k, v in value}
             shown = [_shortened(v) for v in value[:_MANY]]
             return shown if len(value) <= _MANY else [*shown, f"… {len(value) - _MANY:,} more"]

@@ -13,8 +13,8 @@ from iceexplore.graph import TableState, TreeNode, amount, diff, live_manifests,
 
 __all__ = ["Recorded", "recorded_of"]
 
-#: Up to this number of entries, a snapshot is counted when its details are shown; a larger one only once all of its
-#: manifests have been read.
+#: Maximum number of entries of a snapshot whose totals are counted here, once all of its manifests have been read. The
+#: totals of a larger snapshot are only compared with the manifest list.
 _MOST_ENTRIES = 20_000
 #: The codes of problems that contradict a recorded number.
 _CODES = ("totals-differ", "count-mismatch")
@@ -36,7 +36,7 @@ class Recorded:
     Attributes
     ----------
     text
-        Whether and how they were counted, as a sentence; empty for nodes without recorded totals.
+        Whether and how the recorded numbers were checked, as a sentence; empty for nodes without recorded totals.
     counted
         Counted numbers by field, where they differ from the recorded ones.
     problems
@@ -49,7 +49,7 @@ class Recorded:
 
 
 def recorded_of(state: TableState, node: TreeNode) -> Recorded:
-    """Return how the recorded numbers of a node compare with counted ones. Reads no file that has not been read."""
+    """Return how the recorded numbers of a node compare with counted ones. Only files already read are used."""
     kind, _, rest = node.id.partition(":")
     if kind == "snapshot":
         return _of_snapshot(state, int(rest))
@@ -90,7 +90,7 @@ def _of_snapshot(state: TableState, number: int) -> Recorded:
 
 
 def _entries(state: TableState, number: int) -> dict[str, int] | None:
-    """Return totals counted from all entries of a snapshot, whose manifests have been read; None if those are many."""
+    """Return totals counted from all entries of a snapshot whose manifests were read; None if there are too many."""
     known = _kept.setdefault(state, {})
     if number not in known:
         known[number] = _count(state, number)

@@ -26,12 +26,12 @@ _KINDS: dict[str, frozenset[str]] = {
 
 
 def dialect_of_node(state: TableState | None, node: TreeNode, *, own: bool = False) -> Dialect | None:
-    """Return the dialect of the root or manifest list below which a node is; None if it cannot be read.
+    """Return the dialect of the root or manifest list under which a node is listed; None if it cannot be read.
 
     Parameters
     ----------
     own
-        Whether a manifest's own dialect is returned, which is an older one if it was written before an upgrade.
+        Whether to return a manifest's own dialect instead, which is an older one if it was written before an upgrade.
     """
     snapshot, rows = snapshot_of_node(node.id), rows_of_node(node.id)
     if state is None or snapshot is None:
@@ -46,9 +46,9 @@ def dialect_of_node(state: TableState | None, node: TreeNode, *, own: bool = Fal
 
 
 def table_help(state: TableState, node: TreeNode, key: str) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-    """Return the help of a table's columns, by name, and the open points that it names; see `help_sent`.
+    """Return help for a table's columns, by name, and the open points that it mentions, by id; see `help_sent`.
 
-    Tables that show no entries have none.
+    Both are empty for a table whose rows are not entries.
     """
     kinds = _KINDS.get(key)
     if kinds is None:

@@ -57,7 +57,7 @@ _NAMELESS = frozenset({"snapshots", "partitions", "puffin_blobs", "history", "sc
 _CONTENT = {0: "data", 1: "position deletes", 2: "equality deletes"}
 _MANIFEST_CONTENT = {0: "data", 1: "deletes"}
 _STATUS = {status.value: status.name for status in Status}
-#: Columns of a file that the table of entries has in its struct.
+#: Columns that the table of entries shows from its struct ``data_file``, and whether they are right-aligned.
 _FILE = {
     "content": False,
     "file_path": False,
@@ -69,14 +69,14 @@ _FILE = {
 
 
 def view_of(state: TableState, key: str, names: Sequence[str], deletes: Callable[[], DeletedRows]) -> TableView:
-    """Return how a table of a node is shown.
+    """Return how to show a table of a node.
 
     Parameters
     ----------
     key, names
-        The table, and its columns.
+        The key of the table, and the names of its columns.
     deletes
-        Returns the deleted rows of the snapshot's data files, for the table of files.
+        A function that returns the deleted rows of the snapshot's data files; the table of files calls it.
     """
     derived: list[Derived] = []
     if key == "entries":
@@ -127,7 +127,7 @@ class _Deleted:
         content, path, offset = (
             rows.column(rows.names.index(name)) for name in ("content", "file_path", "content_offset")
         )
-        known = pc.and_(pc.equal(content, 0), pc.is_null(offset))  # an entry with a vector of its own states no count
+        known = pc.and_(pc.equal(content, 0), pc.is_null(offset))  # an entry with its own vector has no count
         counts = self._deletes().of(path)
         made: AnyArray = pc.if_else(pc.fill_null(known, False), counts, pa.scalar(None, pa.int64()))
         return made
