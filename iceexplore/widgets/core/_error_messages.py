@@ -12,7 +12,7 @@ from iceexplore.metadata import Snapshot
 __all__ = ["unread", "words_of"]
 
 _OWN = "iceexplore"
-#: Packages whose frames are between a trait and the functions that observe it.
+#: Packages whose frames are, in a traceback, between the assignment to a trait and the functions that observe it.
 _BETWEEN = frozenset({"traitlets", "ipywidgets", "anywidget"})
 
 

@@ -40,7 +40,7 @@ class WidgetHost:
     widget
         The widget, a `TableWidget`; it need not be initialized yet.
     table, state
-        What the widget shows.
+        The table or state that was passed to the widget, and the table's state.
     """
 
     def __init__(self, widget: anywidget.AnyWidget, table: TableLike, state: TableState) -> None:
@@ -163,7 +163,7 @@ class WidgetHost:
         raise LookupError(f"{name} has no {kind.__name__}; list it in panels, before the panel that uses it")
 
     def observe(self, handler: Callable[[Any], None], *names: str) -> None:
-        """Call a handler with each change of these traits."""
+        """Call a handler with each change of the traits of these names."""
         self._widget.observe(handler, list(names))
 
     def observe_requests(self, handler: Callable[[Mapping[str, Any]], None], name: str) -> None:
@@ -202,8 +202,8 @@ class WidgetHost:
     def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Call ``read`` in the worker thread, then ``show`` with its result in the widget's thread.
 
-        If the slot gets a newer request meanwhile, ``show`` is not called. For long work, ``read`` is a generator that
-        yields its progress as text for ``busy``; it can be cancelled at each step.
+        If the slot gets a newer request meanwhile, ``show`` is not called. For long work, ``read`` is a generator
+        function that yields its progress as text for ``busy``; it can be cancelled at each step.
         """
 
         def count(done: int, total: int, things: str) -> None:

@@ -10,7 +10,7 @@ __all__ = ["KEYS", "Key", "Place", "keys_markdown", "keys_sent"]
 
 @dataclass(frozen=True)
 class Key:
-    """What any of some keys does."""
+    """Some keys that do the same, and what they do."""
 
     keys: tuple[str, ...]
     what: str
@@ -18,7 +18,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Place:
-    """A part of widgets, with its keys. Widgets with any of ``traits`` have it; if ``traits`` is empty, all do."""
+    """A part of widgets, with its keys. Widgets that have any of ``traits`` have this part; without traits, all do."""
 
     name: str
     traits: tuple[str, ...]

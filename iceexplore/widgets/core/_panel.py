@@ -81,7 +81,7 @@ class PanelHost(Protocol):
         """Return the widget's panel of a class, which must precede the calling one in ``panels``."""
 
     def observe(self, handler: Callable[[Any], None], *names: str) -> None:
-        """Call a handler with each change of these traits."""
+        """Call a handler with each change of the traits of these names."""
 
     def observe_requests(self, handler: Callable[[Mapping[str, Any]], None], name: str) -> None:
         """Call a handler once with each request that the browser makes through a trait, even if several were merged."""
@@ -98,8 +98,8 @@ class PanelHost(Protocol):
     def run(self, slot: str, what: str, read: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Call ``read`` in the worker thread, then ``show`` with its result in the widget's thread.
 
-        Only the newest request of a slot is answered. For long work, ``read`` is a generator that yields its progress
-        as text for ``busy``; it can be cancelled at each step.
+        A slot is a name for requests of which only the newest is answered. For long work, ``read`` is a generator
+        function that yields its progress as text for ``busy``; it can be cancelled at each step.
         """
 
     def run_silently(

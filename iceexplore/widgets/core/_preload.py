@@ -46,7 +46,7 @@ def _prepare(modules: Iterable[str], ahead: Callable[[], Iterable[object]]) -> N
     for name in modules:
         with contextlib.suppress(Exception):  # the error recurs, and is shown, when the module is needed
             importlib.import_module(name)
-    with _one_at_a_time, contextlib.suppress(Exception):  # likewise
+    with _one_at_a_time, contextlib.suppress(Exception):  # as above: a later request shows the error
         for _ in ahead():
             pass
 

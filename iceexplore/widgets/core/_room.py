@@ -74,11 +74,11 @@ class RoomTraits(traitlets.HasTraits):
         return keys_sent(self.has_trait)
 
     def room(self) -> dict[str, Any]:
-        """Return the values of the traits about room that the widget has."""
+        """Return the widget's values of the traits that set its room, by name."""
         return {name: getattr(self, name) for name in _KEPT if self.has_trait(name)}
 
     def room_changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the room with which the widget was made, and what has changed since."""
+        """Return the room with which the widget was created, and what has changed since."""
         first = self._first_room or {}
         return first, {name: value for name, value in self.room().items() if value != first.get(name)}
 

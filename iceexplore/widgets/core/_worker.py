@@ -73,9 +73,9 @@ class Work:
     ) -> None:
         """Call ``run`` in the worker and pass its result to ``done``, unless the slot gets a newer request meanwhile.
 
-        Long work is a generator: each value that it yields is passed to ``step``. Between two steps other requests run,
-        and `cancel` ends the generator. What `iceexplore.storage.progress` counts meanwhile is passed to ``counted``:
-        the steps done, their total, and the things counted.
+        For long work, ``run`` is a generator function; each value that it yields is passed to ``step``. Between two
+        steps other requests run, and `cancel` ends the generator. What `iceexplore.storage.progress` counts meanwhile
+        is passed to ``counted``: the steps done, their total, and the things counted.
 
         With ``after_others``, work and each of its steps wait until there has been no other work for a moment.
         """
@@ -134,7 +134,7 @@ class Work:
         self._run_waiting()
 
     def _run_waiting(self) -> None:
-        """Start the next work that gives way to other work, unless there is other work; in a kernel, after a pause."""
+        """Start the next work that lets other work go first, if there is no other work; in a kernel, after a pause."""
         if self._alarm is not None or not self._waiting or self._pending:
             return
         left = self._others_ended + _PAUSE - time.monotonic()
