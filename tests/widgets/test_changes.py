@@ -211,7 +211,7 @@ def test_numbers_that_cannot_be_counted_say_so(show: Show, tmp_path: Path) -> No
     widget = show(ix.open(folder))
     found = page(widget)
     above = texts(found["above"])
-    assert "▲ These numbers are not exact: a file that lists them cannot be read" in above
+    assert "▲ These numbers are not exact: a file that lists changes cannot be read" in above
     assert f'"manifest:{table.snapshot.snapshot_id}:' in above, "with a link to it"
     assert "▲" in texts(found["above"][3]), "where the numbers are"
     assert found["lacks"] == "Rows may be missing: 1 of the files that list them cannot be read."

@@ -115,7 +115,7 @@ class Counted:
 def count_changes(state: TableState, after: int, before: int | None = None) -> Counted:
     """Read and count what changed from one snapshot to another, by default from its parent to it.
 
-    Only manifests that exactly one of the two snapshots lists are read (`iceexplore.graph.diff`). If the parent
+    Only manifests that are listed by exactly one of the snapshots are read (`iceexplore.graph.diff`). If the parent
     has expired, the statuses of the entries say what the commit changed (`iceexplore.Table.changes`).
     """
     later = snapshot_of(state.metadata, after, state.name)
@@ -161,7 +161,10 @@ def _without_parent(now: TableState, after: Snapshot) -> Counted:
 
 
 def costs_much(state: TableState, after: int) -> bool:
-    """Return whether many entries must be read to count the changes of a commit; this reads only the two roots."""
+    """Return whether many entries must be read to count the changes of a commit.
+
+    This itself reads only the manifest lists or root manifests of the commit and its parent.
+    """
     later = snapshot_of(state.metadata, after, state.name)
     parent = later.parent_snapshot_id
     earlier = None if parent is None else state.metadata.snapshot(parent)
@@ -175,7 +178,7 @@ def costs_much(state: TableState, after: int) -> bool:
 
 
 def _manifests(root: Manifest | None) -> dict[str, int]:
-    """Return the approximate number of entries of each of a root's live manifests, by location."""
+    """Return the approximate number of entries of each live manifest in a manifest list or root, by location."""
     if root is None:
         return {}
     rows = pa.array(live_manifests(root), pa.int64())

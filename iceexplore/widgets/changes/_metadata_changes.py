@@ -29,7 +29,7 @@ _LONG = 300
 
 @dataclass(frozen=True)
 class MetadataChanges:
-    """Changes between two metadata files, each a line of `Part`; ``unknown`` is the reason if they are not known."""
+    """Changes between two metadata files, each a line of parts; ``unknown`` is the reason if they are not known."""
 
     lines: tuple[tuple[Part, ...], ...] = ()
     unknown: str = ""

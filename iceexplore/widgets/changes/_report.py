@@ -90,7 +90,7 @@ def _commits(state: TableState, before: Snapshot, after: Snapshot) -> str:
             break
         line.append((one.operation or "no operation")[:40])
     else:
-        return "on another line of commits"
+        return "on different lines of commits"
     kinds = ", ".join(f"{line.count(kind)} {signs(kind)}" for kind in dict.fromkeys(line))
     return f"{amount(len(line), 'commit')} ({kinds})"
 
@@ -105,7 +105,9 @@ def _go(snapshot: Snapshot) -> Part:
 def _unread(state: TableState, counted: Counted) -> list[Part]:
     """Return a note that the numbers are doubtful, with links to the files that cannot be read."""
     many = len(counted.unread)
-    what = "a file that lists them cannot be read" if many == 1 else f"{many:,} files that list them cannot be read"
+    what = (
+        "a file that lists changes cannot be read" if many == 1 else f"{many:,} files that list changes cannot be read"
+    )
     parts: list[Part] = [f"▲ These numbers are not exact: {what}"]
     nodes: dict[str, dict[str, str]] = {}
     for of in (counted.after, counted.before):
@@ -190,7 +192,7 @@ def _partitions(counted: Counted, doubtful: bool) -> list[Block]:
 
 
 def _most_changed(files: pa.Table) -> tuple[list[str], int]:
-    """Return the partitions with the most rows in files that changed, and the number of all that changed."""
+    """Return the partitions with the most rows in files that changed, and the number of all partitions that changed."""
     grouped = files.group_by("partition", use_threads=False)
     totals = grouped.aggregate([("record_count", "sum"), ("change", "count")])
     order = totals.sort_by([("record_count_sum", "descending"), ("change_count", "descending")])

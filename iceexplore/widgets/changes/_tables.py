@@ -38,7 +38,7 @@ _COLUMNS = (
     "sequence_number",
 )
 COLUMN_DOCS = {
-    "location": "location of the file; deletion vectors share one",
+    "location": "location of the file; it may contain several deletion vectors",
     "change": "added or removed",
     "content": "kind of the file",
     "partition": "partition values of the file",
@@ -99,7 +99,7 @@ class ChangeTables:
             return self._kept[at]
 
     def table(self, snapshot: int, key: str) -> ArrowTable:
-        """Return the files that changed as a table of a grid."""
+        """Return a grid's table of the files that changed."""
         return ArrowTable(self.counted(snapshot, key).files.select(_COLUMNS))
 
     def above(self, snapshot: int, key: str) -> list[Block]:
