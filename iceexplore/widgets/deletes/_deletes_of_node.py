@@ -17,7 +17,7 @@ from iceexplore.manifests import ContentType, EntryBatch, Manifest, read_manifes
 
 __all__ = ["Deletes", "KINDS", "deletes_of", "row_groups"]
 
-#: Nodes that have positions to show.
+#: The kinds of nodes that have positions to show.
 KINDS = ("deletion-vector", "position-delete", "manifest-dv", "data-file")
 _MAX_PATHS = 200
 

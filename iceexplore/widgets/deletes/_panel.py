@@ -66,7 +66,7 @@ class DeletesPanel(Panel):
     In the explorer, the browser requests them; in a widget without tabs they follow the selected node.
 
     Two grids: ``"positions"`` has the node's tables ``positions`` and ``runs`` (the first million of each), and
-    ``"deletes"`` lists all deletes of the snapshot whose id is ``of``.
+    ``"deletes"`` lists all deletes of a snapshot, whose id is the table's owner.
 
     Attributes
     ----------
@@ -265,7 +265,7 @@ class DeleteTables(GridSource):
         return _DeleteTable(all_deletes(self._host.state, self._host.snapshot_of(of).snapshot_id))
 
     def view(self, of: str, table: str, names: Sequence[str]) -> TableView:
-        """Return the view, with units for bytes and rows."""
+        """Return how to show the table, with units for bytes and rows."""
         return replace(super().view(of, table, names), looks=looks_of(names))
 
     def nodes(self, of: str, table: str, rows: Sequence[int]) -> Sequence[str | None]:
@@ -288,7 +288,7 @@ class DeleteTables(GridSource):
 
 
 class _DeleteTable(ArrowTable):
-    """A table of deletes, named by their files, and the node of each."""
+    """A table of deletes, whose rows are named by their files, with the id of each row's node."""
 
     def __init__(self, table: pa.Table) -> None:
         self.ids = table["node"]

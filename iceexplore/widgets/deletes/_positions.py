@@ -1,4 +1,4 @@
-"""Summaries of a set of deleted positions: a picture in few numbers, runs, Roaring containers, encoded sizes."""
+"""Summaries of a set of deleted positions: a picture as a few numbers, runs, Roaring containers, encoded sizes."""
 
 from __future__ import annotations
 
