@@ -74,7 +74,7 @@ def _commits(after: TableState, now: Snapshot, was: Snapshot | None) -> list[Sna
 
 
 def conflict_figure(error: Exception, title: str, rival: str) -> Figure | None:
-    """Draw two commits that began at one snapshot and cannot both be made; None for other errors.
+    """Draw two conflicting commits that began at the same snapshot; return None if the error is not a conflict.
 
     Parameters
     ----------

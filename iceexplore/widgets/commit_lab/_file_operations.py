@@ -235,7 +235,7 @@ FORMS_OF: dict[str, tuple[str, ...]] = {
 
 #: Operations of simulations that the commit panel does not offer, each with the reason.
 NO_FORM: dict[str, str] = {
-    "cherry_pick": "It takes a snapshot of another line of history, and the tree shows those of the branch.",
+    "cherry_pick": "It takes a snapshot from a different line of history, but the tree shows only those of the branch.",
     "fast_forward": "The operation “Branch or tag” can move a branch to the snapshot shown.",
     "set_sort_order": "Synthetic files have no rows, so the order changes nothing in the tree.",
 }
@@ -245,8 +245,8 @@ def _file_forms() -> tuple[Operation, ...]:
     return (
         form(
             "append",
-            "V4 adds them to the root, so a commit writes only the root and the metadata file, until the root has more "
-            "than the layout option “Data files in the root” allows. Below V4 each append writes a manifest and a "
+            "V4 adds the files to the root, so a commit writes only the root and the metadata file, until the root has "
+            "more than the layout option “Data files in the root” allows. Below V4 each append writes a manifest and a "
             "manifest list.",
             _add_fields, _append,
         ),
@@ -275,8 +275,8 @@ def _file_forms() -> tuple[Operation, ...]:
         ),
         form(
             "update_columns",
-            "Adds a column file to each data file, whose other columns stay where they are. The entry of the data file "
-            "becomes MODIFIED, and the one before it is replaced.",
+            "Adds a column file to each data file, whose other columns stay where they are. The data file gets a "
+            "MODIFIED entry, which replaces the entry before it.",
             _column_fields, _columns,
         ),
         form(

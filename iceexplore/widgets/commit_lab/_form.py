@@ -255,7 +255,7 @@ class Call:
         from iceexplore.commits import OPERATIONS
 
         found = getattr(table, self.method)(*self.args, **self.kwargs)
-        operation = OPERATIONS.get(self.method)  # None for `fork` and `set_layout`
+        operation = OPERATIONS.get(self.method)  # None for `fork` and `set_layout`, which are not registered
         if found is None and operation is not None and operation.nothing:
             raise OptionError(f"{operation.nothing}: nothing to do, no commit was made")
         return found

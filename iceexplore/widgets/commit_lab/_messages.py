@@ -70,7 +70,7 @@ def refusal_of(refused: RefusedError, title: str = "", rival: str = "") -> dict[
     advice = "Nothing was committed; the table is unchanged."
     if refused.orphans:
         files_are = "orphan file" if refused.orphans == 1 else "orphan files"
-        advice = f"Its attempts left {refused.orphans:,} {files_are}; the table is unchanged."
+        advice = f"The commit's attempts left {refused.orphans:,} {files_are}; the table is unchanged."
     law = [f"{rule.text} ({rule.source})"] if rule else []
     shown = signs_of_lines(text)
     blocks: list[Block] = [

@@ -75,7 +75,7 @@ class CommitPanel(Panel):
         """Return the form and the empty line of steps."""
         if self._session is None:
             return {"commit_form": {"needs": _NEEDS_TABLE}}
-        if self.host.tab not in (None, "commit"):  # form is built with the tab: importing `iceexplore.commits` is slow
+        if self.host.tab not in (None, "commit"):  # built with the tab, as importing `iceexplore.commits` is slow
             return {}
         return {"commit_form": form_of(self._session), "commit_line": line_of(self._session)}
 

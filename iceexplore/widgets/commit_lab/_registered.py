@@ -1,7 +1,6 @@
 """Forms and calls of registered commit operations (`iceexplore.commits.OPERATIONS`).
 
-Kinds, defaults, choices and limits come from the registry; callers give labels, and help texts that only
-a form needs.
+Kinds, defaults, choices and limits come from the registry; callers give labels, and help texts that only a form needs.
 `iceexplore.commits` is imported inside functions, because importing it is slow.
 """
 

@@ -1,4 +1,4 @@
-"""The steps of the commit lab, in lines, each with the table before and after it.
+"""The steps of the commit lab, each with the table before and after it, in lines of alternative histories.
 
 A step runs on a copy of the simulation before it, so that undoing returns to that one, and a forked line shares the
 steps before the fork. This module does not access traits: steps run in the worker thread, and are added on the thread
@@ -219,9 +219,9 @@ class Session:
     def twin(self, line: Line, step: Step) -> tuple[str, Twin] | None:
         """Return the other layout's name, and the step's operation there after the same history.
 
-        For a root manifest, the other layout is version 3 or, if the table is version 4, a manifest list as Java writes
-        it; for a manifest list, it is a root manifest. Return None if the table itself has a root manifest, as it
-        cannot go back to a list. This is called in the worker thread.
+        If the step's layout has a root manifest, the other layout is version 3 or, if the table is version 4, version 4
+        with a manifest list as Java writes it; otherwise, the other layout has a root manifest. Return None if the
+        table itself has a root manifest, as it cannot go back to a list. This is called in the worker thread.
         """
         root = self.table.state.root()
         if root is not None and root.dialect.has_root_manifest:
@@ -278,7 +278,7 @@ def _performed(
         for call in rival_calls(rival, after.state, calls):
             try:
                 call.run(other)
-            except IceexploreError as error:  # in a call that the user did not choose directly
+            except IceexploreError as error:  # the other writer's call failed, which the user did not choose
                 raise RefusedError(error, rival=True) from error
             lines.append(("other", call))
     for call in calls:
