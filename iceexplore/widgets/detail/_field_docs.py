@@ -268,7 +268,7 @@ def meaning(
     partition
         Whether the field is a partition field, of which a file's node shows the value and a manifest's node the range.
     proposal
-        Whether the tree is one of the V4 proposal, whose fields the spec does not describe.
+        Whether the metadata follows the V4 proposal, whose fields the spec does not describe.
     """
     if partition:
         text = _PARTITION_RANGE if kind in _MANIFESTS else "the file's value of this field of the partition spec"

@@ -171,7 +171,7 @@ def _leaf(state: TableState, snapshot_id: int, row: int, parts: frozenset[str]) 
 
 
 def _root_partition(state: TableState, root: Manifest) -> DynamicArray | None:
-    """Return the partitions of files listed directly in a V4 root; null in its other rows."""
+    """Return the partitions of files listed directly in a V4 root; null for its other rows."""
     direct = state.reader.direct(root)
     values = None if direct is None else direct.partition()
     return None if direct is None or values is None else values.take(direct_places(root, direct))
@@ -187,7 +187,7 @@ def _basename(location: AnyColumn) -> AnyArray:
 
 
 def _named(values: AnyColumn, names: dict[int, str]) -> AnyArray:
-    """Return the names of numbers; the number itself as text if it has no name."""
+    """Return the names of numbers; a number without a name becomes text."""
     column = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     dictionary = column.dictionary_encode()
     labels = [names.get(v, str(v)) for v in build.to_pylist(dictionary.dictionary)]

@@ -161,7 +161,7 @@ def _keys(content: AnyColumn, location: AnyColumn, offset: AnyColumn) -> list[_P
 def _files(
     state: TableState, root: Manifest, snapshot: str, keys: Sequence[_Place | None], about: float
 ) -> list[str | None]:
-    """Return the node ids of files with these places: of their entries in the root, or in a live leaf.
+    """Return the node ids of the files at these places; each id names the file's entry, in the root or in a live leaf.
 
     As tables follow the root's order, the search begins with the leaves near the rows' relative position in the table
     (``about``, 0 to 1); reading all leaves for a page could take seconds.

@@ -127,7 +127,7 @@ class DetailPanel(Panel):
         return detail_html(self.detail, self._grid.pages.get(_GRID, {}))
 
     def detail_of(self, node: TreeNode, kept: Tab | None = None) -> dict[str, Any]:
-        """Return the details of a node, with the tab ``kept`` or, by default, of the table in which it is a row."""
+        """Return a node's details, with a tab for a table in which the node is a row: ``kept``, or the parent's."""
         self._known = self._now()
         parent = (
             self._tree.forest.node(node.parent) if node.id.startswith(("manifest:", "file:")) and node.parent else None

@@ -78,7 +78,7 @@ def _of_snapshot(state: TableState, number: int) -> Recorded:
         of = f"{read:,} of {amount(len(names), 'manifest')} read"
         out.text = f"Compared with the manifest list; entries not counted yet ({of})."
     elif (n := _entries(state, number)) is None:
-        out.text = f"Compared with the manifest list, and that with all {amount(len(names), 'manifest')}."
+        out.text = f"Compared with the manifest list, which was compared with all {amount(len(names), 'manifest')}."
     else:
         out.text = f"Counted in {'all ' if len(names) > 1 else ''}{amount(len(names), 'manifest')}."
         summary = snapshot.summary or {}
