@@ -1,6 +1,6 @@
 /**
- * The positions of a forest's cards: from left to right, one column per level. Many sibling leaves become a block of
- * several columns, so that a long list stays readable.
+ * The positions of the cards of a forest, which is one tree or several: from left to right, one column per level. Many
+ * sibling leaves become a block of several columns, so that a long list stays readable.
  *
  * @module
  */
@@ -9,14 +9,14 @@
 
 /** Sizes in px: the height of a card, the gaps between cards, and how wide cards are. */
 export const CARD = { height: 40, gapX: 38, gapY: 8, narrowest: 92, widest: 264 };
-/** Sizes in px of the cells that many siblings become: their distance, their size, and how many a line has. */
+/** The small cells that replace the cards of many siblings: their distance and size in px, and number per line. */
 export const CELL = { pitch: 18, size: 15, columns: 26 };
 /** Up to `MOST_SIBLINGS` siblings are all drawn as cards; of more siblings, about `FEW_CARDS` are. */
 const MOST_SIBLINGS = 30;
 const FEW_CARDS = 12;
-/** The maximum number of changed siblings that are cards. */
+/** The maximum number of changed siblings that are drawn as cards. */
 const CHANGED_CARDS = 24;
-/** The marks of nodes that are cards before others. */
+/** The marks of changed nodes, which become cards before other nodes do. */
 const FIRST_MARKS = ["problem", "added", "removed"];
 /** The distance from one card to the one below it. */
 const STEP = CARD.height + CARD.gapY;
@@ -43,7 +43,7 @@ function isChanged({ marks }) {
 }
 
 /**
- * Return which of many siblings are cards: the changed ones, some others, and the node that represents the rest.
+ * Return which of many siblings are drawn as cards: changed ones, some others, and the node that represents the rest.
  *
  * @param {TreeRow[]} run
  * @returns {Set<TreeRow>}
@@ -62,7 +62,7 @@ function cardsOf(run) {
  * @param {string[]} layers The heading of each node.
  */
 function columnTitle(layers) {
-  // The content of a V4 root.
+  // The children of a V4 root manifest can be both.
   if (layers.includes("Manifests") && layers.includes("Files")) return "Manifests and files";
   const counts = [...Map.groupBy(layers.filter(Boolean), (layer) => layer)];
   return counts.sort(([, some], [, others]) => others.length - some.length)[0]?.[0] ?? "";
@@ -74,7 +74,7 @@ function columnTitle(layers) {
  * @param {Nodes} nodes
  * @param {string[]} roots
  * @param {string[]} expanded
- * @param {Styles} [styles] They have the headings of columns.
+ * @param {Styles} [styles] The styles of node kinds, which contain the headings of columns.
  * @returns {Arrangement}
  */
 export function arrange(nodes, roots, expanded, styles = {}) {
@@ -142,7 +142,7 @@ export function arrange(nodes, roots, expanded, styles = {}) {
     row.width = widths[row.level];
     const cells = row.node.cells?.kinds.length;
     if (cells) {
-      // Below its label, a cell for each node that it represents.
+      // Below its label, the card has a cell for each node that it represents.
       row.width = Math.max(row.width, Math.min(cells, CELL.columns) * CELL.pitch + 2 * CARD.gapY);
       row.height = CARD.height + Math.ceil(cells / CELL.columns) * CELL.pitch + CARD.gapY;
     }
@@ -151,12 +151,12 @@ export function arrange(nodes, roots, expanded, styles = {}) {
   }
 
   /**
-   * Place siblings without children: below one another, from nine on in a block of columns.
+   * Place siblings without children: below one another or, if there are nine or more, in a block of columns.
    *
    * @param {TreeRow[]} run
    * @param {TreeRow | null} parent
    * @param {number} top
-   * @returns {number} Where the next card may be.
+   * @returns {number} The y at which the next card may be placed.
    */
   function placeChildless(run, parent, top) {
     if (!run.length) return top;
@@ -193,7 +193,7 @@ export function arrange(nodes, roots, expanded, styles = {}) {
    * @param {TreeRow[]} run
    * @param {TreeRow | null} parent
    * @param {number} top
-   * @returns {number} Where the next card may be.
+   * @returns {number} The y at which the next card may be placed.
    */
   function placeMany(run, parent, top) {
     const cards = cardsOf(run);
@@ -225,7 +225,7 @@ export function arrange(nodes, roots, expanded, styles = {}) {
    * @param {TreeRow[]} siblings
    * @param {TreeRow | null} parent
    * @param {number} top
-   * @returns {number} Where the next card may be.
+   * @returns {number} The y at which the next card may be placed.
    */
   function placeAll(siblings, parent, top) {
     /** @type {TreeRow[]} */
@@ -241,7 +241,7 @@ export function arrange(nodes, roots, expanded, styles = {}) {
       const end = placeAll(children, row, top);
       const first = children[0].y;
       const last = children[children.length - 1].y;
-      // Centered beside its children, but near the first one, so that it stays on the screen.
+      // The card is centered beside its children, but near the first one, so that it stays on the screen.
       place(row, lefts[level], Math.min((first + last) / 2, first + 2 * STEP));
       top = Math.max(end, row.y + STEP) + (children.length > 1 ? CARD.gapY : 0);
     }

@@ -1,5 +1,5 @@
 /**
- * Bar charts from Python, which a widget shows as tables, as pictures for slides.
+ * Pictures, for slides, of the bar charts that Python describes and that a widget shows as tables.
  *
  * @module
  */
@@ -9,7 +9,7 @@
 import { drawPath, drawText, fitText } from "./painting.js";
 import { recorded, slideButtons } from "./slide.js";
 
-/** px: the width of a chart and of its names, the space between columns, the height of rows, bars, and letters. */
+/** Sizes in px: the widths of a chart and its names, the gap between columns, the heights of rows, bars and letters. */
 const CHART = { width: 900, names: 310, gap: 24, row: 50, bar: 9, letters: 13, small: 11 };
 
 /**
@@ -26,7 +26,7 @@ export function plainText(parts) {
 }
 
 /**
- * Return a table of bars as a picture: a row's first cell is its name and a note, and the others are a text and a bar.
+ * Return a table of bars as a picture: a row's first cell has a name and a note, and the others have a text and a bar.
  *
  * @param {Part[][]} heads
  * @param {Part[][][]} rows
@@ -49,7 +49,7 @@ export function barsPicture(heads, rows, colours) {
     rows.forEach(([[name, ...more], ...cells], i) => {
       const top = (i + 0.5) * row;
       drawPath(paper, () => paper.rect(0, top, width, 1), { fill: colours.line });
-      // A long name goes on in a second line: what differs may be at its end.
+      // A long name continues on a second line, because names may differ only at their ends.
       const label = String(typeof name === "string" ? name : name[1]);
       const first = fitText(paper, label, names - gap, large);
       const comma = first.lastIndexOf(", ");
@@ -70,7 +70,7 @@ export function barsPicture(heads, rows, colours) {
 }
 
 /**
- * Return the buttons of a chart as a picture; a slide has the sentence above the table as its legend.
+ * Return the buttons that copy or save a chart as a picture; a slide's legend is the sentence above the table.
  *
  * @param {Model} model
  * @param {Block} table

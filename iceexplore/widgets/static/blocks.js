@@ -1,6 +1,6 @@
 /**
- * Content from Python: texts, lists and tables as blocks of parts (`iceexplore.widgets.core._blocks` documents how
- * they look). All of it is plain text, never markup.
+ * Content from Python: texts, lists and tables as blocks of parts, whose form `iceexplore.widgets.core._blocks`
+ * documents. All of it is plain text, never markup.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { applyColours, changeSelection, el, linkButton, svg } from "./dom.js";
 
 /** The tags of those blocks that are not simply a `div` with the block's name as its class. */
 const BLOCK_TAGS = /** @type {Record<string, string>} */ ({ h3: "h3", h: "h4", p: "p" });
-/** The parts that have a tag of their own. */
+/** The kinds of parts that are also the tags of their elements; most others become a `span`. */
 const PART_TAGS = ["b", "code"];
 /** The minimum width, in percent, of a bar whose value is not 0. */
 const THINNEST_BAR = 0.6;
@@ -72,20 +72,21 @@ export function blocks(model, list = []) {
 }
 
 /**
- * Set traits of the model: a selection is completed by the current one, and a query is that of the detail pane.
+ * Set traits of the model. A partial selection is merged into the current one, and a query becomes that of the detail
+ * pane's table.
  *
  * @param {Model} model
  * @param {Record<string, any>} traits
  */
 function setTraits(model, { query, selection, ...traits }) {
   if (selection) model.set("selection", { ...model.selection, ...selection });
-  // Later than all queries before it.
+  // `n` is higher than in all earlier queries.
   if (query) model.set("query", { ...model.query, detail: { ...query, n: Date.now() } });
   for (const name in traits) model.save(/** @type {any} */ (name), traits[name]);
 }
 
 /**
- * Return bars one after another. They are decorative, as the numbers are beside them as text.
+ * Return bars, drawn one after another in a line. They are decorative: their numbers are beside them as text.
  *
  * @param {[kind: string, share: number][]} parts Shares are from 0 to 1.
  */

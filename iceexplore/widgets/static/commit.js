@@ -1,6 +1,6 @@
 /**
- * The commit lab: a form as Python describes it, the tree before and after a step, its rules and costs. It has no code
- * for single operations: the choices, the results and the refusals are in the traits.
+ * The commit lab: a form that Python describes, the tree before and after a step, and the step's rules and costs. This
+ * module has no code for particular operations: the choices, results and refusals are in the traits.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { canvasColours } from "./painting.js";
 import { sidesView } from "./sides.js";
 import { pictureOf, slideButtons } from "./slide.js";
 
-/** The tabs of a step, and which of them are tables. */
+/** The tabs of a step; `COMMIT_TABLES` are those that show tables. */
 const COMMIT_TABS = {
   figure: "Before and after",
   trees: "Trees",
@@ -29,9 +29,9 @@ const COMMIT_TABS = {
   save: "Save",
 };
 const COMMIT_TABLES = ["files", "manifests", "rules", "written"];
-/** Maximum number of characters about rules above the folded sentences. */
+/** A text about the checked rules is added to the summary only if it has fewer characters than this. */
 const LONGEST_SUMMARY = 80;
-/** The least scale of a figure. */
+/** The minimum scale at which a figure is shown. */
 const SMALLEST = 0.72;
 /**
  * The value for input that is not a number: the browser does not return the typed text, and Python should refuse the
@@ -77,14 +77,14 @@ export function isFieldHidden({ when }, fields, draft) {
 }
 
 /**
- * Return a figure: an image, in which nothing of the table is markup of the page, and the same as text.
+ * Return a figure as an image, so that no text of the table is parsed as markup of the page; below it, as text.
  *
  * @param {Figure | null | undefined} figure
  */
 function figureElements(figure) {
   if (!figure) return [];
   const [svg, text, width] = figure;
-  // Smaller, it could not be read: then it scrolls.
+  // Below the minimum width, the figure would be unreadable, so it scrolls instead.
   const style = { "max-width": `${width}px`, "min-width": `${SMALLEST * width}px` };
   const src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   return [
@@ -191,7 +191,7 @@ export function commitView(model) {
    * that a user who types keeps the focus.
    *
    * @param {HTMLElement} box
-   * @param {HTMLElement} [top] Where the first field is, if not in the box.
+   * @param {HTMLElement} [top] The element for the first field, if that is not in the box.
    * @returns {(fields: FormField[]) => void}
    */
   function fieldDrawer(box, top) {
@@ -341,7 +341,7 @@ export function commitView(model) {
     legend: () => [[model.commit_report.title ?? ""]],
   });
   figureBox.append(slides, figure);
-  /** The step whose figure is drawn. */
+  /** The key of the drawn figure: its step, and the length of its image. */
   let drawn = "";
 
   function drawSides() {
@@ -350,12 +350,12 @@ export function commitView(model) {
     const lines = [...text, checked, compared].filter(Boolean);
     heading.textContent = title;
     fill(headline, costs ? blocks(model, [["p", costs]]) : step && "Drawing …");
-    // Why rules cannot be checked may take several lines.
+    // The reason why rules cannot be checked may be long; it is then only in the folded list.
     reportSummary.textContent = [text[0], checked.length < LONGEST_SUMMARY && checked].filter(Boolean).join(" ");
     fill(report, lines.map((line) => el("li", line)));
     details.hidden = !lines.length;
     sides.draw();
-    // An image that is made anew would flicker.
+    // Draw the image only if it has changed: an image that is created again would flicker.
     const key = `${step}:${picture?.[0].length}`;
     if (key === drawn) return;
     drawn = key;
@@ -373,7 +373,7 @@ export function commitView(model) {
   const grid = gridView(model, {
     grid: "commit",
     label: "Details of the step",
-    // Rows of the step's own tables are files of the tree after it.
+    // Rows in the tab Details are nodes of the chosen item's tree; those of other tables, of the tree after the step.
     onRow: (node) => showItem({ side: chosenTab() === "item" ? model.commit_item.side : "after", node }),
   });
   const cost = el("div.costs");
@@ -427,7 +427,7 @@ export function commitView(model) {
     const { id: step, costs, compared } = model.commit_report;
     const now = chosenTab();
     for (const tab of /** @type {HTMLElement[]} */ ([...tabs.element.children])) {
-      // For the table without steps, there is nothing more to show.
+      // At the start, before any step, the other tabs have nothing to show.
       tab.hidden = !step && !["figure", "trees"].includes(tab.dataset.key ?? "");
     }
     if (step && COMMIT_TABLES.includes(now)) grid.look(step, now);

@@ -12,7 +12,7 @@ import { consumeEvent, copyText, el, fill, keepFocus } from "./dom.js";
 const SHOWN_TIME = 1500;
 
 /**
- * Return the index of the tab that a key goes to, or undefined for another key.
+ * Return the index of the tab that a key moves to; undefined if the key does not move between tabs.
  *
  * @param {string} key
  * @param {number} at The index of the tab that has the focus.
@@ -58,7 +58,7 @@ export function tabRow(kind, label, tabs) {
 }
 
 /**
- * Mark one of the tabs as selected; only this one has the tab stop.
+ * Mark one of the tabs as selected, and make it the only one that the Tab key reaches.
  *
  * @param {Iterable<Element>} tabs
  * @param {Element | undefined} chosen
@@ -74,8 +74,8 @@ export function markTab(tabs, chosen) {
  * Return a row of tabs for the parts of one panel.
  *
  * @param {string} label
- * @param {Record<string, string>} titles By key.
- * @param {HTMLElement} panel It has an id.
+ * @param {Record<string, string>} titles The titles of the tabs, by their keys.
+ * @param {HTMLElement} panel The element whose children are the parts; it must have an id.
  * @param {(key: string) => void} choose
  * @returns {{ element: HTMLElement, mark: (key: string, shown: HTMLElement) => void }} `mark` marks the chosen tab, and
  *   shows its part of the panel.
@@ -110,7 +110,7 @@ export function panelTabs(label, titles, panel, choose) {
  * @param {Child} label
  * @param {() => string | Promise<string>} text
  * @param {Properties} [extra]
- * @param {{ copied: Child, refused: Child }} [answers] The texts that show this.
+ * @param {{ copied: Child, refused: Child }} [answers] What the button shows after success and after failure.
  */
 export function copyButton(label, text, extra, answers = { copied: "Copied", refused: "Not allowed" }) {
   const made = el("button", { class: "button framed", ...extra, onclick: copy }, label);
@@ -127,7 +127,7 @@ export function copyButton(label, text, extra, answers = { copied: "Copied", ref
  *
  * @param {string} words
  * @param {((on: boolean) => void) | null} [choose]
- * @param {Properties} [properties] Of the input.
+ * @param {Properties} [properties] Properties of the input.
  * @param {string | null} [title]
  * @returns {{ element: HTMLElement, input: HTMLInputElement }}
  */
@@ -140,7 +140,7 @@ export function checkBox(words, choose, properties, title) {
 }
 
 /**
- * Return a form that Enter submits, too. Keys pressed in it do not reach the notebook.
+ * Return a form that can also be submitted with Enter. Keys pressed in it do not reach the notebook.
  *
  * @param {string} kind Its classes, such as ".wide", or "".
  * @param {() => void} send
@@ -157,7 +157,7 @@ export function keyboardForm(kind, send, ...inside) {
 }
 
 /**
- * Return a menu that opens below its summary. Escape closes it, and so does opening another menu, which it might cover.
+ * Return a menu that opens below its summary. Escape closes it, and so does opening another menu: menus never overlap.
  *
  * @param {HTMLElement} summary
  * @param {Properties} properties

@@ -11,20 +11,20 @@ import { changeSelection, el, fill, focusedIn, icon, lineIcon, linkButton, plura
 import { gridView, selectNode } from "./grid.js";
 import { headButton } from "./room.js";
 
-/** The maximum number of characters of a value shown in full, and the number shown of a longer one. */
+/** Values with up to `UNFOLDED` characters are shown in full; of longer ones, only the first `FOLDED` characters. */
 const UNFOLDED = 160;
 const FOLDED = 140;
 /** The numbers of characters from which a value takes two columns, and the whole width. */
 const TWO_COLUMNS = 17;
 const WHOLE_WIDTH = 49;
-/** The kinds of nodes that the tab Deletes shows: `KINDS` of `deletes/_deletes_of_node.py`. */
+/** The kinds of nodes that the tab Deletes shows, as in `KINDS` of `iceexplore.widgets.deletes._deletes_of_node`. */
 const POSITIONS = /^(data-file|position-delete|deletion-vector|manifest-dv)$/;
 const COPY_ICON = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
 const COPIED_ICON = "M3 8.5l3.5 3.5L13 4.5";
 const REFUSED_ICON = "M4 4l8 8m0-8l-8 8";
 
 /**
- * Return whether a field's value gets a copy button: an id or a location.
+ * Return whether a field's value gets a copy button, because it is an id or a location.
  *
  * @param {string} name
  * @param {string} text
@@ -35,7 +35,7 @@ export function isCopied(name, text) {
 }
 
 /**
- * Return a button with the sign for copying.
+ * Return a button that has an icon and copies a text.
  *
  * @param {string} text
  * @param {string} title
@@ -78,7 +78,7 @@ function fieldItem([name, text, exact = text], help, open) {
   function explain(on) {
     button.ariaExpanded = String(on);
     if (!on) return explanation.remove();
-    // Below the line of the field, so that no field changes its column.
+    // Insert it below all fields in the same line, so that none of them moves to a different column.
     let last = item;
     while (/** @type {HTMLElement | null} */ (last.nextSibling)?.offsetTop === item.offsetTop) {
       last = /** @type {HTMLDivElement} */ (last.nextSibling);
@@ -97,7 +97,7 @@ function fieldItem([name, text, exact = text], help, open) {
 }
 
 /**
- * Return a problem of the node, or one that concerns it with a link to its own node.
+ * Return the element of a problem. If the problem is at a different node but concerns this one, it has a link there.
  *
  * @param {Model} model
  * @param {NonNullable<Detail["problems"]>[number]} problem
@@ -150,9 +150,9 @@ export function detailView(model) {
       open,
       counted,
     } = model.detail;
-    // A separate detail pane has no tabs, and a saved page lacks this tab.
+    // A detail pane outside the explorer has no tabs, and a saved page has no tab Deletes.
     const hasDeletes = model.parts?.some(([key]) => key === "deletes");
-    // Done before the content changes: afterwards, the browser would have to compute the layout once more.
+    // Scroll before the content changes: afterwards, the browser would have to compute the layout once more.
     head.scrollTop = 0;
     const meanings = new Map(Object.entries(help));
     const list = (/** @type {Fact[]} */ some) =>

@@ -24,7 +24,7 @@ import {
 import { sidesView } from "./sides.js";
 
 /**
- * The levels of a check: how deep it looks.
+ * The levels of a check, from quick to thorough.
  *
  * @type {[value: string, text: string][]}
  */
@@ -53,14 +53,14 @@ const FIRST_OPEN = 3;
  * Return the sign of a severity.
  *
  * @param {Severity} severity
- * @param {string} [name] Its name; none if it is beside the sign.
+ * @param {string} [name] The severity's name for screen readers; omit it if it is shown beside the sign.
  */
 export function severitySign(severity, name) {
   return el(`span.sign.is-${severity}`, name ? { role: "img", ariaLabel: name } : { ariaHidden: true });
 }
 
 /**
- * Select a node, and go to it: in the explorer, the tree is in another tab.
+ * Select a node and, in the explorer, switch to the tab with the tree.
  *
  * @param {Model} model
  * @param {Partial<Selection>} selection
@@ -71,7 +71,7 @@ export function goToNode(model, selection) {
 }
 
 /**
- * Return the findings that are shown, by their severity.
+ * Return the findings that have one of the chosen severities.
  *
  * @param {DoctorReport} report
  * @param {Effect[]} effects
@@ -165,13 +165,13 @@ export function findingsView(model) {
       );
     });
     fill(sums, buttons);
-    // A saved page cannot check.
+    // A saved page cannot run a check.
     const isOpen = left > 0 && model.doctor_asked !== undefined;
     fill(scope, text, isOpen && " · ", isOpen && linkButton("Check all snapshots", checkAll));
   }
 
   /**
-   * Return a place, with a link to its node if there is one.
+   * Return the text of a place, as a link if the place belongs to a node.
    *
    * @param {string} text
    * @param {Partial<Selection> | null} node
@@ -278,7 +278,7 @@ export function repairView(model) {
   const steps = el("div.repair-steps");
   const note = el("p.advice");
   /**
-   * The trees, once there is a plan.
+   * The view of both trees, once there is a plan.
    *
    * @type {ReturnType<typeof sidesView> | undefined}
    */

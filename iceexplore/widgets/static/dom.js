@@ -1,5 +1,5 @@
 /**
- * Elements and icons, focus, the clipboard and files.
+ * Helpers for elements and icons, the focus, the clipboard and files.
  *
  * Text only ever becomes text nodes: nothing from a table is parsed as markup.
  *
@@ -19,7 +19,7 @@ const UNITS_OF_BYTES = ["B", "KiB", "MiB", "GiB", "TiB"];
 /** A selector for elements that can have the focus. */
 const FOCUSABLE = "button, input, select, summary, [tabindex]";
 
-/** Properties of a scrolling box that has a tab stop inside: Firefox would make the box itself a second tab stop. */
+/** Properties for a scrolling box that contains a tab stop: Firefox would make the box itself a second tab stop. */
 export const NO_TAB_STOP = { tabindex: -1 };
 
 // Elements -------------------------------------------------------------------------------------------------------------
@@ -28,8 +28,8 @@ export const NO_TAB_STOP = { tabindex: -1 };
  * Return an element, such as `el("button.framed", { onclick }, "Undo")`.
  *
  * @template {string} K
- * @param {K} kind The tag and classes, `"div.wide.pale"`. Each class gets the prefix `ice-`, which keeps it apart from
- *   the page's own, here and in the property `class`.
+ * @param {K} kind The tag and classes, such as `"div.wide.pale"`. Each class, here and in the property `class`, gets
+ *   the prefix `ice-`, which distinguishes it from the page's own classes.
  * @param {...(Properties | Child)} rest Properties, which can be left out, then children. Children that are null,
  *   undefined, false or "" are left out, and lists are flattened.
  * @returns {ElementOf<K>}
@@ -40,7 +40,7 @@ export function el(kind, ...rest) {
 }
 
 /**
- * Return an SVG element; parameters as of `el`.
+ * Return an SVG element; the parameters are those of `el`.
  *
  * @template {string} K
  * @param {K} kind
@@ -53,7 +53,7 @@ export function svg(kind, ...rest) {
 }
 
 /**
- * Return the classes of an element as its attribute has them, with their prefix.
+ * Return the value of an element's attribute `class`: its classes with their prefix, separated by spaces.
  *
  * @param {string} kind As for `el`.
  * @param {string | false | null} [more] The property `class`.
@@ -109,7 +109,7 @@ function setProperty(node, key, value) {
  * Return the children as a flat list, without empty ones.
  *
  * @param {unknown[]} children
- * @returns {(Node | string)[]} Numbers are still numbers: `append` makes text of them.
+ * @returns {(Node | string)[]} The list may also contain numbers, which `append` turns into text.
  */
 function present(children) {
   const flat = /** @type {(Node | string)[]} */ (children.flat(Infinity));
@@ -117,7 +117,7 @@ function present(children) {
 }
 
 /**
- * Replace the children of a box; children as of `el`. The focus stays where it was, see `keepFocus`.
+ * Replace the children of a box with others, given as for `el`. The focus stays where it was (see `keepFocus`).
  *
  * @param {HTMLElement} box
  * @param {...Child} children
@@ -127,7 +127,7 @@ export function fill(box, ...children) {
 }
 
 /**
- * Add listeners, by the name of their event.
+ * Add listeners, given by the names of their events.
  *
  * @param {HTMLElement} node
  * @param {Listeners} listeners
@@ -240,7 +240,7 @@ function iconFrame(kind, size, paths) {
 }
 
 /**
- * Return the icon of a kind of node. Its shape distinguishes the kind as well as its colour.
+ * Return the icon of a kind of node. Both its shape and its colour show the kind.
  *
  * @param {Styles} styles
  * @param {string} kind
@@ -326,7 +326,7 @@ export function consumeEvent(event) {
 // The model ------------------------------------------------------------------------------------------------------------
 
 /**
- * Change the selection: a node, a snapshot, one to compare with. Parts that are not given stay the same.
+ * Change the selected node, the selected snapshot, or the snapshot to compare with. Parts not given stay the same.
  *
  * @param {Model} model
  * @param {Partial<Selection>} change
@@ -417,7 +417,7 @@ export function sameJson(a, b) {
 }
 
 /**
- * Return a text as a cell shows it: of a long location or file name only the end, which tells more than the beginning.
+ * Return a text as a cell shows it: only the end of a long location or file name, which tells more than the beginning.
  *
  * @param {string} text
  * @returns {string}

@@ -1,6 +1,6 @@
 /**
- * The explorer: the timeline above, its parts below, a tab each. The model's traits have everything that is shown,
- * including the tab. Each view has its own widths of panes and its own full screen.
+ * The explorer: the timeline at the top, and below it the explorer's parts, each in a tab. What is shown, including the
+ * chosen tab, is in the model's traits; only the widths of panes and the full screen belong to a single view of it.
  *
  * @module
  */
@@ -38,7 +38,7 @@ const SHARE = { least: 25, first: 54, step: 3 };
 const loadedViews = new Map();
 
 /**
- * Return a script from what was sent (`iceexplore.widgets.core._bundle.sent_later`), which is compressed.
+ * Return the text of a compressed script that Python sent (`iceexplore.widgets.core._bundle.sent_later`).
  *
  * @param {DataView<ArrayBuffer>} sent
  * @returns {Promise<string>}
@@ -48,8 +48,8 @@ export function unpackScript(sent) {
 }
 
 /**
- * Return the view of a tab that is not in this script. Its script is in the trait `scripts` once Python has seen the
- * tab.
+ * Return the view of a tab whose code is not in this script: Python sends it, in the trait `scripts`, when the tab is
+ * first selected.
  *
  * @param {DataView<ArrayBuffer>} sent
  * @returns {Promise<View>}
@@ -61,8 +61,8 @@ function loadView(sent) {
   if (!view) {
     view = unpackScript(sent).then(async (text) => {
       const module = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-      // @ts-expect-error: `$given` is declared where the modules are joined; it has what this script shares with later
-      // ones
+      // @ts-expect-error: `$given` is declared when the modules are joined into one script; it contains what later
+      // scripts need from this one
       return module.default($given);
     });
     loadedViews.set(checksum, view);
@@ -71,7 +71,7 @@ function loadView(sent) {
 }
 
 /**
- * Return the first tab: the tree, and the details of what is selected beside it.
+ * Return the first tab: the tree and, beside it, the details of the selected node.
  *
  * @param {Model} model
  */
@@ -113,7 +113,7 @@ function treeTab(model) {
     handle.ariaExpanded = String(isOpen());
     handle.textContent = isOpen() ? "▾ Close the details" : `▴ Details: ${[kind_title, title].join(" ")}`;
   }
-  /** Open the drawer for a node that was selected in the tree, not for one that follows the timeline. */
+  /** Open the drawer if a node was selected in this tab, but not if it changed because of the timeline. */
   function selected() {
     if (node !== model.selection.node && focusedIn(panes)) setOpen(true);
     node = model.selection.node;
@@ -164,8 +164,8 @@ function treeTab(model) {
 }
 
 /**
- * Give the focus to what keys are most likely for in a part of the explorer: the tree, the snapshots or the selected
- * tab, else the first control.
+ * Focus the element that the user most likely wants in a part of the explorer: the tree, the snapshots or the selected
+ * tab; if the part has none of them, its first control.
  *
  * @param {HTMLElement} [part]
  */
@@ -180,8 +180,8 @@ function focusFirst(part) {
  * Return the explorer.
  *
  * @param {Model} model
- * @param {HTMLElement} root The widget's.
- * @param {Record<string, View>} [given] Views of tabs, by their key; others are loaded when they are first shown.
+ * @param {HTMLElement} root The widget's root element.
+ * @param {Record<string, View>} [given] Views by the keys of their tabs; others are loaded when they are first shown.
  */
 export function explorerView(model, root, given = {}) {
   const id = `ice-${randomId()}`;
@@ -212,9 +212,9 @@ export function explorerView(model, root, given = {}) {
     });
     return button;
   });
-  // The timeline and the tree show which snapshots are compared; other tabs have no sign of it.
+  // Other parts than the timeline and the tree do not show which snapshots are compared, so this button does.
   const comparison = el("button.button.framed.comparing", { hidden: true, onclick: showComparison });
-  // A saved page has no Python that finds anything.
+  // A saved page has no Python to search with.
   const find = model.history && omnibox(model, root);
   const detailsButton = smallButton("Details", "Hide or show the details beside the tree (.)", turnDetails, {
     class: "details-button",
@@ -243,11 +243,11 @@ export function explorerView(model, root, given = {}) {
       tabs[i].textContent = title;
     });
     for (const { panel } of parts) {
-      // The tab may have been selected elsewhere: by a problem that links to its node, or by Python.
+      // Something else may have selected the tab: a link from a problem to its node, or Python.
       keepFocus(panel, () => (panel.hidden = panel !== now.panel), now.tab);
     }
     if (now.isMade) return;
-    const script = model.scripts?.[now.key]; // none in a saved page
+    const script = model.scripts?.[now.key]; // undefined in a saved page
     if (now.key === "tree") {
       make(now, treeTab);
     } else if (given[now.key]) {
@@ -320,14 +320,14 @@ export function explorerView(model, root, given = {}) {
     const isControl = ctrlKey || metaKey;
     const isText = takesKeys(event.target);
     if (key === "F6" && !altKey && !isControl) goToPart(shiftKey ? -1 : 1);
-    else if (!model.history) return; // a saved page has no Python to go back with, or to find anything
+    else if (!model.history) return; // a saved page has no Python, which these keys need
     else if (by && altKey && !isControl && !shiftKey && !isText) go(by);
     else if (key === "." && !isControl && !isText && model.tab === "tree") turnDetails();
     else if (isControl ? key === "k" && !altKey : key === "/" && !isText) find?.open();
     else return;
     consumeEvent(event);
   }
-  // Before the parts of the widget, which have keys of their own.
+  // Listen in the capture phase, before the parts of the widget handle the keys that they use themselves.
   root.addEventListener("keydown", pressed, true);
   function toggleFullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();

@@ -1,6 +1,6 @@
 /**
- * Copies and downloads from a table: a cell, a row, or all of it as CSV. What the page does not have is requested from
- * Python, which answers with a message.
+ * Copying and downloading from a table: a cell, a row, or all rows as CSV. What the page does not have is requested
+ * from Python, which answers with a message.
  *
  * @module
  */
@@ -9,17 +9,17 @@
 
 import { copyText, formatCount, plural, randomId, saveFile } from "./dom.js";
 
-/** The number of characters from which Python may have shortened a cell. */
+/** Python may have shortened a cell that has this many characters or more. */
 const SHORTENED = 300;
-/** A visible sign that may replace a control character, which Python does not send for display. */
+/** Visible signs, with which Python may have replaced control characters for display. */
 const SIGN = /[\u2400-\u2421\u27e8]/;
 /** In CSV, a cell that Python prefixed with an apostrophe, because a spreadsheet would treat it as a formula. */
 const DISARMED = /(?:^|[,\n])"?'[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
-/** The longest name of a file. */
+/** The maximum number of characters in a file's name, without its extension. */
 const MOST_NAME = 80;
 
 /**
- * Return whether a cell that is shown is also complete, so that it can be copied as it is.
+ * Return whether the text shown in a cell is complete, so that it can be copied as it is.
  *
  * @param {string} text
  */
@@ -43,12 +43,12 @@ export function hasDisarmed(text) {
  * @param {object} options
  * @param {string} options.grid
  * @param {() => TablePage} options.page Return the page that is shown.
- * @param {() => [row: number, place: number]} options.cell Return the cell that was chosen in it.
+ * @param {() => [row: number, place: number]} options.cell Return the position of the chosen cell in that page.
  * @param {(text: string) => void} options.say Show what was done.
  */
 export function gridExport(model, { grid, page, cell, say }) {
   /**
-   * The requests without an answer, by their number.
+   * The requests that have no answer yet, by their number.
    *
    * @type {Map<number, { resolve: (answer: GridAnswer) => void, reject: (error: Error) => void }>}
    */
@@ -81,7 +81,7 @@ export function gridExport(model, { grid, page, cell, say }) {
    * Request the complete text of a cell or row of the page that is shown.
    *
    * @param {Want} want
-   * @param {number} row Its place in the page.
+   * @param {number} row The row's index in the page.
    * @param {number} [column]
    */
   async function textOf(want, row, column) {
@@ -108,7 +108,7 @@ export function gridExport(model, { grid, page, cell, say }) {
     await copy(textOf("row", cell()[0]));
   }
   async function download() {
-    // Keep the current page: another may be shown before the answers arrive.
+    // Remember the current page: a different one may be shown before the answers arrive.
     const shown = page();
     const name = [model.title, shown.table].join("-").replace(/[^\w.-]+/g, "_").slice(0, MOST_NAME);
     /** @type {string[]} */
@@ -125,7 +125,7 @@ export function gridExport(model, { grid, page, cell, say }) {
       next = part.next ?? null;
       say(`${formatCount(next ?? part.total ?? 0)} of ${formatCount(part.total ?? 0)} rows`);
     } while (next !== null && length <= (part.most ?? Infinity));
-    // With a byte order mark, by which Excel recognizes UTF-8.
+    // The byte order mark lets Excel recognize UTF-8.
     saveFile(model, new Blob(["\ufeff", ...parts], { type: "text/csv;charset=utf-8" }), `${name}.csv`);
     if (next !== null) {
       say(`Saved ${formatCount(next)} of ${formatCount(part.total ?? 0)} rows, the most that a browser can hold`);

@@ -1,6 +1,7 @@
 /**
- * The files of a snapshot as cells, a row per partition: shaded by size, age or deletes, with what the snapshot added
- * and removed. It follows the selected snapshot, so that the timeline's playback shows files appear, age and vanish.
+ * The files of a snapshot as small squares (cells), grouped by partition and shaded by size, age or deleted rows. Cells
+ * of files that the snapshot added or removed are marked. The view follows the selected snapshot, so the timeline's
+ * playback shows how files appear, age and vanish.
  *
  * @module
  */
@@ -11,7 +12,7 @@ import { applyColours, changeSelection, clamp, consumeEvent, el, fill, formatByt
 import { canvasColours, drawPath, drawText, fitText, inNextFrame, resizeCanvas, SHADES } from "./painting.js";
 import { recorded, slideButtons } from "./slide.js";
 
-/** px: the distance of cells, their size, the space between rows, the least and greatest width of labels. */
+/** Sizes in px: cells and the distance between them, the gaps between groups, lines, label widths, and margins. */
 const GRID = { pitch: 13, size: 10.5, gap: 12, line: 15, least: 96, most: 270, left: 10, top: 6 };
 /** How long, in ms, new and removed files take to appear and fade. */
 const FADE = 450;
@@ -20,7 +21,7 @@ const REMOVED = "2";
 const COLORS = /** @type {const} */ ([["size", "Size"], ["age", "Age"], ["deletes", "Deleted rows"]]);
 
 /**
- * Describe a cell.
+ * Return the words that describe a cell.
  *
  * @param {FileCells} cells
  * @param {number} i
@@ -40,15 +41,15 @@ export function cellWords({ names, kinds, changes, files, size, rows, deleted, a
 }
 
 /**
- * Return a label in one line or two, divided where its parts are joined.
+ * Return a label as one line or two; it is only divided between its parts.
  *
  * @param {string} label
- * @param {number} letters About how many letters a line has.
+ * @param {number} letters About how many letters fit into a line.
  * @returns {string[]}
  */
 export function labelLines(label, letters) {
   if (label.length <= letters) return [label];
-  // Of several partitions the first and the last are below one another.
+  // If the label names the first and the last of several partitions, each gets a line.
   const range = label.indexOf(" … ");
   const parts = range > 0 ? [label.slice(0, range), label.slice(range)] : label.split(/(?<=, )/);
   let first = 1;
@@ -58,11 +59,11 @@ export function labelLines(label, letters) {
 }
 
 /**
- * Return the places of cells, in px, and of the groups' labels.
+ * Return the positions, in px, of the cells and of the groups' labels.
  *
  * @param {FileCells["groups"]} groups
  * @param {string[][]} labels The lines of each group's label.
- * @param {number} left Where the cells begin.
+ * @param {number} left The x at which the cells begin.
  * @param {number} width
  * @returns {{ cells: [x: number, y: number][], tops: number[], height: number }}
  */
@@ -127,7 +128,7 @@ export function fileMapView(model) {
   let width = 0;
   let hovered = -1;
   let focus = 0;
-  /** When the snapshot was shown: from then on, new files fade in. */
+  /** The time at which the snapshot was first shown: from then on, new files fade in. */
   let begun = 0;
   /** @type {CanvasRenderingContext2D | null} */
   let context = null;
@@ -137,7 +138,7 @@ export function fileMapView(model) {
   bar.append(slideButtons(model, "Files", {
     colours,
     picture() {
-      // As wide as the cells and the words beside them.
+      // The picture is only as wide as the cells and the labels beside them.
       const right = places.cells.reduce((most, [x]) => Math.max(most, x), left + 80) + 2 * GRID.pitch;
       return cells?.of && recorded({ width: right, height: places.height }, paint);
     },
@@ -213,7 +214,7 @@ export function fileMapView(model) {
       }
       drawText(paper, fitText(paper, note, room, small), GRID.left, y, colours.muted, small);
     });
-    // One path for all cells that look alike.
+    // All cells that look alike are drawn as one path.
     /** @type {Map<string, number[]>} */
     const groups = new Map();
     for (let i = 0; i < count(); i++) {
@@ -273,7 +274,7 @@ export function fileMapView(model) {
     const snapshot = cells.changes[i] === REMOVED ? cells.parent : cells.of;
     const place = cells.manifest[i] < 0 ? [cells.row[i]] : [cells.manifest[i], cells.row[i]];
     changeSelection(model, { node: ["file", snapshot, ...place].join(":") });
-    // A widget of its own has no tabs.
+    // Outside the explorer, the widget has no tabs.
     if (model.parts) model.save("tab", "tree");
   }
   /** @param {MouseEvent} event */

@@ -1,5 +1,5 @@
 /**
- * The box in which a filter is typed: it completes, and explains errors, while somebody types.
+ * The box in which a filter is typed: while the user types, it suggests completions and explains errors.
  *
  * @module
  */
@@ -8,17 +8,17 @@
 
 import { clamp, el, fill, listen, timer } from "./dom.js";
 
-/** The time without a key, in ms, after which the typed text is sent to Python. */
+/** The time without a key press, in ms, after which the typed text is sent to Python. */
 const HINT_DELAY = 120;
 
 /**
- * Return the error to show below the box, or "": none while a word is being completed, and none that the plan already
- * shows.
+ * Return the error to show below the box; "" if there is none, while a word is being completed, and if the plan already
+ * shows the error.
  *
  * @param {ScanHint} hint
  * @param {string} text What is in the box.
  * @param {boolean} hasChoices Whether choices are shown.
- * @param {string | undefined} planned The filter of the plan.
+ * @param {string | undefined} planned The filter of the plan that is shown.
  */
 export function errorToShow({ error = "", unfinished, start = 0, end = 0, text: hinted }, text, hasChoices, planned) {
   const isCompleting = hasChoices && (unfinished || start < end);
@@ -27,7 +27,7 @@ export function errorToShow({ error = "", unfinished, start = 0, end = 0, text: 
 }
 
 /**
- * Return the choice reached by moving from one. The `count` choices, and -1 for none of them, form a circle.
+ * Return the index of the choice `by` steps after `at`. The `count` choices, and -1 for no choice, form a circle.
  *
  * @param {number} at
  * @param {number} by
@@ -45,8 +45,8 @@ export function nextChoice(at, by, count) {
  * @param {Model} model
  * @param {object} options
  * @param {string} options.id Unique in the page.
- * @param {"scan_filter" | "rows_filter"} options.trait What holds the filter.
- * @param {() => string | undefined} options.planned The filter whose answer is shown, with its own error if it has one.
+ * @param {"scan_filter" | "rows_filter"} options.trait The trait that contains the filter.
+ * @param {() => string | undefined} options.planned Return the filter of the answer that is shown.
  * @param {(text: string) => void} options.submit
  */
 export function filterBox(model, { id, trait, planned, submit }) {
@@ -73,7 +73,7 @@ export function filterBox(model, { id, trait, planned, submit }) {
     const { n, at: cursor, choices: found = [] } = model.scan_hint;
     return n === question && cursor === input.selectionStart ? found : [];
   }
-  /** @param {number} [first] The choice to begin with. */
+  /** @param {number} [first] The index of the choice that is marked first. */
   function show(first = -1) {
     wait();
     question = model.request("scan_draft", { text: input.value, at: input.selectionStart });
@@ -128,7 +128,7 @@ export function filterBox(model, { id, trait, planned, submit }) {
       at = nextChoice(at, by, count);
       draw();
     } else {
-      // Go to the first or the last choice once they have arrived.
+      // Go to the first or the last choice once the choices have arrived.
       show(by > 0 ? 0 : Infinity);
     }
   }

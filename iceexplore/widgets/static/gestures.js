@@ -6,9 +6,9 @@
 
 import { listen } from "./dom.js";
 
-/** How far, in px, a pointer moves before it starts to drag. */
+/** How far, in px, a pressed pointer must move before it starts to drag. */
 const DRAG_DISTANCE = 4;
-/** The height of a line in px, for wheels that count lines. */
+/** The height of a line in px, for wheels that report lines instead of px. */
 const LINE = 24;
 /** How fast a wheel zooms. */
 const ZOOM_SPEED = 0.004;
@@ -21,15 +21,15 @@ const ZOOM_SPEED = 0.004;
  * @property {(by: number, x: number, y: number) => boolean} zoom Zoom around a point; return whether that changed
  *   anything.
  * @property {() => () => void} hold A pointer was pressed; return a function that undoes all movements since then.
- * @property {(dx: number, dy: number) => boolean} takesWheel Return whether a wheel without Ctrl is the canvas's, not
- *   the page's.
+ * @property {(dx: number, dy: number) => boolean} takesWheel Return whether the wheel, without Ctrl, moves the canvas
+ *   instead of scrolling the page.
  * @property {(event?: PointerEvent) => void} hover A pointer that drags nothing has moved or, without an event, has
  *   left.
  * @property {(event: PointerEvent) => void} tap A pointer that dragged nothing was released.
  */
 
 /**
- * Return the distance of two points, never 0, because it is a divisor.
+ * Return the distance between two points; 1 instead of 0, because it is used as a divisor.
  *
  * @param {number[]} a
  * @param {number[]} b
@@ -93,7 +93,7 @@ export function gestures(canvas, { pan, zoom, hold, takesWheel, hover, tap }) {
       if (button) return;
       if (!pointers.size) restore = hold();
       pointers.set(pointerId, [offsetX, offsetY]);
-      // A second finger makes it a gesture, not a click.
+      // With a second finger, it is a gesture and not a click.
       dragged = pointers.size > 1;
     },
     pointermove: moved,

@@ -1,6 +1,6 @@
 /**
- * A table: pages from Python, sorted and filtered there; cells to move through with the arrow keys (WAI-ARIA grid
- * pattern).
+ * A table: Python sorts and filters its rows and sends them page by page; the arrow keys move from cell to cell
+ * (WAI-ARIA grid pattern).
  *
  * @module
  */
@@ -32,20 +32,20 @@ import { gridExport } from "./export.js";
 import { filterBar } from "./gridFilters.js";
 import { inNextFrame, onResize } from "./painting.js";
 
-/** A table with more columns has a menu of them. */
+/** A table with more columns than this has a menu to choose the shown ones. */
 const FEW_COLUMNS = 6;
 /** The minimum height of a row, in px. */
 const LEAST_ROW_HEIGHT = 20;
-/** The number of rows out of view that are drawn at once. */
+/** The number of rows in each batch in which rows out of view are drawn. */
 const ROWS_AT_ONCE = 20;
-/** The delays, in ms, after which the first of them are drawn, and each following batch. */
+/** The delays, in ms, before the first of these batches and before each following one. */
 const FIRST_PAUSE = 500;
 const NEXT_PAUSE = 20;
 /** The maximum number of characters that fit into a cell, whatever characters they are. */
 const FITTING_CHARACTERS = 20;
 /** The delay, in ms, after which the rows of the previous table are removed while another table is awaited. */
 const AWAITING_DELAY = 200;
-/** The minimum width of a column, and the change by a key, in px. */
+/** The minimum width of a column, and by how much a key changes the width, in px. */
 const LEAST_WIDTH = 48;
 const WIDTH_STEP = 24;
 /** The row number of the header; the rows of the table are numbered from 0. */
@@ -72,7 +72,7 @@ export function nextSort(sort, column) {
 }
 
 /**
- * Return which rows of how many are shown.
+ * Return a text that says which rows are shown, and of how many.
  *
  * @param {Pick<TablePage, "page" | "pages" | "size" | "total" | "whole" | "rows" | "preview">} page
  */
@@ -89,7 +89,7 @@ export function rangeText({ page, pages, size, total, whole, rows, preview }) {
  *
  * @param {TablePage} page
  * @param {number} place The column's index.
- * @param {number} at The row of the page.
+ * @param {number} at The row's index in the page.
  * @param {string | null} value
  */
 function shownText({ texts }, place, at, value) {
@@ -97,8 +97,8 @@ function shownText({ texts }, place, at, value) {
 }
 
 /**
- * Return the tooltip of a cell: the exact value, unless the cell shows it. It is also what screen readers describe the
- * cell with, and what is shown when the cell has the focus.
+ * Return the tooltip of a cell: the exact value, or "" if the cell shows it. Screen readers also describe the cell with
+ * this text, and it is shown when the cell has the focus.
  *
  * @param {string} value
  * @param {string} text What the cell shows.
@@ -117,21 +117,22 @@ export function exactText(value, text, unit) {
  */
 export function selectNode(model, node) {
   const snapshot = /^(?:snapshot|root|manifest|file|statistics):(-?\d+)/.exec(node)?.[1];
-  // While two snapshots are compared, the tree has the nodes of both.
+  // While two snapshots are compared, the tree has the nodes of both, so the selected snapshot need not change.
   const isOther = snapshot && snapshot !== model.selection.against;
   changeSelection(model, { node, ...(isOther && { snapshot }) });
 }
 
 /**
- * Return the parts of a view of a grid.
+ * Return the element of a grid, which shows a table, and functions that control it.
  *
  * @param {Model} model
  * @param {object} options
  * @param {string} options.grid The grid's name.
  * @param {string} options.label
- * @param {(node: string) => void} [options.onRow] A row that represents a node was opened; by default the node is
- *   selected.
- * @param {(number: number) => void} [options.onPick] A cell of a row got the focus: the row's number in the table.
+ * @param {(node: string) => void} [options.onRow] Called with the node of a row that was opened; by default, the
+ *   node is selected.
+ * @param {(number: number) => void} [options.onPick] Called with the table's row number when a cell of that row gets
+ *   the focus.
  * @returns {{
  *   element: HTMLElement,
  *   ask: (change: Query) => void,
@@ -139,14 +140,14 @@ export function selectNode(model, node) {
  *   look: (of: string, table: string) => void,
  *   current: () => Query,
  * }} `ask` requests another page, `show` another table, and `look` a table that is not shown yet; `current` returns the
- *   pending query, or else that of the page.
+ *   pending query or, if there is none, the query of the page.
  */
 export function gridView(model, { grid, label, onRow = (node) => selectNode(model, node), onPick }) {
   const summary = el("summary.button");
   const list = el("div.menu-list", NO_TAB_STOP);
   const menu = foldedMenu(summary, { ontoggle: drawMenu }, list);
   const panel = el("div.panel", NO_TAB_STOP);
-  // Below the table, so that no heading moves away from the pointer.
+  // The explanation of a column is below the table, so that no heading moves away from the pointer.
   const help = el("div.help.column-help", { role: "status", hidden: true, onkeydown: leaveHelp });
   const status = el("span.message.gap", { role: "status" });
   const pager = el("div.pager");
@@ -169,7 +170,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   /** The cell that has the tab stop: its row, and its place among the buttons or cells of the row. */
   let focus = { row: 0, place: 0 };
   /**
-   * The widths of columns that were resized, in px, by name: of other pages, snapshots and tables, too.
+   * The widths of columns that were resized, in px, by name. They also apply to other pages, snapshots and tables.
    *
    * @type {Record<string, number>}
    */
@@ -181,7 +182,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   let scrollLeft = 0;
   let scrollTop = 0;
   /**
-   * Draw this many more of the page's rows.
+   * Draw up to `most` more of the page's rows now, and the remaining ones after a pause.
    *
    * @type {(most: number, pause?: number) => void}
    */
@@ -223,7 +224,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     return model.pages[grid] ?? NO_PAGE;
   }
   /**
-   * Return whether this belongs to another table than the one that is shown.
+   * Return whether a page or query belongs to a different table from the one that is shown.
    *
    * @param {{ of?: string, table?: string }} other
    */
@@ -263,8 +264,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     drawState();
   }
   /**
-   * Request another page for what the user did to the drawn table; ignore it if that one is about to be replaced by
-   * another, in which a column's number means another column.
+   * Request what an action of the user on the drawn table needs. Ignore the action if a different table was requested,
+   * in which the same number may mean a different column.
    *
    * @param {Query} change
    */
@@ -287,7 +288,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   }
   /**
    * Request a table once: one that could not be read is not requested again, and one that another view has requested
-   * stays sorted and filtered. The pending query decides, not the page: another table may have been requested.
+   * stays sorted and filtered. The query is compared with the pending one, not with the page, which may be outdated.
    *
    * @param {string} of
    * @param {string} table
@@ -335,13 +336,13 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     if (held) home.focus();
     keepFocus(pager, drawPager, home);
     drawState();
-    // Done now, when everything has its final height.
+    // Scroll only now, when everything has its final height.
     reveal();
   }
 
   /**
    * @param {TablePage} shown
-   * @param {boolean} isTurned Whether it is another page than before.
+   * @param {boolean} isTurned Whether the table, the page number, the sort or the filters have changed.
    */
   function drawTable(shown, isTurned) {
     const { columns, rows, total } = shown;
@@ -448,7 +449,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     button?.focus();
   }
   /**
-   * Return a function that makes the rows of a page. They are copies of one, as a page has a thousand cells and more.
+   * Return a function that creates the rows of a page. They are copies of one row, because copying is fast.
    *
    * @param {TablePage} drawn
    * @returns {(row: (string | null)[], at: number) => HTMLTableRowElement}
@@ -462,7 +463,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       return i ? el("td", properties) : el("th", { scope: "row", ...properties });
     });
     const pattern = el("tr", cells);
-    // The cell that opens the row's node. A cell with text describes a row better than one with a number.
+    // The index of the cell that opens the row's node. Text describes a row better than a number does.
     const link = Math.max(0, shown.findIndex((place) => columns[place].head || !columns[place].right));
     return (row, at) => {
       const line = /** @type {HTMLTableRowElement} */ (pattern.cloneNode(true));
@@ -487,7 +488,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   }
 
   /**
-   * Return the index of the column of a header cell among those that are shown.
+   * Return the index, among the shown columns, of the column in whose header an event occurred.
    *
    * @param {Event} event
    */
@@ -496,7 +497,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     return /** @type {HTMLTableCellElement} */ (cell).cellIndex;
   }
   /**
-   * @param {number} index The index of a column among those that are shown.
+   * @param {number} index The index of a column among the shown ones.
    * @returns {HTMLTableCellElement[]}
    */
   function cellsOf(index) {
@@ -514,7 +515,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   }
   /**
    * @param {number} index
-   * @param {number} width In px; 0 for the width that the column has by itself.
+   * @param {number} width In px; 0 removes the width that the user has chosen.
    */
   function resize(index, width) {
     const { name = "" } = page.columns?.[page.shown?.[index] ?? -1] ?? {};
@@ -552,7 +553,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     summary.textContent = shown.length < columns.length ? `Columns ${shown.length}/${columns.length}` : "Columns";
     /** @type {(place: number, on: boolean) => void} */
     const toggle = (place, on) => {
-      // Of the pending query: a second box may be ticked before the first one is answered.
+      // Start from the pending query: the user may tick a second box before Python has answered the first one.
       const { columns: chosen = shown } = current();
       const next = chosen.filter((other) => other !== place);
       if (on) next.push(place);
@@ -601,14 +602,14 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   /**
    * @param {string} text
    * @param {() => void} onclick
-   * @param {unknown} on Whether it can be used.
+   * @param {unknown} on Whether the button is enabled.
    * @param {string} [ariaLabel]
    */
   function pagerButton(text, onclick, on, ariaLabel) {
     return setEnabled(el("button.button", { ariaLabel, onclick }, text), on);
   }
   /**
-   * Return the box with the page's number, in which another can be typed.
+   * Return the box that shows the page's number, and in which the user can type a different one.
    *
    * @param {TablePage} shown
    */
@@ -654,7 +655,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   }
 
   /**
-   * Handle a request that failed or was cancelled. Another page of the same table stays.
+   * Handle a request that failed or was cancelled. If it was for the shown table, its page stays.
    *
    * @param {string} why
    */
@@ -674,7 +675,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   // Moving through cells -----------------------------------------------------------------------------------------------
 
   /**
-   * Return a row of the table, which is drawn if it was not yet.
+   * Return a row of the page; draw it first if necessary.
    *
    * @param {number} place
    * @returns {HTMLTableRowElement | undefined}
@@ -695,7 +696,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     return /** @type {HTMLElement[]} */ ([...panel.querySelectorAll(".ice-table thead button")]);
   }
   /**
-   * Return the column, among those shown, of a place in a row: the header has several buttons for a column.
+   * Return the index, among the shown columns, of the column at a place in a row. In the header, each button is a
+   * place, and a column has several.
    *
    * @param {number} row
    * @param {number} place
@@ -704,7 +706,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     if (row !== HEADER) return place;
     return /** @type {HTMLTableCellElement | null} */ (focusableIn(HEADER)[place]?.closest("th"))?.cellIndex ?? place;
   }
-  /** Give the tab stop to the cell that has the focus; without a focus it stays at its place. */
+  /** Give the tab stop to the cell that has the focus or had it last. */
   function moveTabStop() {
     const old = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".ice-table [tabindex='0']"));
     for (const cell of old) cell.tabIndex = -1;
@@ -726,7 +728,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     cells[clamp(0, place, cells.length - 1)].focus();
   }
   /**
-   * Return the place of a cell or header button.
+   * Return the row of a cell or header button, and its place in the row.
    *
    * @param {Element} target
    * @returns {{ row: number, place: number } | null}
@@ -735,7 +737,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     const line = target.closest("tr");
     const cell = /** @type {HTMLElement | null} */ (target.closest("button, td, th"));
     if (!line || !cell) return null;
-    // The header is row 0 of the table.
+    // In the table element, the header is row 0.
     const row = line.rowIndex - 1;
     const place = focusableIn(row).indexOf(cell);
     return place < 0 ? null : { row, place };
@@ -766,7 +768,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
 
   // Pointer and keys ---------------------------------------------------------------------------------------------------
 
-  /** Keep the header and the first column in view. They are only treated specially once something is scrolled. */
+  /** Mark in which directions the table is scrolled: then the header or the first column is kept in view. */
   function scrolled() {
     scrollLeft = panel.scrollLeft;
     scrollTop = panel.scrollTop;
@@ -798,8 +800,8 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
       End: () => moveTo(row, Infinity),
       PageDown: () => turnTo(pageNow + 1),
       PageUp: () => turnTo(pageNow - 1),
-      // In the header, the key belongs to the button.
       Escape: explained >= 0 && (() => explain(-1)),
+      // In the header, Enter presses the button.
       Enter: row !== HEADER && (() => open(/** @type {Element} */ (event.target))),
     };
     /** @type {Record<string, false | (() => void)>} */
@@ -834,9 +836,9 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   });
 
   model.onChange("pages", () => {
-    // The page of another grid has arrived.
+    // Only the page of a different grid has changed.
     if (sameJson(page, received())) return;
-    // Draw another table one frame later than the rest of the same answer: two short frames instead of a long one.
+    // Draw a different table one frame later than the rest of the answer: two short frames are better than a long one.
     if (page.of !== undefined && isOther(received())) drawSoon();
     else draw();
   });

@@ -11,14 +11,14 @@ import { el, fill, focusedIn, options, sameJson, selectBox, timer } from "./dom.
 
 /** @type {Operator[]} */
 const OPERATORS = ["contains", "=", "!=", "<", "<=", ">", ">=", "null", "not null"];
-/** What can be typed, beyond a value. */
+/** Examples of what can be typed besides a plain value. */
 const HELP = ["< 1 MB", ">= 64 MiB", "1k..10k", "> 2026-01-01", "2026-01-01..2026-01-31", "< 5 d", "!= x"];
 const HELP_OF_QUOTES = 'In a column, a value may begin with an operator. In quotes, text is searched as it is: "< 1"';
-/** The time without a key, in ms, after which the typed filter is applied. */
+/** The time without a key press, in ms, after which the typed filter is applied. */
 const TYPING_PAUSE_OF_FILTER = 300;
-/** A table with more rows is only filtered when Enter is pressed. */
+/** A table with more rows than this is only filtered when Enter is pressed. */
 const MANY_ROWS = 200_000;
-/** The longest filter, in characters. */
+/** The maximum number of characters of a filter. */
 const MOST_FILTER = 1000;
 
 /**
@@ -65,7 +65,7 @@ function includes(filters, filter) {
  * @param {object} options_
  * @param {string} options_.label
  * @param {() => Partial<TablePage>} options_.page Return the page that is shown.
- * @param {() => Query} options_.current Return the pending query, or else that of the page.
+ * @param {() => Query} options_.current Return the pending query or, if there is none, the query of the page.
  * @param {(change: Query) => void} options_.ask Ask for another page.
  * @param {(text: string) => void} options_.say Show what is wrong with the typed text.
  */
@@ -145,7 +145,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     tell("");
   }
   /**
-   * Show a fault of the typed filter; "" for none.
+   * Show what is wrong with the typed filter; "" removes the message.
    *
    * @param {string} fault
    */
@@ -193,7 +193,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     typed();
   }
   /**
-   * Begin a filter of a column.
+   * Begin a new filter for a column.
    *
    * @param {number} place
    */
@@ -215,7 +215,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     text.hidden = !needsText(operatorNow());
     text.placeholder = (isOfAnyColumn ? "Filter" : "Value") + (hasManyRows() ? ", then Enter" : "");
   }
-  /** Offer the columns of another table. */
+  /** Offer the columns of the table that is now shown. */
   function drawColumns() {
     const before = column.value;
     /** @type {[number | string, string][]} */
@@ -238,7 +238,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
   }
 
   /**
-   * Return a filter as Python has understood it.
+   * Return a filter as text, as Python has understood it.
    *
    * @param {Filter} filter
    */
@@ -247,7 +247,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     const place = filters.findIndex((one) => sameJson(one, filter));
     return understood?.[place] || filterText(filter, columns());
   }
-  /** Return what the typed filter was understood as, or "" if it was typed like this. */
+  /** Return how Python has understood the typed filter; "" if that is the same as what was typed. */
   function typedMeaning() {
     const words = draft ? meaning(draft) : "";
     return draft && words !== filterText(draft, columns()) ? words : "";
@@ -280,7 +280,7 @@ export function filterBar(model, { label, page, current, ask, say }) {
     const lost = wanted.find((one) => !includes(filters, one));
     if (lost && !text.value) putInBoxes(lost);
     if (includes(filters, draft)) return;
-    // An invalid typed filter replaces the previous one until it is corrected.
+    // The previously typed filter still applies: it is the draft, so that a corrected filter will replace it.
     draft = null;
     if (column.value || text.value) draft = filters.find((one) => !includes(wanted, one)) ?? null;
   }

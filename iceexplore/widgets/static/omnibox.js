@@ -1,6 +1,6 @@
 /**
  * The omnibox: one field to find files, snapshots, rows and actions (WAI-ARIA combobox: the focus stays in the field).
- * Python finds; choosing sets traits, selects, or presses a button of the widget.
+ * Python finds the results. Choosing one sets traits, changes the selection, or presses a button of the widget.
  *
  * @module
  */
@@ -9,14 +9,14 @@
 
 import { changeSelection, consumeEvent, el, fill, listen, randomId, timer } from "./dom.js";
 
-/** The time without a key, in ms, after which the text is sent. */
+/** The time without a key press, in ms, after which the text is sent. */
 const TYPING_DELAY = 150;
 
 /**
  * Return the omnibox: its element, and `open`, which gives it the focus.
  *
  * @param {Model} model
- * @param {HTMLElement} root The widget's.
+ * @param {HTMLElement} root The widget's root element.
  */
 export function omnibox(model, root) {
   const id = `ice-${randomId()}`;
@@ -38,11 +38,11 @@ export function omnibox(model, root) {
   let isOpen = false;
   /** The number of the request whose answer is shown. */
   let question = 0;
-  /** The result that is chosen by keys, or -1. */
+  /** The index of the result that was reached by arrow keys, or -1. */
   let at = -1;
   /** Whether the text has changed since it was sent. */
   let isChanged = false;
-  /** Whether Enter was pressed before there was a result: the first one is taken once it comes. */
+  /** Whether Enter was pressed before there was a result: then the first one is chosen when it arrives. */
   let isEager = false;
   /** @type {HTMLElement | null} */
   let before = null;
@@ -107,7 +107,7 @@ export function omnibox(model, root) {
     for (const [name, value] of Object.entries(set)) model.save(/** @type {"tab"} */ (name), value);
     if (select) {
       model.save("tab", "tree");
-      // In a narrow widget, what is selected there opens the details.
+      // Focus the tree first: in a narrow widget, a selection opens the details only if the focus is there.
       /** @type {HTMLElement | null} */ (root.querySelector("[role=treeitem][tabindex='0']"))?.focus();
       changeSelection(model, select);
     } else if (press.length) {

@@ -30,12 +30,12 @@ export function onResize(model, box, run) {
 }
 
 /**
- * Return the colours to paint with on a canvas in a box, kept up to date.
+ * Return the colours to paint with on a canvas in a box. They are updated when the theme changes.
  *
  * @param {Model} model
  * @param {HTMLElement} box
- * @param {() => void} [repaint] Is called when colours change.
- * @param {() => void} [resize] Is called when the box has another size; the colours are there by then.
+ * @param {() => void} [repaint] Called when colours change.
+ * @param {() => void} [resize] Called when the size of the box changes; the colours are known by then.
  * @returns {Colours}
  */
 export function canvasColours(model, box, repaint, resize) {
@@ -82,15 +82,15 @@ export function canvasColours(model, box, repaint, resize) {
 }
 
 /**
- * Give a canvas a size in px, with as many points as the screen has for them.
+ * Give a canvas a size in px, and as many points as the screen has for that size.
  *
  * @param {HTMLCanvasElement} canvas
  * @param {number} width
  * @param {number} height
- * @returns {CanvasRenderingContext2D} What draws on it, in px.
+ * @returns {CanvasRenderingContext2D} The context with which to draw, in px.
  */
 export function resizeCanvas(canvas, width, height) {
-  // Larger text is more points, too.
+  // If the user enlarges the text, the canvas grows, too, and needs more points.
   const ratio = Math.min((devicePixelRatio || 1) * (canvas.currentCSSZoom ?? 1), 3);
   canvas.width = width * ratio;
   canvas.height = height * ratio;
@@ -156,11 +156,11 @@ export const SHADES = [0.14, 0.3, 0.46, 0.62, 0.8, 1];
 const fitted = new Map();
 
 /**
- * Return a text, or its beginning with an ellipsis, as far as it fits.
+ * Return a text or, if it does not fit, the longest beginning that fits together with an ellipsis.
  *
  * @param {Pick<CanvasRenderingContext2D, "font" | "measureText">} context
  * @param {string} text
- * @param {number} room In px.
+ * @param {number} room The available width in px.
  * @param {string} font
  * @returns {string}
  */

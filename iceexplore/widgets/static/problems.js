@@ -78,7 +78,7 @@ function metView(model) {
   }
 
   /**
-   * Return the elements of a group: one, or none if none of its problems is shown.
+   * Return a list with the element of a group; an empty list if none of the group's problems is to be shown.
    *
    * @param {ProblemGroup} group
    * @returns {HTMLElement[]}
@@ -113,7 +113,7 @@ function metView(model) {
     const elements = groups.flatMap(groupElements);
     fill(list, elements.length ? elements : el("div.empty", nothing));
   }
-  /** Scroll to the problem of the selected node, in the list alone, not in the page. */
+  /** Scroll the list, but not the page, to the problem of the selected node. */
   function follow() {
     drawList();
     const current = list.querySelector("[aria-current]")?.getBoundingClientRect();
@@ -128,7 +128,7 @@ function metView(model) {
 }
 
 /**
- * Return the figures of files and manifests.
+ * Return the view with figures about files and manifests.
  *
  * @param {Model} model
  */
@@ -155,7 +155,7 @@ function figuresView(model) {
  */
 export function problemsView(model) {
   const figures = figuresView(model);
-  // A saved page has what was found, and no Python to ask for more.
+  // A saved page only has what was found before it was saved, and no Python to find more.
   if (model.doctor_asked === undefined) {
     return el(
       "section.problems.saved",
@@ -167,7 +167,7 @@ export function problemsView(model) {
   const parts = { findings: findingsView(model), figures, repair: repairView(model), met: metView(model) };
   const panel = el("div.problem-panel", { role: "tabpanel", id: `ice-${randomId()}-problems` }, Object.values(parts));
   const tabs = panelTabs("Views of the health", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
-  /** The tab shown until one is chosen: problems that were found before come first. */
+  /** The tab to show until the user chooses one: problems found while reading if there are any, otherwise figures. */
   let first = "";
   let isAsked = false;
 

@@ -1,7 +1,8 @@
 /**
- * The range map: each file from its lower to its upper bound of a column, beside the filter's range. The edges of that
- * range can be moved, with a pointer or keys, from stop to stop. Meanwhile, the files light up that a plan of the range
- * would read; afterwards, the range becomes the filter.
+ * The range map: each file as a bar from its lower to its upper bound of a column, and the range that the filter
+ * selects. The edges of that range can be moved, with a pointer or keys, from one stop to another; stops are the values
+ * at which an edge can be. Meanwhile, the files that a plan of the range would read light up; afterwards, the range
+ * becomes the filter.
  *
  * @module
  */
@@ -26,26 +27,26 @@ import { selectNode } from "./grid.js";
 import { canvasColours, drawPath, drawText, fitText, inNextFrame, onResize, resizeCanvas } from "./painting.js";
 import { pictureOf, slideButtons } from "./slide.js";
 
-/** The room of the picture in px: below it for the axis, and what a pointer may be beside an edge. */
+/** In px: the height of the axis below the picture, and how far from an edge a pointer can drag that edge. */
 const AXIS = 20;
 const EDGE_REACH = 12;
-/** The smallest length of a bar in px, and the greatest and usual height. */
+/** In px: the minimum length of a bar, and the maximum height of a row. */
 const LEAST = 2;
 const MOST_ROW = 20;
-/** The steps of keys. */
+/** The number of stops by which Page Up and Page Down move an edge. */
 const PAGE_STEP = 10;
-/** The time, in ms, after the last key, until a new range is planned. */
+/** The time, in ms, from the last key press until the new range is planned. */
 const KEY_DELAY = 900;
-/** The heights and colours of the verdicts (`VERDICTS` in Python), which differ in both. */
+/** The heights of bars, as shares of a row, and their colours, by verdict (an index in `VERDICTS` in Python). */
 const HEIGHTS = [1, 1, 0.3, 0.45, 0.6];
 const LIGHT_TINTS = ["#0b5c94", "#2f86c5", "#a8793a", "#7a9a4c", "#98a3b0"];
 const DARK_TINTS = ["#7cc7f5", "#3f97d3", "#c79a5e", "#93b565", "#76828f"];
 const ORDERS = { range: "Order: range", partition: "Order: partition", snapshot: "Order: snapshot" };
 
-/** @typedef {[lower: number | null, upper: number | null]} Edges Numbers of stops; null for an open edge. */
+/** @typedef {[lower: number | null, upper: number | null]} Edges The indexes of stops; null for an open edge. */
 
 /**
- * Return whether a range reads the items of a cell.
+ * Return whether a plan of a range would read the files of a cell.
  *
  * @param {RangeCells} cells
  * @param {number} i
@@ -56,7 +57,7 @@ export function isLit(cells, i, [lower, upper]) {
 }
 
 /**
- * Return the number and bytes of the files that a range reads.
+ * Return the number and bytes of the files that a plan of a range would read.
  *
  * @param {RangeAnswer} range
  * @param {Edges} edges
@@ -83,13 +84,13 @@ export function litSum({ cells: drawn, exact: cells = drawn, strips }, edges) {
  * @param {Edges} edges
  */
 export function rangeFilter({ rest, lows, highs }, [lower, upper]) {
-  // The edges come first: the next map is of the first column of the filter.
+  // The conditions of the edges come first, because the next map shows the filter's first column.
   const parts = [lower === null ? "" : lows[lower], upper === null ? "" : highs[upper], rest];
   return parts.filter(Boolean).join(" and ") || "true";
 }
 
 /**
- * Return the left and right end of a cell's range, from 0 to 1; a range between two stops is the point between.
+ * Return the left and right end of a cell's range, from 0 to 1. A range between two stops is shown as their midpoint.
  *
  * @param {number[]} positions
  * @param {number} first
@@ -158,19 +159,23 @@ export function rangesView(model) {
   const colours = canvasColours(model, stage, redraw, redraw);
   tools.append(planSlides(model, "Ranges", colours));
   /**
-   * The edges while they are moved, until the plan of their range has come.
+   * The edges while they are moved, and until the plan of their range arrives.
    *
    * @type {Edges | null}
    */
   let moved = null;
-  /** What a pointer drags: an edge, or a new range from a stop on. @type {{ side: number, from?: number } | null} */
+  /**
+   * What a pointer drags: an edge or, with `from`, a new range that begins at this x.
+   *
+   * @type {{ side: number, from?: number } | null}
+   */
   let dragged = null;
   let hovered = -1;
   /** Whether the range of `moved` is being planned. */
   let isSent = false;
   /** The number of the plan whose map is drawn. @type {string | undefined} */
   let drawnPlan;
-  /** The conditions of the stops of that map. @type {string[]} */
+  /** For each stop of that map, the condition of a lower edge there. @type {string[]} */
   let drawnLows = [];
 
   /** @returns {RangeAnswer | null} */
@@ -204,7 +209,7 @@ export function rangesView(model) {
     if (before[0] === moved[0] && before[1] === moved[1]) return revert();
     isSent = true;
     const text = rangeFilter(range, moved);
-    // Without an edge, the filter does not name the column any more.
+    // A filter without edges does not name the column, so choose it for the next map.
     if (moved[0] === null && moved[1] === null) model.save("scan_range_of", { column: range.column, by: order.value });
     model.save("scan_filter", text);
   }
@@ -241,7 +246,7 @@ export function rangesView(model) {
     if (by === undefined) {
       to[side] = null;
     } else {
-      // An edge does not pass the other one: each handle stays what it is called.
+      // An edge does not pass the other one, so that the names of the two handles stay true.
       const other = to[1 - side];
       const least = side && other !== null ? other : 0;
       const most = !side && other !== null ? other : count - 1;
@@ -278,7 +283,7 @@ export function rangesView(model) {
     return [event.clientX - left, event.clientY - top];
   }
   /**
-   * Return the edge that is in reach of a pointer, or -1. Of two at one place, it is the one that can move there.
+   * Return the edge that a pointer can reach, or -1. If both are at one place, it is the one on the pointer's side.
    *
    * @param {number} x
    */
@@ -307,7 +312,7 @@ export function rangesView(model) {
         const to = /** @type {Edges} */ ([...edges()]);
         const other = to[1 - dragged.side];
         to[dragged.side] = at;
-        // Dragged past the other edge, it is that one which moves on.
+        // When the edge is dragged past the other one, the pointer goes on to drag the other one.
         if (other !== null && (dragged.side ? at < other : at > other)) dragged.side = 1 - dragged.side;
         move(to);
       }
@@ -448,7 +453,7 @@ export function rangesView(model) {
     const wide = width();
     const room = rowHeight(cells.rows);
     const columns = positions.length;
-    // How many files begin and end at each stop, those that are not read before those that are.
+    // For each stop, the files that begin there minus those that end there: files not read first, then files read.
     const sums = [0, 1].map(() => new Float64Array(cells.rows * (columns + 1)));
     for (let i = 0; i < cells.row.length; i++) {
       const lit = moved ? isLit(cells, i, now) : cells.state[i] < 2;
@@ -529,7 +534,7 @@ export function rangesView(model) {
     });
   }
   /**
-   * Return the moved edges as stops of a map; null if it does not have them.
+   * Return the moved edges as stops of a new map; null if the map lacks one of these stops.
    *
    * @param {RangeAnswer | null} range
    * @returns {Edges | null}
@@ -546,7 +551,7 @@ export function rangesView(model) {
     column.value = chosen;
     order.value = model.scan_range_of.by ?? "range";
     if (drawnPlan !== model.scan_range.of) {
-      // Another plan has come: it is what was dragged to, or replaces it. Edges that were moved meanwhile stay.
+      // A new plan has arrived: if it was requested for the moved edges, drop them; otherwise keep them if possible.
       drawnPlan = model.scan_range.of;
       moved = isSent ? null : sameEdges(range);
       isSent = false;
@@ -589,7 +594,7 @@ export function rangesView(model) {
   model.onChange("selection", redraw);
   model.onChange("busy", drawState);
   model.onChange("error", () => {
-    // A filter that was refused: the edges are where they were.
+    // The new filter was refused: move the edges back to where they were.
     if (isSent && model.error.text) revert();
   });
   return root;

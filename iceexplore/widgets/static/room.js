@@ -1,7 +1,7 @@
 /**
- * The room that a widget takes: its height with an edge to drag, the size of its text, and what is collapsed; the list
- * of keys. What the user chooses is a trait, so that all views of the widget share it and the cell's next run keeps it;
- * other widgets of the browser's session begin with it.
+ * The room that a widget takes: its height, with an edge to drag; the size of its text; which parts are collapsed. Also
+ * the dialog that lists the keys. What the user chooses is a trait, so that all views of the widget share it and the
+ * cell's next run keeps it; other widgets in the browser's session begin with it.
  *
  * @module
  */
@@ -11,17 +11,17 @@
 import { clamp, consumeEvent, el, fill, listen, setEnabled, smallButton } from "./dom.js";
 import { onResize } from "./painting.js";
 
-/** The item of the session's storage. */
+/** The name under which choices are in the browser's session storage. */
 const STORED = "iceexplore";
 /** The sizes of text in percent. */
 const TEXT_SIZES = [85, 100, 115, 130, 150, 175, 200];
-/** px: the lowest and greatest height, and the step of an arrow key. */
+/** In px: the minimum and maximum height of a widget, and the step of an arrow key. */
 const HEIGHT = { least: 200, most: 10_000, step: 40 };
-/** The height, in px of the widget's own, below which timeline and head are collapsed unless the user expands them. */
+/** In a widget lower than this, in px before text scaling, timeline and head are collapsed at first. */
 const SHORT = 640;
 
 /**
- * What was chosen last, by trait. In frames without storage it lasts as long as the page.
+ * The last choices, by trait. In frames without storage, they last as long as the page.
  *
  * @type {Record<string, any>}
  */
@@ -29,11 +29,11 @@ let session = {};
 try {
   session = JSON.parse(sessionStorage.getItem(STORED) ?? "{}");
 } catch {
-  // There is no storage, or it was changed by something else.
+  // There is no storage, or something else has written to it.
 }
 
 /**
- * Return a choice: that of this widget, else the last one in this session, else `first`.
+ * Return the choice of this widget; without one, the last choice in this session; without that, `first`.
  *
  * @template {RoomName} K
  * @param {Pick<Model, K>} model
@@ -46,7 +46,7 @@ export function chosen(model, name, first) {
 }
 
 /**
- * Choose something for this widget, and for those made later in this session.
+ * Set a choice for this widget, and for widgets that are created later in this session.
  *
  * @template {RoomName} K
  * @param {Model} model
@@ -75,7 +75,7 @@ export function nextTextSize(size, by) {
 }
 
 /**
- * Return a button that collapses something, and follows what is chosen.
+ * Return a button that collapses or expands a part of the widget, and shows whether it is collapsed.
  *
  * @param {Model} model
  * @param {"collapsed" | "head_collapsed"} name
@@ -109,11 +109,11 @@ export function isHeadCollapsed(model) {
 }
 
 /**
- * Give a widget its room. Returns the controls of its first line, and its lower edge.
+ * Manage a widget's height, text size and keys. Return the controls for its first line, and its lower edge.
  *
  * @param {Model} model
  * @param {HTMLElement} root
- * @param {(isShort: boolean) => void} changed Is called when the widget becomes short, or high again.
+ * @param {(isShort: boolean) => void} changed Called when the height may have changed.
  */
 export function widgetRoom(model, root, changed) {
   const smaller = smallButton("A−", "Smaller text", () => resizeText(-1));
@@ -215,14 +215,14 @@ export function widgetRoom(model, root, changed) {
   }
   /** @param {MouseEvent} event */
   function shutOutside(event) {
-    // The backdrop counts as the dialog itself, which its content covers.
+    // A click on the backdrop has the dialog as its target; one inside has an element of its content.
     if (event.target === sheet) sheet.close();
   }
-  // It is not the notebook's: Escape closes the sheet, and arrows scroll it.
+  // The notebook must not handle keys pressed in the dialog: Escape closes it, and arrows scroll it.
   sheet.addEventListener("keydown", (event) => event.stopPropagation());
 
   /**
-   * Browsers count the offsets of events in px of the page, and canvases in px of their own.
+   * Convert an event's offsets, which browsers give in px of the page, to px before text scaling, as canvases use them.
    *
    * @param {MouseEvent} event
    */
@@ -253,7 +253,7 @@ export function widgetRoom(model, root, changed) {
 }
 
 /**
- * Return whether keys pressed at an element are its own: in a text field and in a dialog.
+ * Return whether an element itself handles the keys pressed in it: a text field, a select box, or part of a dialog.
  *
  * @param {EventTarget | null} target
  */

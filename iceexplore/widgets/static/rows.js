@@ -1,5 +1,5 @@
 /**
- * The tab Rows: a filter, the rows that match with what happened to them, and their histories.
+ * The tab Rows: a filter, a table of the rows that match it and of what happened to each, and the rows' histories.
  *
  * @module
  */
@@ -18,10 +18,10 @@ const SELECT_ROW = "Select a row of the table for its own history.";
 const ALL_ROWS = "Of all rows found: the table's filters do not apply here. Select a row for its own history.";
 
 /**
- * Send a request to Python, even if it is repeated: "examples", "find", "first", "count", "value".
+ * Send a request to Python, even if it equals the previous one.
  *
  * @param {Model} model
- * @param {string} want
+ * @param {string} want What is requested: "examples", "find", "first", "count", "value" or "story".
  * @param {object} [more]
  */
 function askRows(model, want, more) {
@@ -94,7 +94,7 @@ export function rowsView(model) {
   }
 
   /**
-   * Show a row's file: in the explorer, nodes are in another tab.
+   * Select a row's file and, in the explorer, switch to the tab with the tree.
    *
    * @param {string} node
    */
@@ -104,7 +104,7 @@ export function rowsView(model) {
   }
 
   /**
-   * Show the history of a row of the table.
+   * Request the history of a row of the table, to show it.
    *
    * @param {number} row
    */
@@ -126,10 +126,10 @@ export function rowsView(model) {
     const page = model.pages.rows;
     const found = page && "rows" in page && page.of === of ? page : undefined;
     const isFiltered = (found?.filters ?? []).length > 0;
-    // The only row's history is shown already.
+    // If there is only one row, its history is already shown.
     const hasChoice = (found?.whole ?? 0) > 1;
     const now = [model.rows_answer, story, picked, isFiltered, hasChoice];
-    // Other pages of the table change nothing here.
+    // A different page of the table changes nothing here.
     if (now.every((one, i) => one === drawnStories[i])) return;
     drawnStories = now;
     stories.scrollTop = 0;
@@ -180,7 +180,7 @@ export function rowsView(model) {
       );
     }
   }
-  /** What belongs to an earlier request is pale. */
+  /** Make the view pale if it shows the answer to an earlier request. */
   function drawStale() {
     const { filter, history: all, snapshot } = model.rows_answer;
     const isNow = filter === model.rows_filter && all === model.rows_history && snapshot === model.selection.snapshot;

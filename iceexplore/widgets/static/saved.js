@@ -19,7 +19,7 @@ const NO_ROWS =
   "Rows are in data files, which this page does not include; to read them takes Python: t.scan(where), or t.explore().";
 const NO_PLAN =
   "No plan was shown when this page was saved, or it is redacted; to plan a scan takes Python: t.plan(filter).";
-/** The files of a snapshot that the page does not include. */
+/** The trait `file_map` for a snapshot whose files the page does not include. */
 const NO_FILES = /** @type {FileCells} */ ({
   of: "none",
   title: "",
@@ -32,8 +32,8 @@ const NO_FILES = /** @type {FileCells} */ ({
 });
 
 /**
- * Return a model with the parts of anywidget's that the views use. Setting a trait calls its listeners; then the request
- * in it is answered.
+ * Return a model with those parts of anywidget's model that the views use. Setting a trait calls its listeners; a new
+ * selection or query is then answered.
  *
  * @param {SavedPage} saved
  * @returns {AnyModel}
@@ -65,8 +65,8 @@ export function savedModel(saved) {
   }
 
   /**
-   * Return the snapshot with which the selected one is compared, "" for none: the page has the comparison with which it
-   * was saved, as others need Python.
+   * Return the id of the snapshot with which the selected one is compared, or "". The page can only show the comparison
+   * with which it was saved, because others need Python.
    *
    * @param {Selection} selection
    */
@@ -92,7 +92,7 @@ export function savedModel(saved) {
     return saved.tables[node] ?? {};
   }
   /**
-   * Answer a query of a grid, by its first table if it names none.
+   * Answer a query of a grid. If the query names no table, it gets the first table of its node.
    *
    * @param {string} grid
    * @param {Query} query
@@ -130,7 +130,7 @@ export function savedModel(saved) {
     }
     set("file_map", saved.files[now.snapshot] ?? NO_FILES);
     const id = now.node;
-    // The selected node is visible: the path to it is unfolded.
+    // Unfold the path to the selected node, so that it is visible.
     if (id !== before.node) set("expanded", [...new Set([...traits.expanded, ...above(id)])]);
     const detail = detailOf(id);
     const node = traits.nodes[id];
@@ -150,8 +150,8 @@ export function savedModel(saved) {
     return detail && { ...detail, tables };
   }
   /**
-   * Return the query of the table to show for a node. If a row of a table was opened, that
-   * table stays.
+   * Return the query of the table to show for a node. If the node was selected by opening a row of a table, that table
+   * stays.
    *
    * @param {string} id
    * @param {Selection} before
@@ -163,7 +163,7 @@ export function savedModel(saved) {
     const first = { of: id, table: own?.key };
     if (!page || page.of === id || before.against !== traits.selection.against) return first;
     const kindOf = (/** @type {string} */ node) => node.split(":")[0];
-    // The tab stays when another snapshot or file is selected.
+    // The tab stays if the newly selected node is of the same kind, such as a different snapshot or file.
     if (page.of === before.node && kindOf(page.of) === kindOf(id) && page.table in tablesOf(id)) {
       return { of: id, table: page.table };
     }
@@ -204,7 +204,7 @@ export function savedModel(saved) {
 }
 
 /**
- * Return the tab Scan of a page: the plan that was shown when the page was saved, with its tree.
+ * Return the tab Scan of a saved page: the plan that was shown when the page was saved, with its tree.
  *
  * @param {Model} model
  */
@@ -234,7 +234,7 @@ function savedRows() {
 export function savedPage() {
   const data = /** @type {HTMLElement} */ (document.getElementById("ice-data"));
   const host = /** @type {HTMLElement} */ (document.getElementById("ice-host"));
-  // Nothing loads scripts in a page: the views of the tabs that it has are in this one.
+  // A saved page loads no further scripts, so the views of all its tabs are in this one.
   /** @type {View} */
   const view = (model, root) =>
     explorerView(model, root, { problems: problemsView, files: fileMapView, scan: savedScan, rows: savedRows });

@@ -8,25 +8,25 @@
 
 import { clamp } from "./dom.js";
 
-/** The number of columns that are shown at first. */
+/** The maximum number of columns that are shown at first. */
 const MOST_COLUMNS = 60;
 /** Spreadsheets treat a cell that begins with one of these as a formula. */
 const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
-/** An operator at the beginning of what is typed, and other ways to write it. */
+/** An operator at the beginning of a typed text; `SAME_OPERATORS` are other ways to write some operators. */
 const LEADING_OPERATOR = /^\s*(<=|>=|!=|<>|==|=|<|>|≤|≥|≠)\s*(\S.*)$/s;
 /** @type {Record<string, Operator>} */
 const SAME_OPERATORS = { "<>": "!=", "==": "=", "≤": "<=", "≥": ">=", "≠": "!=" };
 const NUMBER_WITH_UNIT = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([kmgtp]?)(i?)(?:b|bytes?)?$/i;
 const UNIT_PREFIXES = "kmgtp";
-/** What may become a number. */
+/** A text that may become a number when the user types more. */
 const BEGUN = /^[+-]?(\d*\.?\d*(e[+-]?)?)$/i;
 /** The number of characters of a text that an error quotes. */
 const MOST_QUOTED = 20;
 
 /**
- * Return a text as a number: a BigInt if it is whole, so that no digit of an id is lost; NaN if it is none. Prefixes of
- * units count, as in `1 MB` and `64 MiB`.
+ * Return a text as a number: a BigInt if it is whole, so that no digit of an id is lost; NaN if it is not a number. The
+ * text may have a unit, as in `1 MB` and `64 MiB`.
  *
  * @param {string} text
  * @returns {number | bigint}
@@ -45,7 +45,7 @@ function parseNumber(text) {
  * Return a filter with the operator that its text begins with, and without quotes, as Python understands it.
  *
  * @param {Filter} filter
- * @returns {Filter & { isExact: boolean }} Whether the text is no range.
+ * @returns {Filter & { isExact: boolean }} `isExact`: whether the text cannot be a range such as `1..10`.
  */
 function parseFilter({ column, op, value }) {
   const isQuoted = (/** @type {string} */ text) => /^".*"$/s.test(text) && text.length > 1;
@@ -87,7 +87,7 @@ function compare(a, b) {
 }
 
 /**
- * Return what is wrong with a filter, or undefined: only numbers can be compared with numbers.
+ * Return the part of a filter's text that should be a number but is not; undefined if the filter is valid.
  *
  * @param {Filter} filter
  * @param {Column[]} columns
@@ -101,10 +101,10 @@ function faultOf(filter, columns) {
 }
 
 /**
- * Return whether a comparison has a result.
+ * Return whether a comparison is true for two values that are in a certain order.
  *
  * @param {Operator} op
- * @param {number} order Negative if the value is less, positive if it is greater, NaN if it has no order.
+ * @param {number} order Negative if the first value is less, positive if it is greater, NaN if they have no order.
  */
 function holds(op, order) {
   if (op === "=") return order === 0;
@@ -114,7 +114,7 @@ function holds(op, order) {
 }
 
 /**
- * Return how two numbers are ordered; NaN if one of them is none.
+ * Return how two numbers are ordered; NaN if one of them is NaN.
  *
  * @param {number | bigint} a
  * @param {number | bigint} b
@@ -122,14 +122,14 @@ function holds(op, order) {
 function numberOrder(a, b) {
   if (a < b) return -1;
   if (a > b) return 1;
-  return a == b ? 0 : NaN; // 1n == 1
+  return a == b ? 0 : NaN; // `==`, not `===`, because 1n and 1 are equal
 }
 
 /**
  * Return whether a row passes a filter.
  *
  * @param {SavedTable} table
- * @param {number} at The row.
+ * @param {number} at The index of the row.
  * @param {Filter} filter
  * @returns {boolean}
  */
@@ -182,7 +182,7 @@ function matchingRows(table, { sort, filters = [] }) {
  *
  * @param {SavedTable} found The table.
  * @param {Query} query
- * @param {number} [size] Rows of a page.
+ * @param {number} [size] The number of rows of a page.
  * @returns {Page}
  */
 export function answerQuery(found, query, size = 50) {

@@ -15,7 +15,7 @@ import { canvasColours } from "./painting.js";
 import { planSlides, rangesView } from "./ranges.js";
 import { treeView } from "./treeView.js";
 
-/** The tabs beside the tree, and which of them are tables. */
+/** The tabs beside the tree; `SCAN_TABLES` are those that show tables. */
 const SCAN_TABS = {
   why: "Why",
   tasks: "Read",
@@ -28,10 +28,10 @@ const SCAN_VIEWS = { ranges: "Ranges", tree: "Tree" };
 const SCAN_TABLES = ["tasks", "skipped", "deletes", "head"];
 
 /**
- * Send a request to Python, even if it is repeated: "plan", "examples", "advice", "count".
+ * Send a request to Python, even if it equals the previous one.
  *
  * @param {Model} model
- * @param {string} want
+ * @param {string} want What is requested: "plan", "examples", "advice" or "count".
  * @param {object} [more]
  */
 function askScan(model, want, more) {
@@ -110,7 +110,7 @@ export function scanView(model) {
   function drawTop() {
     const { names = [], filters = [], blocks: words } = model.scan_examples;
     const chosen = model.scan_columns;
-    // Another snapshot may lack a selected column.
+    // A column that was selected for a different snapshot may be missing in this one.
     const all = [...new Set([...names, ...chosen])];
     columnsSummary.textContent = chosen.length ? `Columns ${chosen.length}/${all.length}` : "All columns";
     const boxes = all.map((name) => {
@@ -183,7 +183,7 @@ export function scanView(model) {
     text.scrollTop = 0;
     tabs.mark(now, shown);
   }
-  /** The reasons of all files, each of which leads to its files. */
+  /** Return the list of reasons for which files are read or skipped; each is a link to its files. */
   function reasonList() {
     const { of, reasons = [], missed } = model.scan_reasons;
     if (!hasPlan()) return el("div");

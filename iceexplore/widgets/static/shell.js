@@ -17,7 +17,7 @@ import { followTheme } from "./theme.js";
 const PATIENCE = 3000;
 /** The time since Python's last sign of life after which a ping is sent when the user comes back to the widget. */
 const REST = 20000;
-/** How long, in ms, a message about something done is shown. */
+/** How long, in ms, a message about a completed action is shown. */
 const NOTE_TIME = 6000;
 /** How many earlier requests each request of `requestEach` repeats. */
 const MOST_EARLIER = 20;
@@ -35,11 +35,11 @@ const SILENT = {
 };
 
 /**
- * Return a model for views: anywidget's, with traits as properties and the methods of `ModelMethods`.
+ * Return a model for views: anywidget's model, with its traits as properties and the methods of `ModelMethods`.
  *
  * @param {AnyModel} model
  * @param {Pick<ModelMethods, "set"> & { toPython(send: () => void): void, say?: (text: string) => void, isShort?: () => boolean, roomRuns?: (() => void)[] }} connection
- * @param {(() => void)[]} cleanups What to call when the widget is removed; the methods add to it.
+ * @param {(() => void)[]} cleanups The functions to call when the widget is removed; the model's methods add some.
  * @returns {Model}
  */
 export function createModel(
@@ -95,9 +95,9 @@ export function createModel(
 /**
  * Show a widget.
  *
- * @param {RenderContext} context What anywidget gives.
+ * @param {RenderContext} context The argument that anywidget passes.
  * @param {View} view
- * @returns {() => void} What to call when the widget is removed.
+ * @returns {() => void} The function to call when the widget is removed.
  */
 export function shell({ model: anyModel, el: host }, view) {
   const title = el("h2.table-name", { tabindex: -1 });
@@ -108,7 +108,7 @@ export function shell({ model: anyModel, el: host }, view) {
   const line = el("div.line-one", title, badges, el("div.busy", busy, cancel));
   const root = el(
     "div.widget",
-    // JupyterLab would take arrows and Enter for its own shortcuts; paths, numbers and pictures go from left to right.
+    // Paths, numbers and pictures go from left to right. JupyterLab must not use arrows and Enter as its own shortcuts.
     { dir: "ltr", "data-lm-suppress-shortcuts": "true" },
     el("header.top", line),
     error,
@@ -136,13 +136,13 @@ export function shell({ model: anyModel, el: host }, view) {
   /** The time of Python's last sign of life. */
   let lastSign = Date.now();
 
-  /** Whether the widget has a height of its own, and little of it. */
+  /** Whether the widget has a fixed height that is low. */
   let isShort = false;
   /** @type {(() => void)[]} */
   const roomRuns = [];
 
   const model = createModel(anyModel, { set, toPython, say, isShort: () => isShort, roomRuns }, cleanups);
-  /** A message about something done. */
+  /** A message about a completed action, or "". */
   let note = "";
   const waitWithNote = timer(model);
 
@@ -202,7 +202,7 @@ export function shell({ model: anyModel, el: host }, view) {
     if (silence !== LOST) waiting ??= setTimeout(ping, PATIENCE);
   }
   function ping() {
-    // Set before the ping is sent, because a saved page answers at once.
+    // Start the timer before the ping is sent, because a saved page answers at once.
     waiting = setTimeout(() => {
       waiting = undefined;
       setSilence(SILENT);

@@ -10,12 +10,12 @@ import { el, fill, linkButton } from "./dom.js";
 import { treeView } from "./treeView.js";
 
 /**
- * Return the trees before and after a change, and a function that draws what is not in their traits.
+ * Return the trees before and after a change, which draw themselves, and a function that draws what is around them.
  *
  * @param {Model} model
  * @param {object} options
- * @param {"commit" | "repair"} options.prefix Of the traits, such as `commit_before_nodes`.
- * @param {string} options.change What the change is, for screen readers: "the step".
+ * @param {"commit" | "repair"} options.prefix The prefix of the traits, as in `commit_before_nodes`.
+ * @param {string} options.change What the change is, for screen readers, such as "the step".
  * @param {"commit_draft" | "repair_draft"} options.draft The trait with the selected node of each side.
  * @param {(side: "before" | "after", node: string) => void} options.select
  * @param {(side: "before" | "after") => string | undefined} options.caption

@@ -10,15 +10,15 @@
 import { el, fill, saveFile, smallButton } from "./dom.js";
 import { contextOf, fitText } from "./painting.js";
 
-/** Sizes in px: of the page, its margin, of small letters, and the distance of their lines. */
+/** Sizes in px: the page and its margin, the small font, and the distance between lines in it. */
 const SLIDE = { width: 1920, height: 1080, margin: 64, small: 22, line: 40 };
 /** How long, in ms, a button shows its result. */
 const RESULT_TIME = 1500;
-/** What XML cannot contain, or must escape. */
+/** Characters that XML cannot contain, or that must be escaped. */
 const NOT_XML = /[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]|[&<>"]/gu;
 
 /**
- * Return a text for SVG.
+ * Return a text as SVG contains it: escaped, without characters that XML cannot contain.
  *
  * @param {unknown} text
  */
@@ -31,7 +31,7 @@ export function escapeXml(text) {
  *
  * @param {string} name
  * @param {Record<string, unknown>} attributes
- * @param {string} [inside] SVG.
+ * @param {string} [inside] The element's content, as SVG.
  */
 function tag(name, attributes, inside = "") {
   // The minifier does not support nested template literals.
@@ -45,8 +45,8 @@ function round(n) {
 }
 
 /**
- * Return what a painter draws, as SVG. The painter gets an object with the part of `CanvasRenderingContext2D` that our
- * painters use: transformations only move and scale, and circles are whole.
+ * Return what a painter draws, as SVG. The painter gets an object with those parts of `CanvasRenderingContext2D` that
+ * the widgets' painters use: transformations only move and scale, and circles are whole.
  *
  * @param {{ width: number, height: number }} size
  * @param {(paper: CanvasRenderingContext2D) => void} paint
@@ -131,7 +131,7 @@ export function recorded(size, paint) {
 }
 
 /**
- * Return the picture in an SVG document from Python; one that follows the system's theme follows the widget's instead.
+ * Return the picture in an SVG document from Python. If it would follow the system's theme, it follows the widget's.
  *
  * @param {string} source
  * @param {Pick<Colours, "dark">} colours
@@ -144,7 +144,7 @@ export function pictureOf(source, { dark }) {
 }
 
 /**
- * Return a page with a picture.
+ * Return a slide as SVG: a page with a title, a caption, a picture and its legend.
  *
  * @param {Pick<Model, "title" | "caption" | "styles">} model
  * @param {SlidePicture} picture
@@ -161,7 +161,7 @@ export function slide({ title, caption = "", styles }, picture, name, legend, co
     const shown = fitText(ruler, text, width - margin - x, `${size}px ${colours.font}`);
     return tag("text", { x, y, fill, "font-size": size }, escapeXml(shown));
   }
-  // The legend, in lines from left to right.
+  // Lay out the legend from left to right, in as many lines as it needs.
   let [x, y] = [margin, 182];
   const signs = legend.filter(([text]) => text).map(([text, look = ""]) => {
     ruler.font = `${small}px ${colours.font}`;
@@ -201,7 +201,7 @@ export function slide({ title, caption = "", styles }, picture, name, legend, co
  */
 async function pngOf(page) {
   const image = new Image();
-  // Not from a blob: then Safari does not return what was drawn.
+  // If the image came from a blob, Safari would not return what was drawn.
   image.src = `data:image/svg+xml,${encodeURIComponent(page)}`;
   await image.decode();
   const canvas = el("canvas", { width: SLIDE.width, height: SLIDE.height });
@@ -228,8 +228,8 @@ export function fileName({ title }, what) {
  * @param {Colours} options.colours
  * @param {() => SlidePicture | Promise<SlidePicture> | false | "" | undefined} options.picture
  * @param {() => LegendItem[]} options.legend
- * @param {() => void} [options.done] Is called after a click.
- * @param {string} [options.caption] If the picture is not of the selected snapshot.
+ * @param {() => void} [options.done] Called after each copying or saving.
+ * @param {string} [options.caption] The caption, if it is not that of the selected snapshot.
  */
 export function slideButtons(model, name, { colours, picture, legend, done, caption }) {
   async function page() {
@@ -249,7 +249,7 @@ export function slideButtons(model, name, { colours, picture, legend, done, capt
   const save = (blob, ending) => saveFile(model, blob, `${fileName(model, name)}.${ending}`);
   /** @type {Record<string, () => Promise<void>>} */
   const ways = {
-    // Safari copies only while it handles the click, so it gets a promise.
+    // Safari allows copying only while it handles the click, so it gets a promise of the picture.
     Copy: async () => {
       await navigator.clipboard.write([new ClipboardItem({ "image/png": page().then(pngOf) })]);
       model.say("Copied the picture");

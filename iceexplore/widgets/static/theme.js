@@ -1,5 +1,5 @@
 /**
- * Light or dark theme, following the page around the widget.
+ * The light or dark theme of a widget, which follows the page around it.
  *
  * @module
  */

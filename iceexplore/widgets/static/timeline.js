@@ -1,6 +1,6 @@
 /**
- * The timeline: snapshots in lanes by branch, one step each or by time. Pick one to travel to, two to compare; play
- * through the history; find and filter; an overview of thousands.
+ * The timeline: snapshots in one lane per branch, evenly spaced or by time. The user can pick one to travel to or two
+ * to compare, play through the history, find and filter snapshots, and zoom into thousands with an overview.
  *
  * @module
  */
@@ -41,11 +41,11 @@ import {
   visibleRange,
 } from "./timelineScale.js";
 
-/** px: the row of flags, the main lane, other lanes, the row of dates, the room left and right. */
+/** In px: the heights of the row of flags (ref names), the main lane, other lanes, and the dates; the side margins. */
 const SIZE = { flags: 18, main: 46, side: 25, dates: 18, left: 16, right: 30 };
 /** The distance in px around a snapshot within which a click selects it. */
 const REACH = 24;
-/** The time without a key, in ms, until the snapshot reached by arrow keys is selected. */
+/** The time without a key press, in ms, after which the snapshot reached by arrow keys is selected. */
 const TRAVEL_DELAY = 150;
 /** The interval, in ms, at which playback checks whether the tree has caught up. */
 const BUSY_DELAY = 100;
@@ -53,13 +53,13 @@ const BUSY_DELAY = 100;
 const ZOOMABLE = 24;
 /** The minimum number of snapshots in view. */
 const FEWEST_SEEN = 8;
-/** The number of snapshots in view from which they are drawn as bins. */
+/** If more snapshots than this are in view, they are drawn as bins. */
 const MOST_SINGLE = 300;
 /** The number of snapshots by which PageUp and PageDown move. */
 const PAGE = 10;
-/** The distance of dates in px. */
+/** The minimum distance, in px, between dates on the axis. */
 const DATE_WIDTH = 110;
-/** px: the height of the overview, its bars, and how near to an edge of its window the pointer moves that edge. */
+/** In px: the overview's height, the distance between its bars, and how near to its window's edges a drag moves them. */
 const BRUSH = { height: 18, bar: 3, edge: 7 };
 /** The maximum number of simulated commits that are drawn. */
 const MOST_GHOSTS = 12;
@@ -69,7 +69,7 @@ const SPEEDS = /** @type {const} */ ([[2400, "½×"], [1200, "1×"], [600, "2×"
 const FIRST_SPEED = "1200";
 const EVERY_OPERATION = "*";
 const COMPARE_PROMPT = "Pick the other snapshot: click it, or use the arrow keys. Escape cancels.";
-/** What the curves of each measure are. */
+/** What the curves show, by measure. */
 const CURVE_WORDS = {
   rows: "line: rows in data files",
   files: "line: data files; dashed: delete files",
@@ -77,7 +77,7 @@ const CURVE_WORDS = {
 };
 
 /**
- * Return the totals that a snapshot's summary states, which the curves of a measure show; empty if it states none.
+ * Return, as text, the totals in a snapshot's summary that the curves of a measure show; "" if the summary has none.
  *
  * @param {{ totals: number[] }} snapshot
  * @param {"rows" | "files" | "bytes"} measure
@@ -204,9 +204,9 @@ export function timelineView(model) {
    * @type {number[]}
    */
   let positions = [];
-  /** The largest change by the measure. */
+  /** The largest number that a snapshot added or removed, in the chosen measure. */
   let largest = 0;
-  /** The part of the positions in view: where it begins, and its size. */
+  /** The part of the timeline in view: the position at which it begins, and its size. */
   let start = 0;
   let span = 1;
   let width = 0;
@@ -222,7 +222,7 @@ export function timelineView(model) {
   const waitToPlay = timer(model);
   /** The selection at the last drawing. */
   let drawn = "";
-  /** Whether each snapshot matches the filter, and whether there is one. */
+  /** Whether each snapshot matches the filter, and whether there is a filter. */
   let isMatching = all.map(() => true);
   let isFiltered = false;
   /**
@@ -351,7 +351,7 @@ export function timelineView(model) {
     frame.style.width = `${span * 100}%`;
     frame.hidden = span === 1;
   }
-  /** Draw the largest change at each place, of the commits that match the filter. */
+  /** Draw the overview: at each place, the largest change by a commit that matches the filter. */
   function drawOverview() {
     const { clientWidth } = overview;
     if (!isLong || !clientWidth) return;
@@ -359,7 +359,7 @@ export function timelineView(model) {
     /** @type {Map<number, number>} */
     const changes = new Map();
     positions.forEach((position, i) => {
-      // Of many, one for each few px.
+      // Changes that are only a few px apart share a bar.
       const px = Math.round((position * (clientWidth - BRUSH.bar)) / BRUSH.bar) * BRUSH.bar;
       const [added, removed] = all[i][model.measure];
       if (isMatching[i]) changes.set(px, Math.max(changes.get(px) ?? 0, 1 + added + removed));
@@ -428,7 +428,7 @@ export function timelineView(model) {
   function binOf(i) {
     return bins?.get(`${Math.floor(x(i) / BIN_WIDTH)} ${all[i].lane}`);
   }
-  /** Draw only if another snapshot is selected: another node of the same one changes nothing here. */
+  /** Draw only if a different snapshot is selected: another node of the same snapshot changes nothing here. */
   function selectionChanged() {
     const now = [current(), selectedIndex("against")].join();
     if (now === drawn) return;
@@ -500,7 +500,7 @@ export function timelineView(model) {
     shift(positions[to] - span / 2);
   }
   /**
-   * Return the index after a number of steps through the snapshots that match the filter, or of the last match.
+   * Return the index after a number of steps through the snapshots that match the filter, at most to the last one.
    *
    * @param {number} from
    * @param {number} by
@@ -517,7 +517,7 @@ export function timelineView(model) {
     return to;
   }
   /**
-   * Return the index that Home, End and other keys reach.
+   * Return the index that a key reaches; `by` is infinite for Home and End.
    *
    * @param {number} from
    * @param {number} by
@@ -534,7 +534,7 @@ export function timelineView(model) {
    * Travel to a snapshot.
    *
    * @param {number} to
-   * @param {boolean} [isNow] Without waiting for another key.
+   * @param {boolean} [isNow] Whether to select it at once, instead of waiting for further keys.
    */
   function go(to, isNow = false) {
     to = clamp(0, to, last);
@@ -563,7 +563,7 @@ export function timelineView(model) {
     reveal(to);
     if (all[to].id !== model.selection.against) {
       const against = to === current() ? "" : all[to].id;
-      // The comparison is the first table of the snapshot's node.
+      // Select the snapshot's node, because the comparison is its first table.
       changeSelection(model, against ? { against, node: `snapshot:${model.selection.snapshot}` } : { against });
     }
   }
@@ -589,14 +589,14 @@ export function timelineView(model) {
     player.ariaLabel = label;
   }
   function playOn() {
-    // The tree has caught up.
+    // Wait until the tree has caught up.
     if (model.busy) return waitToPlay(playOn, BUSY_DELAY);
     const from = current();
     go(stepped(from, 1), true);
     play(current() > from && stepped(current(), 1) > current());
   }
   /**
-   * Zoom around a place, else around the selected snapshot.
+   * Zoom around a place in px or, without one, around the selected snapshot.
    *
    * @param {number} by
    * @param {number} [px]
@@ -732,7 +732,7 @@ export function timelineView(model) {
   });
 
   /**
-   * What dragging in the overview moves: the window, one of its edges, or a new window from where it began.
+   * What dragging in the overview does: it moves the window or one of its edges, or opens a new window.
    *
    * @type {null | ((position: number) => void)}
    */
@@ -767,7 +767,7 @@ export function timelineView(model) {
       dragging?.(overviewPosition(event));
     },
     pointerup(event) {
-      // A click outside of the window moves it there.
+      // A click outside the window moves the window there.
       const at = overviewPosition(event);
       if (dragging && (at < start || at > start + span)) shift(at - span / 2);
       dragging = null;

@@ -14,13 +14,13 @@ import { drawPath, drawText, fitText } from "./painting.js";
 const DENSE = 7;
 /** The maximum height of a snapshot's bars in px, depending on whether it is in the main lane. */
 const BAR_HEIGHTS = { main: { added: 28, removed: 15 }, side: { added: 13, removed: 9 } };
-/** The height of a bin's commits in px: of one, and of the most. */
+/** The minimum and maximum height, in px, of the band that shows a bin's commits. */
 const BIN_HEIGHTS = { least: 3, most: 13 };
 /** The width of a bin in px. */
 export const BIN_WIDTH = 8;
 /** The maximum number of ref names for which the painter looks for room. */
 const MOST_FLAGS = 200;
-/** The distance of simulated commits in px. */
+/** The distance between simulated commits in px. */
 export const GHOST_STEP = 15;
 /** The index, in `totals`, of the curves for a measure: the first is solid, the second dashed. */
 const CURVES = /** @type {Record<Measure, number[]>} */ ({ rows: [0], files: [1, 2], bytes: [3] });
@@ -54,9 +54,9 @@ const CURVES = /** @type {Record<Measure, number[]>} */ ({ rows: [0], files: [1,
  * Return the height of a bar, on a logarithmic scale.
  *
  * @param {number} n
- * @param {number} most The number of the highest bar.
+ * @param {number} most The largest number, which has the highest bar.
  * @param {number} room The height of the highest bar, in px.
- * @returns {number} In px; at least 2 for what is not 0.
+ * @returns {number} In px; at least 2 unless `n` is 0.
  */
 export function barHeight(n, most, room) {
   if (!n) return 0;
@@ -140,7 +140,7 @@ export function paintTimeline(context, colours, styles, picture) {
     CURVES[measure].forEach((which, n) => {
       const most = all.reduce((largest, { totals }) => Math.max(largest, totals[which]), 1);
       const y = (/** @type {number} */ i) => low - ((low - high) * all[i].totals[which]) / most;
-      // Of many, one in each px is enough.
+      // If there are many snapshots, one in each px is enough.
       const stride = Math.max(1, Math.floor((to - from) / width));
       const path = () => {
         let isDown = true;
@@ -185,7 +185,7 @@ export function paintTimeline(context, colours, styles, picture) {
    * Draw the lines from snapshots to their parents.
    *
    * @param {Look} look
-   * @param {boolean} reached Whether to draw the lines of snapshots that a ref reaches, or those of the others.
+   * @param {boolean} reached Whether to draw the lines of snapshots that a ref reaches; if not, those of the others.
    */
   function links(look, reached) {
     const path = () => {
@@ -234,7 +234,7 @@ export function paintTimeline(context, colours, styles, picture) {
   }
 
   /**
-   * Draw bins: a band whose height shows the number of commits by operation, and what they changed.
+   * Draw bins: each has a band, which shows the number of commits by operation, and bars for what they changed.
    *
    * @param {Map<string, Bin>} all
    */
@@ -304,7 +304,7 @@ export function paintTimeline(context, colours, styles, picture) {
     if (isDense) {
       drawPath(context, path, { fill: colour, alpha });
     } else {
-      // Hollow: a snapshot that no ref reaches, or an operation that has no style.
+      // The shape is hollow if no ref reaches the snapshot, or if its operation has no style.
       const fill = reached && styles[name] ? colour : colours.paper;
       drawPath(context, path, { fill, stroke: colour, width: 1.4, alpha });
     }
@@ -349,7 +349,7 @@ export function paintTimeline(context, colours, styles, picture) {
       const flagWidth = context.measureText(text).width + 12;
       const centre = x(i);
       const flagTop = lane ? laneY(lane) - 8 : 0;
-      // In a side lane beside the snapshot, where it covers no other; in the main lane above it.
+      // In a side lane, the name is beside the snapshot if it covers no other one there; in the main lane, above it.
       const lefts = lane
         ? [centre + 11, centre - 11 - flagWidth]
         : [clamp(1, centre - flagWidth / 2, width - flagWidth - 1)];

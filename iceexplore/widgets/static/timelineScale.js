@@ -1,5 +1,5 @@
 /**
- * The timeline's arithmetic: where snapshots are, dates on the axis, bins of many, and which one a text means.
+ * The timeline's arithmetic: positions of snapshots, dates on the axis, bins, and the search for a snapshot by a text.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { formatCount, plural } from "./dom.js";
 
 const SECOND = 1000;
 const DAY = 86_400_000;
-/** The distances of dates on the axis, in ms, up to days; beyond, in months. */
+/** The possible distances between dates on the axis: `STEPS` in ms, and larger ones, `MONTHS`, in months. */
 const STEPS = [
   ...[1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 43_200].map((s) => s * SECOND),
   ...[1, 2, 7, 14].map((d) => d * DAY),
@@ -90,7 +90,7 @@ export function dateTicks(all, positions, scale, { start, span }, most) {
   for (let i = Math.ceil(first / stride) * stride; i < end; i += stride) {
     const time = isoTime(all[i].ms);
     const date = time.slice(0, -14);
-    // The time only where the date is that of the tick before.
+    // Show the time instead of the date if the previous tick has the same date.
     ticks.push({ at: positions[i], text: date === before ? time.slice(-13, -5) : date });
     before = date;
   }
@@ -98,7 +98,7 @@ export function dateTicks(all, positions, scale, { start, span }, most) {
 }
 
 /**
- * Return round times between two.
+ * Return round times, with their texts, between two times in ms.
  *
  * @param {number} from
  * @param {number} to
@@ -116,7 +116,7 @@ export function timeTicks(from, to, most) {
       const clock = time.slice(-13, end);
       ticks.push({ ms, text: isMidnight || step >= DAY ? time.slice(0, -14) : clock });
     }
-    // The first has its date, so that the others are known, too.
+    // The first tick also shows its date, from which the dates of the others follow.
     if (ticks.length && step < DAY) ticks[0].text = isoTime(ticks[0].ms).slice(0, end);
     return ticks;
   }
@@ -137,10 +137,10 @@ export function timeTicks(from, to, most) {
  * Snapshots that are too near one another to be drawn one by one.
  *
  * @typedef {object} Bin
- * @property {number} first The index of its first and last snapshots.
- * @property {number} last
+ * @property {number} first The index of its first snapshot.
+ * @property {number} last The index of its last snapshot.
  * @property {number} lane
- * @property {number} count Of the snapshots that match the filter.
+ * @property {number} count The number of its snapshots that match the filter.
  * @property {Map<string, number>} operations
  * @property {number} added
  * @property {number} removed
@@ -148,7 +148,7 @@ export function timeTicks(from, to, most) {
  */
 
 /**
- * Return bins of snapshots by their place in px.
+ * Return bins of the snapshots that have the same place and lane.
  *
  * @param {Snapshot[]} all
  * @param {[from: number, to: number]} range
@@ -156,7 +156,7 @@ export function timeTicks(from, to, most) {
  * @param {Measure} measure
  * @param {(index: number) => boolean} matches
  * @param {Record<string, string>} broken
- * @returns {Map<string, Bin>} By place and lane.
+ * @returns {Map<string, Bin>} The bins, by place and lane.
  */
 export function binsOf(all, [from, to], place, measure, matches, broken) {
   const bins = new Map();

@@ -1,5 +1,5 @@
 /**
- * The picture of a forest on a canvas that pans and zooms, beside an overview of all of it.
+ * The picture of a forest (one tree or several) on a canvas that pans and zooms, with an overview in a corner.
  *
  * @module
  */
@@ -19,7 +19,7 @@ const LARGEST_SCALE = 2.5;
 const READABLE_SCALE = 0.9;
 /** The margin, in px, around the outermost cards. */
 const EDGE = 40;
-/** The distance, in px, of a revealed card from the edge. */
+/** The distance, in px, that a card has from the edge after it was brought into view. */
 const MARGIN = 16;
 /** The distances, in px, by which the sign for unfolding extends beyond its card, and into it. */
 const TWISTY_BEYOND = 13;
@@ -28,7 +28,7 @@ const TWISTY_INSIDE = 12;
 const TIP_DELAY = 350;
 /** The minimum size, in px, of a canvas with an overview. */
 const OVERVIEW_NEEDS = { width: 450, height: 220 };
-/** The maximum size of the overview in px, without its border. */
+/** The maximum size of the overview, without its border, and the width of the border, in px. */
 const OVERVIEW = { width: 124, height: 84, border: 4 };
 /** The distance of the overview from the edges, in px. */
 const MINI_MARGIN = 10;
@@ -54,7 +54,7 @@ export function cellId({ cells }, at) {
 }
 
 /**
- * Return the parts of a view that shows the picture of a forest.
+ * Return the element that shows the picture of a forest, and functions that control it.
  *
  * @param {Model} model
  * @param {object} options
@@ -102,7 +102,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     view.height = height;
     if (isFirst) showBeginning();
     else limit();
-    // Now, not in the next frame: a canvas that was resized is empty.
+    // Draw now, not in the next frame, because a canvas that was resized is empty.
     draw();
   }
 
@@ -111,7 +111,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
   /** Keep cards in view. */
   function limit() {
     for (const [axis, side] of /** @type {const} */ ([["x", "width"], ["y", "height"]])) {
-      // An unfolded card keeps its position, even near the edge.
+      // The space at the edges is large, so that a card near one can keep its position when it is unfolded.
       const edge = Math.max(EDGE, view[side] * 0.45);
       const slack = view[side] - arrangement[side] * view.scale - edge;
       view[axis] = clamp(Math.min(edge, slack), view[axis], Math.max(edge, slack));
@@ -156,21 +156,21 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     const change = scale / view.scale;
     return moveTo(x - (x - view.x) * change, y - (y - view.y) * change, scale);
   }
-  /** Show all cards; if the forest is very high, fit its width and begin at the top. */
+  /** Show all cards; if the forest is very tall, fit only its width and show its top. */
   function fit() {
     const isHigh = wholeScale() < 0.1;
     const scale = Math.min(isHigh ? (view.width - EDGE) / arrangement.width : wholeScale(), 1.1);
     const top = isHigh ? EDGE : (view.height + HEADINGS - arrangement.height * scale) / 2;
     moveTo((view.width - arrangement.width * scale) / 2, top, scale);
   }
-  /** Show everything if it is readable at that scale, else the selected node and its children. */
+  /** Show all cards if they are readable at that scale; otherwise, the selected node and its children. */
   function showBeginning() {
     if (wholeScale() > 0.8) return fit();
     moveTo(EDGE / 2, EDGE / 2, READABLE_SCALE);
     const row = state.selected !== null && arrangement.byId.get(state.selected);
     if (!row) return;
     const [x, y] = [row.x * READABLE_SCALE, row.y * READABLE_SCALE];
-    // If little is missing, the signs of the last column are in view, too.
+    // If possible, the last column is in view, too, with its signs for unfolding.
     const whole = view.width - MARGIN - (arrangement.width + TWISTY_BEYOND) * READABLE_SCALE;
     moveTo(clamp(MARGIN - x, whole, EDGE - x), view.height / 2 - y, READABLE_SCALE);
   }
@@ -213,10 +213,10 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     }
   }
   /**
-   * Show another forest.
+   * Show a new arrangement of cards.
    *
    * @param {Arrangement} next
-   * @param {string} anchor The card that stays where it is on the screen.
+   * @param {string} anchor The id of the card that stays where it is on the screen.
    */
   function show(next, anchor) {
     const before = arrangement.byId.get(anchor);
@@ -332,7 +332,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     let last = { x: 0, y: 0, tone: "" };
     for (const { node, x, y, width, height } of arrangement.rows) {
       const tone = cards.toneOf(node);
-      // The card above has the same look and covers it.
+      // Skip a card that the previous card, which looks the same, covers.
       if (tone === last.tone && x === last.x && y >= last.y && (y - last.y) * small < 0.5) continue;
       last = { x, y, tone };
       context.fillStyle = tone;
@@ -422,7 +422,7 @@ export function treeCanvas(model, { styles, onSelect, onToggle, onCell }) {
     const high = (SLIDE_ROOM.height - HEADINGS) / (arrangement.height + EDGE);
     const scale = Math.min(1, SLIDE_ROOM.width / (arrangement.width + EDGE), high);
     const y = EDGE / 2 + HEADINGS;
-    // Beside the last column there may be arrows.
+    // Leave space beside the last column for arrows.
     const size = { width: arrangement.width * scale + 2 * EDGE, height: arrangement.height * scale + y + EDGE / 2 };
     return recorded(size, (paper) => cards.paint(paper, 1, { x: EDGE / 2, y, scale, ...size }, arrangement, state));
   }

@@ -1,5 +1,5 @@
 /**
- * The picture of a forest: cards joined by lines, in less detail from afar.
+ * Painting a forest (one tree or several): cards joined by lines, with fewer details at smaller scales.
  *
  * @module
  */
@@ -11,22 +11,22 @@ import { drawPath, drawText, fitText, SHADES } from "./painting.js";
 
 /** The minimum scale at which cards have words and icons; below it, they are dots. */
 export const WORDS_SCALE = 0.3;
-/** The scale below which cards have one line, in letters that are as large on the screen as at `LETTERS` px. */
+/** Below this scale, cards have one line, in letters that are about `LETTERS` px high on the screen. */
 const ONE_LINE_SCALE = 0.74;
 const LETTERS = 9.2;
 /** The height of the columns' headings in px of the screen. */
 export const HEADINGS = 22;
-/** The most arrows from deletes that are drawn while none of their ends is selected. */
+/** If there are more arrows from deletes than this, only those of the selected node are drawn. */
 const MOST_ARROWS = 400;
-/** The first of these marks that a node has gives its card a colour. */
+/** The marks that colour a node's card; if it has several, the first in this list does. */
 const COLOURED_MARKS = ["problem", "removed", "added"];
 /** The distance, in px, from the cards of a block to its frame. */
 const BLOCK_MARGIN = 6;
 /** The distance, in px, by which the sign for unfolding extends beyond its card. */
 const TWISTY_REACH = 14;
-/** The most, in px, that an arrow within a column extends beyond its cards. */
+/** The maximum distance, in px, by which an arrow within a column extends beyond its cards. */
 const BULGE = 60;
-/** The distance in px from which lines share a common stem. */
+/** Lines that go up or down by at least this, in px, run along a vertical stem that the children share. */
 const FAR = 150;
 
 /**
@@ -80,7 +80,7 @@ export function cardPainter(colours, styles) {
    * Paint the visible part of a forest.
    *
    * @param {CanvasRenderingContext2D} context
-   * @param {number} ratio How many points of the canvas a px has.
+   * @param {number} ratio The number of the canvas's points per px.
    * @param {Viewport} view
    * @param {Arrangement} arrangement
    * @param {TreeState} state
@@ -136,8 +136,8 @@ export function cardPainter(colours, styles) {
   }
 
   /**
-   * Draw arrows from deletes to what they apply to, those of the selected node stronger: in a column on the right of its
-   * cards, between columns from side to side.
+   * Draw arrows from deletes to what they apply to; those of the selected node are stronger. Within a column, an arrow
+   * is on the right of the cards; between columns, it joins the sides that face each other.
    *
    * @param {CanvasRenderingContext2D} context
    * @param {Arrangement} arrangement
@@ -162,12 +162,12 @@ export function cardPainter(colours, styles) {
       const lines = () => {
         for (const [from, to] of some) {
           const isSame = from.x === to.x;
-          // An arrow leaves on the side towards its end, and in one column on the right.
+          // An arrow leaves its card on the side that faces its end; within a column, on the right.
           const side = to.x < from.x ? -1 : 1;
           const end = isSame ? 1 : -side;
           const x = to.x + (end > 0 ? to.width : 0) + end;
           const fromY = from.y + from.height / 2;
-          // Below the sign for unfolding.
+          // The arrow ends below the sign for unfolding, if there is one.
           const y = to.y + to.height * (to.node.leaf ? 0.5 : 0.85);
           const bend = isSame ? Math.min(BULGE, 14 + Math.abs(y - fromY) * 0.14) : 30;
           const fromX = from.x + (side > 0 ? from.width : 0);
@@ -203,7 +203,7 @@ export function cardPainter(colours, styles) {
   }
 
   /**
-   * Add the line from a card to its children.
+   * Add, to the path, the line from a card to a child or to the frame around several children.
    *
    * @param {CanvasRenderingContext2D} context
    * @param {TreeRow} from
@@ -257,7 +257,7 @@ export function cardPainter(colours, styles) {
     }
   }
   /**
-   * Draw the nodes that are cells.
+   * Draw the nodes that are shown as cells.
    *
    * @param {CanvasRenderingContext2D} context
    * @param {TreeRow[]} rows
@@ -304,7 +304,7 @@ export function cardPainter(colours, styles) {
    * @param {TreeState} state
    */
   function dots(context, visible, scale, arrangement, state) {
-    // Never thinner than three pixels.
+    // On the screen, cards are never thinner than three pixels.
     const least = 3 / scale;
     context.globalAlpha = 0.75;
     for (const [colour, rows] of Map.groupBy(visible, ({ node }) => toneOf(node))) {
@@ -358,7 +358,7 @@ export function cardPainter(colours, styles) {
       drawPath(context, ring, { stroke: colours.accent, width: 2 });
     }
 
-    // From afar one line, with letters, signs and icons that are larger in relation to the card.
+    // At small scales, cards have one line, with letters, signs and icons that are larger in relation to the card.
     const isOneLine = scale < ONE_LINE_SCALE;
     const size = isOneLine ? Math.round(2 * Math.max(12.5, LETTERS / scale)) / 2 : 12.5;
     const grow = Math.min(1.6, size / 12.5);
@@ -372,7 +372,7 @@ export function cardPainter(colours, styles) {
     const middle = y + CARD.height / 2 + size * 0.36;
     const left = x + 15 + 16 * grow;
     const room = right - left;
-    // Numbers and partition distinguish manifests and files; the name comes after them.
+    // The note of a manifest or file (such as its partition) tells more than the file's name, which comes after it.
     const own = node.title ? [node.note, node.label].filter(Boolean).join(" · ") : node.note;
     const note = !isOneLine && ((isPruned && node.reason) || own);
     const large = `${size}px ${colours.font}`;

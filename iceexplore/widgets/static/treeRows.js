@@ -1,6 +1,7 @@
 /**
- * A tree as rows: for the keyboard, for screen readers, and as a list. One row has the tab stop, and arrows move it
- * (WAI-ARIA tree pattern). If there are many rows, only those in view and the one with the tab stop are in the page.
+ * A tree as rows: for the keyboard, for screen readers, and as a list. One row has the tab stop, which the arrow keys
+ * move (WAI-ARIA tree pattern). If there are many rows, only those in view and the one with the tab stop are in the
+ * page.
  *
  * @module
  */
@@ -11,13 +12,13 @@ import { applyColours, clamp, consumeEvent, el, fill, focusedIn, icon, listen, N
 
 /** The height of a row in px, as in the style sheet. */
 const ROW_HEIGHT = 36;
-/** The number of rows above and below the visible ones that are in the page, too. */
+/** The number of rows that are in the page although they are above or below the visible ones. */
 const ROWS_BEYOND = 5;
 /** The number of rows up to which all of them are in the page. */
 const MOST_ROWS_IN_PAGE = 200;
 /** The time, in ms, after which a typed letter begins a new word. */
 const TYPING_PAUSE = 700;
-/** The names of marks for screen readers, if they differ from the names of the marks. */
+/** The words that screen readers use for those marks whose names are less clear. */
 const SPOKEN_MARKS = /** @type {Record<string, string>} */ ({ carried: "carried over", pruned: "skipped" });
 
 /**
@@ -36,12 +37,12 @@ export function markSign(styles, mark, properties) {
  * Return the row to go to when a letter is typed: the next one whose label begins with what was typed.
  *
  * @param {TreeRow[]} rows
- * @param {number} at The place of the row that has the focus.
+ * @param {number} at The index of the row that has the focus.
  * @param {string} typed In lower case.
  * @returns {TreeRow | undefined}
  */
 export function findTyped(rows, at, typed) {
-  // A single letter goes on to the next row; a longer word may be that of the row itself.
+  // A single letter moves on to a later row; a longer text may also match the current row.
   const from = at + (typed.length > 1 ? 0 : 1);
   const inOrder = [...rows.slice(from), ...rows.slice(0, from)];
   return inOrder.find(({ node }) => node.label.toLowerCase().startsWith(typed));
@@ -58,7 +59,7 @@ export function findTyped(rows, at, typed) {
  */
 
 /**
- * Return the parts of a view that shows a tree as rows.
+ * Return the element that shows a tree as rows, and functions that control it.
  *
  * @param {Model} model
  * @param {object} options
@@ -78,7 +79,7 @@ export function treeRows(model, { styles, label, on }) {
   /** @type {{ rows: TreeRow[], selected: string | null, hits: Set<string> }} */
   const state = { rows: [], selected: null, hits: new Set() };
   /**
-   * The places of rows, by id.
+   * The index of each row, by its id.
    *
    * @type {Map<string, number>}
    */
@@ -124,7 +125,7 @@ export function treeRows(model, { styles, label, on }) {
     let first = 0;
     let end = MOST_ROWS_IN_PAGE;
     if (!areAllInPage) {
-      // Measured before anything changes, so that the browser need not compute the layout twice.
+      // Measure before anything changes, so that the browser need not compute the layout twice.
       const height = box.clientHeight || 400;
       const top = clamp(0, box.scrollTop, rows.length * ROW_HEIGHT - height);
       first = top / ROW_HEIGHT - ROWS_BEYOND;
@@ -133,7 +134,7 @@ export function treeRows(model, { styles, label, on }) {
     box.classList.toggle("ice-whole", areAllInPage);
     const wanted = new Set(rows.filter(({ id }, i) => (i >= first && i < end) || id === focus).map(drawRow));
     const old = new Set(/** @type {HTMLElement[]} */ ([...sheet.children]).filter((element) => !wanted.has(element)));
-    // In the page they are in the order of the tree.
+    // Put the elements in the page into the order of the tree.
     let next = sheet.firstChild;
     for (const element of wanted) {
       while (next && old.has(/** @type {HTMLElement} */ (next))) next = next.nextSibling;
@@ -185,7 +186,7 @@ export function treeRows(model, { styles, label, on }) {
   }
 
   /**
-   * Scroll to a row, without the focus.
+   * Scroll to a row without moving the focus.
    *
    * @param {string} id
    */

@@ -1,6 +1,6 @@
 /**
- * The search in a tree: the browser searches the nodes that it has at once; Python searches the rest, reading manifests
- * until the search is cancelled.
+ * The search in a tree: the browser immediately searches the nodes that it has; Python searches the rest, and reads
+ * manifests for that, until it has finished or is cancelled.
  *
  * @module
  */
@@ -20,12 +20,12 @@ const SEARCH_DELAY = 250;
  * @property {string} [label] What the tree is.
  * @property {() => Nodes} nodes
  * @property {(id: string) => void} go Show a match.
- * @property {() => void} back Take the focus, on Escape.
+ * @property {() => void} back Take the focus back, after Escape.
  * @property {(hits: Set<string>) => void} found Show the matches.
  */
 
 /**
- * Return the ids of the nodes that contain a text in their id, label, note or tooltip.
+ * Return the ids of the nodes that contain a text in their id, label, title, note or tooltip.
  *
  * @param {Nodes} nodes
  * @param {string} text In lower case.
@@ -54,7 +54,7 @@ export function describeHits(hits, at, { busy, more }) {
 }
 
 /**
- * Return the parts of a search: its `element`, `look`, which searches the loaded nodes again, and `focus`.
+ * Return a search: its `element`, `look`, which searches the loaded nodes again, and `focus`, which focuses its field.
  *
  * @param {Model} model
  * @param {SearchContext} context
@@ -68,7 +68,7 @@ export function treeSearch(model, context) {
     autocomplete: "off",
   });
   const status = el("span.count-found", { role: "status" });
-  // The table's own tree is searched by the omnibox.
+  // In the table's own tree, searches start from the omnibox, and this button ends them.
   const stop = smallButton("×", "End the search", () => search(""));
   const steps = [
     smallButton("‹", "Previous match", () => move(-1)),
@@ -117,7 +117,7 @@ export function treeSearch(model, context) {
     at = -1;
     look();
   }
-  /** Search the nodes of the browser again, and keep the match that is shown. */
+  /** Search the browser's nodes again, and stay at the match that is shown. */
   function look() {
     const text = searchedText().trim().toLowerCase();
     if (!text && !hits.length) return draw();
@@ -143,7 +143,7 @@ export function treeSearch(model, context) {
 
   listen(input, {
     input: () => wait(() => search(input.value), SEARCH_DELAY),
-    // Going to the next match means that typing is finished.
+    // The field has lost the focus, for example to the button for the next match, so its text is complete.
     change: () => search(input.value),
     keydown(event) {
       event.stopPropagation();

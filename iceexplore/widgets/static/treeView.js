@@ -1,6 +1,7 @@
 /**
- * A forest to look at: a picture that pans, zooms and folds, and the same as rows for the keyboard and screen readers;
- * a search, the path to the selected node, the legend of a comparison, and files to save.
+ * The view of a forest (one tree or several): a picture that pans, zooms and folds, and the same nodes as rows for the
+ * keyboard and screen readers; also a search, the path to the selected node, the legend of a comparison, and files to
+ * save.
  *
  * @module
  */
@@ -68,8 +69,8 @@ export function pathTo(id, nodes, parents) {
  * @param {Model} model
  * @param {object} [options]
  * @param {"" | "scan_" | "commit_before_" | "commit_after_" | "repair_before_" | "repair_after_"} [options.prefix] The
- *   prefix of the traits `nodes`, `roots` and `expanded`. Without one, the view also has what only the table's tree has:
- *   the search and the files that Python makes, and a comparison.
+ *   prefix of the traits `nodes`, `roots` and `expanded`. Without one, the view also has what only the table's own tree
+ *   has: Python's search, the files that Python creates, and a comparison.
  * @param {string} [options.label] The name of the forest, for screen readers.
  * @param {string[]} [options.watch] Names of other traits on which `selected` depends.
  * @param {() => string} [options.selected] Return the id of the selected node.
@@ -80,7 +81,7 @@ export function treeView(model, options = {}) {
   const { prefix = "", label, watch = [], list: startAsList } = options;
   const selected = options.selected ?? (() => model.selection.node);
   const select = options.select ?? ((/** @type {string} */ id) => changeSelection(model, { node: id }));
-  // A saved page has no search.
+  // A saved page has no Python.
   const python = !prefix && model.search !== undefined;
   const styles = model.styles;
   const names = {
@@ -99,14 +100,14 @@ export function treeView(model, options = {}) {
   let arrangement;
   /** @type {Map<string, string>} */
   let parents = new Map();
-  /** The node that was folded or unfolded last: its card keeps its place. */
+  /** The node that was folded or unfolded last: its card stays where it is on the screen. */
   let toggled = "";
   /** The selected node that was last brought into view; a newly selected one may still have to be read. */
   let revealed = "";
   let isUpdatePlanned = false;
-  /** Whether the node that gets the focus was clicked: a card does not move away from the pointer. */
+  /** Whether the node that gets the focus was clicked: then its card must not move away from the pointer. */
   let isPointed = false;
-  /** The number of the file that this view asked Python for. */
+  /** The number of this view's last request for a file. */
   let requestedFile = 0;
 
   const rows = treeRows(model, {
@@ -151,7 +152,7 @@ export function treeView(model, options = {}) {
     legend: legendOfTree,
     done: () => setSaving(false),
   });
-  // Below the button, so that no button moves under the pointer.
+  // The formats are below the button, so that no button moves under the pointer.
   const formats = el("span.group.menu-list", { hidden: true }, slides, formatButtons());
   const saveButton = smallButton("Save…", "Save the picture", () => setSaving(formats.hidden === true), {
     ariaExpanded: false,
@@ -179,7 +180,7 @@ export function treeView(model, options = {}) {
       search.focus();
       return true;
     }
-    // Others may want it too.
+    // Go on after Escape, because other handlers may need it, too.
     if (event.key === "Escape") picture.hideTip();
     if (isList()) return false;
     const moves = /** @type {Record<string, [number, number]>} */ ({
@@ -242,7 +243,7 @@ export function treeView(model, options = {}) {
     else select(id);
   }
   /**
-   * Show the selected or found node.
+   * Show which node is selected, or which nodes were found.
    *
    * @param {Partial<TreeState>} next
    */
@@ -345,6 +346,6 @@ export function treeView(model, options = {}) {
     model.onChange("written", written);
   }
   if (startAsList) setList(true);
-  // For the browser tests.
+  // `where` is for the browser tests.
   return Object.assign(box, { where: picture.placeOf });
 }

@@ -88,7 +88,7 @@ export function vectorsView(model) {
     grids.positions.element,
     grids.deletes.element,
   );
-  // Drawn in the next frame, because drawing changes the picture's height, and a box must not change while the browser
+  // Paint in the next frame, because painting changes the picture's height, and a box must not change while the browser
   // reports its size.
   const repaint = inNextFrame(model, paint);
   const colours = canvasColours(model, pictureBox, repaint, repaint);
@@ -194,7 +194,7 @@ export function vectorsView(model) {
   }
   function paint() {
     const width = pictureBox.clientWidth;
-    // The colours are set together with the first size.
+    // The colours are known once the box has its first size.
     if (!width || !colours.line) return;
     const { label = "", legend: text = "", picture } = vector();
     if (!picture) return;
@@ -230,7 +230,7 @@ export function vectorsView(model) {
       context.fillRect((i % columns) * square, Math.floor(i / columns) * square, squareWidth, square - gap);
     }
     cells.forEach((deleted, i) => {
-      // With forced colours, lines are as bright as text.
+      // With forced colours, lines are as bright as text, so the squares are painted paler.
       paintSquare(i, line, plain ? 0.25 : 1);
       if (deleted) paintSquare(i, deletedColour, 0.15 + 0.85 * Math.sqrt(deleted / positions));
     });

@@ -1,5 +1,6 @@
 /**
- * The explorer of a view: its versions in a row, and tabs about the selected one. Python makes the content of each tab.
+ * The explorer of an Iceberg view: its versions in a row, and tabs about the selected one. Python creates the content
+ * of the tabs.
  *
  * @module
  */
@@ -31,7 +32,7 @@ export function contentKey({ tab, entry, against, dialect }) {
 }
 
 /**
- * Return the elements of blocks: those of `blocks`, and SQL, comparisons of lines, and pictures.
+ * Return the elements of blocks: of all kinds that `blocks` draws, and of SQL, comparisons of lines, and pictures.
  *
  * @param {ViewModel} model
  * @param {ViewBlock[]} list
@@ -97,7 +98,7 @@ function viewBlocks(model, list) {
         return el("details.rest", el("summary", block[1]), viewBlocks(model, block[2]));
       default: {
         const made = blocks(/** @type {Model} */ (/** @type {unknown} */ (model)), [/** @type {Block} */ (block)]);
-        // The headings are those below the view's name.
+        // These headings are one level below the view's name, which is an `h2`.
         return block[0] === "h" ? el("h3", [...made[0].childNodes]) : made;
       }
     }
@@ -105,7 +106,7 @@ function viewBlocks(model, list) {
 }
 
 /**
- * Return the explorer of a view.
+ * Return the explorer of an Iceberg view.
  *
  * @param {ViewModel} model
  */
@@ -170,7 +171,7 @@ export function viewExplorerView(model) {
     const chosen = versions[model.entry];
     markTab(versions, chosen ?? versions[0]);
     versions.forEach((one, i) => {
-      // The other changes to the same version.
+      // Mark all changes to the same version: a view may return to an earlier one.
       one.classList.toggle("ice-same", entries[i].id === entries[model.entry]?.id);
       one.classList.toggle("ice-other", i === model.against && i !== model.entry);
     });
