@@ -114,7 +114,10 @@ def test_rows_no_longer_live_are_counted_by_commit(rows: Rows, table: ix.Table) 
     text = "start_station = 'Museum'"
     blocks = search(rows, text, history=True)["blocks"]
     of = next(i for i, block in enumerate(blocks) if words(block) == "p Rows no longer live, by commit:")
-    counted = {part[2]["snapshot"]: item[-1] for item in blocks[of + 1][1] for part in item if part[0] == "go"}
+    lines = blocks[of + 1][1]
+    counted = {part[2]["snapshot"]: item[3] for item in lines for part in item if part[0] == "go"}
+    noted = [words(item) for item in lines if "newer versions" in words(item)]
+    assert noted and all(" overwrite " in line for line in noted), "an update deletes rows that are still there"
     expected: dict[str, dict[str, int]] = {}
     for row in table.rows(text, history=True).to_arrow().to_pylist():
         if row["_fate"] != "live":
@@ -253,6 +256,10 @@ def test_a_search_offers_to_include_removed_files(rows: Rows) -> None:
     assert rows.rows_answer["headline"] == "0 rows"
     (traits,) = [part[2] for block in blocks for part in block[1] if part[0] == "set"]
     assert traits == {"rows_history": True}
+    some = [words(block) for block in search(rows, "start_station = 'Museum'")["blocks"]]
+    lacking = next(i for i, text in enumerate(some) if "are not included" in text)
+    assert some[lacking - 2] == "p Rows no longer live, by commit:", "said beside the counts, not below the histories"
+    search(rows, "trip_id = 5")
     rows.rows_history = True
     settled(rows)
     assert rows.rows_answer["headline"] == "1 row: 1 removed with its file"

@@ -81,15 +81,16 @@ def rows_sent(places: RowPlaces) -> list[Block]:
     by_commit = list(_by_commit(places, nodes))
     if by_commit:
         out += [["p", ["Rows no longer live, by commit:"]], ["list", by_commit]]
+    if not places.history:
+        lacking = "Rows of files that were removed before this snapshot are not included. "
+        link: Part = ["set", "Search them, too", {"rows_history": True}]
+        out.append(["p", [["note", lacking], link]])
     for row in shown:
         out += _row(row, nodes)
     if len(story.rows) > _ROWS:
         out.append(_note(f"The first {_ROWS} of {len(story.rows):,} rows are shown."))
     if not places.complete:
         out.append(_note("The search stopped at its limit; there may be more rows."))
-    if not places.history:
-        link: Part = ["set", "Search them, too", {"rows_history": True}]
-        out.append(["p", [["note", "Files removed before this snapshot were not searched. "], link]])
     for name, why in list(places.unread.items())[:_UNREAD]:
         out.append(_note(f"{name[-_LONG:]} cannot be read: {why[:_LONG]}"))
     return out
@@ -185,7 +186,10 @@ def _by_commit(places: RowPlaces, nodes: _Nodes) -> Iterator[list[Part]]:
     found = sorted(commits, key=lambda i: (commits[i].timestamp_ms or -1, str(i)))
     for snapshot in found[:_COMMITS]:
         kinds = ", ".join(f"{n:,} {fate_words(kind, n)}" for kind, n in sorted(counts[snapshot].items()))
-        yield [*nodes.commit(commits[snapshot]), kinds]
+        line = [*nodes.commit(commits[snapshot]), kinds]
+        if commits[snapshot].operation == "overwrite" and counts[snapshot]["deleted"]:
+            line.append(["note", " (it may have added newer versions of them)"])
+        yield line
     if len(found) > _COMMITS:
         yield [["note", f"and {len(found) - _COMMITS:,} more commits"]]
 

@@ -111,7 +111,9 @@ function treeTab(model) {
   function drawHandle() {
     const { kind_title, title } = model.detail;
     handle.ariaExpanded = String(isOpen());
-    handle.textContent = isOpen() ? "▾ Close the details" : `▴ Details: ${[kind_title, title].join(" ")}`;
+    handle.textContent = isOpen()
+      ? "▾ Close the details"
+      : `▴ Details: ${title?.startsWith(kind_title ?? "") ? title : [kind_title, title].join(" ")}`;
   }
   /** Open the drawer if a node was selected in this tab, but not if it changed because of the timeline. */
   function selected() {
@@ -170,7 +172,9 @@ function treeTab(model) {
  * @param {HTMLElement} [part]
  */
 function focusFirst(part) {
-  const main = part?.querySelector(":is([role=treeitem][tabindex='0'], .ice-axis, .ice-part[aria-selected=true])");
+  const main = part?.matches(".ice-grid")
+    ? part.querySelector("table [tabindex='0']")
+    : part?.querySelector(":is([role=treeitem][tabindex='0'], .ice-axis, .ice-part[aria-selected=true])");
   const controls = part?.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']") ?? [];
   const first = [main, ...controls].find((one) => one?.checkVisibility() && !one.matches(":disabled"));
   /** @type {HTMLElement | undefined} */ (first)?.focus();
@@ -232,7 +236,7 @@ export function explorerView(model, root, given = {}) {
   );
   const element = el("div.explorer", timeline, bar, parts.map(({ panel }) => panel));
   root.prepend(
-    el("button.button.framed.skip", { onclick: () => focusFirst(shownPanel()) }, "Skip the timeline and the tabs (F6)"),
+    el("button.button.framed.skip", { onclick: () => focusFirst(shownPanel()) }, "Skip the timeline and the tabs"),
   );
 
   function draw() {
@@ -307,9 +311,9 @@ export function explorerView(model, root, given = {}) {
    */
   function goToPart(by) {
     const panel = shownPanel();
-    const details = panel?.querySelector(".ice-detail");
+    const details = [".ice-detail", ".ice-detail .ice-grid"].map((name) => panel?.querySelector(name));
     const stops =
-      /** @type {HTMLElement[]} */ ([timeline, bar, panel, details].filter((one) => one?.checkVisibility()));
+      /** @type {HTMLElement[]} */ ([timeline, bar, panel, ...details].filter((one) => one?.checkVisibility()));
     const at = stops.findLastIndex(focusedIn);
     focusFirst(stops[(Math.max(at, by > 0 ? -1 : 0) + by + stops.length) % stops.length]);
   }

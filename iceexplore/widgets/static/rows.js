@@ -40,7 +40,11 @@ export function rowsView(model) {
   const examples = selectBox("Examples", exampleChosen, null, { class: "scan-tries" });
   const history = checkBox(
     "Include removed files",
-    (on) => model.save("rows_history", on),
+    (on) => {
+      // What was typed is searched, too: a filter in sight must not be ignored.
+      model.set("rows_filter", box.value().trim());
+      model.save("rows_history", on);
+    },
     {},
     "Also search the files of earlier snapshots",
   );

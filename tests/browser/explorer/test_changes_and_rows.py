@@ -147,6 +147,17 @@ def test_rows_are_found_by_typing_and_lead_to_files(browser: Any) -> None:
         assert bare.widget.tab == "tree" and bare.widget.selected.kind == "data-file"
 
 
+def test_a_box_searches_what_is_typed(browser: Any) -> None:
+    with bare_page(browser, Explorer(ix.sample("trips"))) as bare:
+        page = bare.page
+        page.locator(".ice-part[data-part=rows]").click()
+        rows = page.locator(".ice-rows")
+        rows.get_by_role("heading", name="The first 100 rows").wait_for()
+        rows.get_by_role("combobox", name="Filter", exact=True).fill("start_station = 'Museum'")
+        rows.get_by_role("checkbox", name="Include removed files").check()
+        rows.get_by_role("heading", name="126 rows: 10 removed with their files, 108 live").wait_for()
+
+
 #: What Python is asked is not answered from now on.
 _SILENT = "window.ice.model.save_changes = async () => {}"
 

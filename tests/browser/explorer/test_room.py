@@ -206,7 +206,8 @@ def test_f6_and_a_link_lead_past_the_head(browser: Any) -> None:
     widget = Explorer(ix.sample("trips"))
     with bare_page(browser, widget, width=1200) as bare:
         page = bare.page
-        parts = [page.locator(name) for name in (".ice-timeline", ".ice-bar", ".ice-stage", ".ice-detail")]
+        names = (".ice-timeline", ".ice-bar", ".ice-stage", ".ice-detail", ".ice-detail .ice-grid")
+        parts = [page.locator(name) for name in names]
 
         def at() -> list[bool]:
             return [part.evaluate(focused) for part in parts]
@@ -219,11 +220,14 @@ def test_f6_and_a_link_lead_past_the_head(browser: Any) -> None:
         assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).innerText", [shown["x"] + 9, shown["y"] + 9])
         bare.press("Enter")
         assert page.evaluate("document.activeElement.ariaSelected === 'true' && document.activeElement.role")
-        assert at() == [False, False, True, False]
+        assert at() == [False, False, True, False, False]
         bare.press("ArrowUp", "ArrowDown")
-        for key, now in (("F6", 3), ("F6", 0), ("F6", 1), ("F6", 2), ("Shift+F6", 1), ("Shift+F6", 0), ("Shift+F6", 3)):
+        steps = (("F6", (3,)), ("F6", (3, 4)), ("F6", (0,)), ("F6", (1,)), ("F6", (2,)))
+        for key, now in (*steps, ("Shift+F6", (1,)), ("Shift+F6", (0,)), ("Shift+F6", (3, 4)), ("Shift+F6", (3,))):
             bare.press(key)
-            assert at() == [part == now for part in range(4)], key
+            assert at() == [part in now for part in range(5)], key
+        bare.press("F6")
+        assert page.evaluate("document.activeElement.closest('tbody') && document.activeElement.tagName") == "TH"
         page.get_by_role("tab", name="Scan").click()
         bare.idle()
         bare.press("F6")
