@@ -94,6 +94,6 @@ else:
 
 
 def to_pylist(column: AnyColumn | pa.Table | pa.RecordBatch) -> list[Any]:
-    """Return a column's values as Python objects of type Any; by ``pyarrow-stubs``, each of them could be None."""
+    """Return a column's values as Python objects of type Any; ``pyarrow-stubs`` declares that each may be None."""
     values: list[Any] = column.to_pylist()
     return values

@@ -396,7 +396,7 @@ def plan(
 @click.argument("where")
 @state_option
 @click.option("--columns", metavar="NAMES", help="Columns to show besides those of the filter, separated by commas.")
-@click.option("--history", is_flag=True, help="Also search files that were removed since.")
+@click.option("--history", is_flag=True, help="Also search files of earlier snapshots that were removed.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of places to find."
 )

@@ -45,7 +45,7 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("referenced files exist", check_existence),
     ("health", check_health),
 )
-#: The cache's limit while a table whose decoded manifests do not fit into it is checked. Checks pass over all
+#: The cache's limit while checking a table whose decoded manifests do not all fit into the cache. Checks pass over all
 #: manifests in turn, so the cache would drop each manifest before it is used again.
 _PASSING = 32 << 20
 #: Names of groups of codes, which ``only`` and ``skip`` also accept.

@@ -271,7 +271,7 @@ class _Resolver:
         partitioned = spec is None or bool(_keys(self._metadata, spec.spec_id))
         stats = row["manifest_stats"] or {}
         added, existing = (stats.get(f"{name}_rows_count") for name in ("added", "existing"))
-        # Equality deletes do not count rows of the table, and a manifest DV removes an unknown number of rows.
+        # The row counts of a delete manifest are not rows of the table, and a manifest DV removes an unknown number.
         known = row["content_type"] == ContentType.DATA_MANIFEST and key not in root.dv_rows
         if (
             not known

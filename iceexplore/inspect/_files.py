@@ -98,7 +98,7 @@ def entries_schema(state: TableState) -> pa.Schema:
 
 
 def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> AnyArray | None:
-    """Return a mask of the live entries that belong in manifests with these contents; None if all entries do."""
+    """Return a mask of the live entries that these kinds of manifests may hold; None if the mask is true everywhere."""
     mask = live(leaf.entries)
     kinds = wanted(leaf, contents)
     if kinds is not None:

@@ -128,8 +128,8 @@ def update_rows(
             raise OptionError(f"set: no column {name!r} in the table; {nearest(str(name), names)}")
         if is_array(value):  # rows have no defined order: files may be replaced by other writers
             raise OptionError(
-                f"set: {name!r} is an array ({type(value).__name__}), and rows have no order to assign its values: "
-                "give a function of the rows, or merge rows by a key"
+                f"set: {name!r} is an array ({type(value).__name__}), but rows have no order in which its "
+                "values could be assigned: give a function of the rows, or merge rows by a key"
             )
         if engine is LOCAL_ENGINE and is_spark_column(value):
             raise OptionError(f"set: {name!r} is given as a Spark Column: pass the session that computes it as spark=")

@@ -94,7 +94,8 @@ def _listed(
         if match is not None and match["name"] in schemas:
             lines.setdefault(match["name"], []).append(match["columns"] or "?")
     for name, (schema, _) in schemas.items():
-        listed = lines.get(name, ["?"])  # the text may be incomplete: without a scan in it, assume one of all columns
+        # The text may be incomplete: if it has no scan of a table, assume that all columns are scanned.
+        listed = lines.get(name, ["?"])
         if len(listed) <= seen[name]:
             continue
         columns: set[int] = set()

@@ -28,11 +28,11 @@ def view_on_spark(plan: ViewPlan, session: SparkSession) -> DataFrame:
     """
     info = SessionInfo.of(session)
     if info.connect:
-        info.need((4, 0), "running views by Spark Connect")
+        info.need((4, 0), "running views over Spark Connect")
     frames: dict[str, DataFrame] = {}
     names = []
     for number, source in enumerate(plan.sources):
-        # In the text, {name} is a placeholder that Spark replaces by the data frame passed under this name, which it
+        # In the text, {name} is a placeholder that Spark replaces with the data frame passed under this name, which it
         # registers as a temporary view.
         name = f"iceexplore_{number}_source"
         if source.view is not None:

@@ -12,9 +12,9 @@ __all__ = ["outside_error"]
 
 
 def outside_error(error: OutsideRootsError, storage: Storage, tasks: FileTasks) -> OutsideRootsError:
-    """Replace the error about one file by one about all files of the scan that are outside, with a complete ``allow=``.
+    """Return an error about all files of the scan that are outside the table, with an ``allow=`` that admits all.
 
-    If fewer than two files are outside, the error is returned unchanged; it may also be about a redirect.
+    If fewer than two files are outside, return the given error, which is about one file or about a refused redirect.
     """
     files, deletes = tasks.files.entries["location"], tasks.matched.deletes.entries["location"]
     named = {location for location in chain(files.to_pylist(), deletes.to_pylist()) if location}

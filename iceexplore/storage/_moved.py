@@ -95,7 +95,7 @@ class Moves:
         return None
 
     def apply_path(self, place: str) -> str | None:
-        """Return the same as `apply`, ignoring scheme and authority if one side has none.
+        """Return the current place by the path alone, for prefixes where exactly one side has a scheme; else None.
 
         Tables moved by editing the metadata may contain both ``/warehouse/t`` and ``hdfs://host/warehouse/t``. Scheme
         and authority are ignored only if one side has no scheme, because equal paths in two buckets are different

@@ -55,7 +55,7 @@ def _facts(state: ViewState) -> list[tuple[str, str]]:
         facts.append(("Default catalog", "the view's own" if catalog is None else catalog))
         facts.append(("Default namespace", "not stored" if namespace is None else ".".join(namespace) or "(empty)"))
         if version.storage_table is not None:
-            facts.append(("Storage table", f"{'.'.join(version.storage_table)} (compared by v.freshness())"))
+            facts.append(("Storage table", f"{'.'.join(version.storage_table)} (see v.freshness())"))
     comment = m.properties.get("comment")
     if comment:
         facts.append(("Comment", comment))

@@ -209,7 +209,7 @@ def _new(scale: int) -> list[str]:
 
 
 def _rest(scale: int, *, first: bool = False) -> list[int]:
-    """Return the positions in m1 that m1_dv leaves live; with ``first`` only the first of each three."""
+    """Return the positions in m1 that m1_dv leaves live; with ``first``, only one of every three such positions."""
     return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
 
 

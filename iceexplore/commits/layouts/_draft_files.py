@@ -256,7 +256,7 @@ def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> En
 
 
 def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
-    """Return data files with the new vectors, in the spec of their data file."""
+    """Return the data files, followed by the new vectors; each vector gets the spec id of its data file."""
     if not len(vectors):
         return data
     at = pc.index_in(whole(vectors.entries["referenced_file"]), value_set=whole(data.entries["location"]))

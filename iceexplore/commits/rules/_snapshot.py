@@ -71,7 +71,7 @@ def leaf_breaks(view: LeafView, leaf: Manifest) -> list[RuleBreak]:
 
 
 def tree_breaks(tree: TreeView, metadata: TableMetadata) -> Iterator[RuleBreak]:
-    """Yield violations of the rules between live files, in the root and in leaves."""
+    """Yield violations of the rules on how live files relate to each other, in the root and in leaves."""
     files, root = tree.files, tree.root.location
     kind = np.asarray(whole(files["content_type"]))
     data = files.filter(pa.array(kind == ContentType.DATA))

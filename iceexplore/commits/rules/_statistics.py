@@ -185,7 +185,8 @@ def _field_masks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        # A stored tuple, or one from a derived value, does not depend on the bounds.
+        # Differing bounds matter only if the value was taken from the lower one. A stored tuple or a derived value is
+        # right in spite of them.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
     return two, missing

@@ -50,7 +50,7 @@ class Corrections:
     right: dict[str, EntryBatch] = field(default_factory=dict)
 
     def add(self, read: EntryBatch, made: EntryBatch) -> None:
-        """Add the live entries of a manifest whose values were corrected."""
+        """Add the live entries in which a manifest's values were corrected: as read, and as corrected (``made``)."""
         if made is read:
             return
         kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits only remove entries

@@ -340,7 +340,7 @@ def _merged(steps: list[Step]) -> list[Step]:
 
 
 def _needed(state: TableState, findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return, by attribute of a step, the snapshots that findings affect, and the refs that point to these."""
+    """Return the attributes of a step that say for which snapshots and refs it is needed, as keyword arguments."""
     affected = {snapshot for one in findings for snapshot in one.snapshots}
     refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))

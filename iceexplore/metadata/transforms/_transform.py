@@ -274,7 +274,7 @@ class UnknownTransform(Transform):
         return PrimitiveType("string")
 
     def default_name(self, column: str) -> str:
-        """Return the column's name and the transform's."""
+        """Return the default name of a partition field: the name of the column, ``_``, and that of the transform."""
         return f"{column}_{self.text}"
 
     def to_sql(self, column: str) -> str:

@@ -121,7 +121,7 @@ def iceberg_rows(
         raise UnsupportedError(f"{state.name}: engine='iceberg' cannot read this state: {refusal}; use engine='spark'")
     if not info.iceberg:
         raise UnsupportedError(
-            "engine='iceberg' needs Iceberg's runtime in the Spark session: start one by ix.spark(iceberg=True), or "
+            "engine='iceberg' needs Iceberg's runtime in the Spark session: start one with ix.spark(iceberg=True), or "
             "use engine='spark'"
         )
     from pyspark.errors import PySparkException

@@ -155,7 +155,7 @@ def _of_file(nodes: PlanNodes, scan: RootScan, row: int | None, at: int) -> Node
         why = "Its metadata does not exclude matching rows, so it must be read."
     groups = record.get("row_groups")
     if groups:
-        why += f" {record['row_groups_read']:,} of {amount(groups, 'row group')} may hold one."
+        why += f" {record['row_groups_read']:,} of {amount(groups, 'row group')} may hold matching rows."
     deletes, count = _deletes(nodes, task)
     residual = None if record["whole"] else record["residual"]
     return NodeEvidence(True, why, terms, residual, deletes, count)

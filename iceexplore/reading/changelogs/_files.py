@@ -21,7 +21,7 @@ from iceexplore.reading.row_history._history import DATA, DELETES, LeafKey, Step
 
 __all__ = ["BEGIN_AFTER", "FileChanges", "changes_of_entries", "changes_of_step"]
 
-#: The advice if the changes of a snapshot itself can no longer be read.
+#: The advice for a snapshot whose own changes can no longer be read, because its parent has expired.
 BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) does not include the changes of `from`"
 #: A location's scheme and authority, which may be old ones in the deletes of tables that were moved.
 _AUTHORITY = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"

@@ -61,7 +61,7 @@ class Line:
         Parameters
         ----------
         presence
-            The steps in which each file is live; None if only the newest was searched, in which all of them are.
+            The steps in which each file is live; None if only the newest step was searched: all are live in it.
         """
         commits = [commit_of(self.state.metadata, s.snapshot.snapshot_id) for s in self.steps]
         if presence is None:
@@ -110,7 +110,8 @@ class Line:
                 continue
             numbers = self.deletes.at(step).get(file.location, ())
             out.append(_Span(at, at, "live", numbers, self.deletes.doubt(step)))
-            # The row has been deleted since the first of these deletes; check whether it was deleted before that, too.
+            # A row has been deleted at least since the first delete that applies to it. Look at the step before that,
+            # too, because the row may have been deleted even earlier.
             first = np.full(file.rows.num_rows, len(self.steps))
             for number in numbers:
                 mask = self.deletes.mask(number, file.location)

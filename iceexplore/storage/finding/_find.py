@@ -125,7 +125,7 @@ class FoundFolder:
 def tables_below(
     storage: Storage, entries: list[Entry], depth: int, folders: int, most: int
 ) -> Generator[FoundFolder, None, bool]:
-    """Search the folders among some entries, and those below, and yield those of tables and views, nearest first.
+    """Search the folders in ``entries`` and all folders below them; yield those of tables and views, nearest first.
 
     Parameters
     ----------

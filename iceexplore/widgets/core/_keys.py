@@ -38,7 +38,7 @@ KEYS = (
     Place(
         "Parts of the explorer",
         ("parts",),
-        (Key(("F6", "Shift+F6"), "Go to the next or previous part: timeline, tabs, the tab's content, details, table"),),
+        (Key(("F6", "Shift+F6"), "Go to the next or previous part: timeline, tabs, content, details, table"),),
     ),
     Place(
         "Explorer",

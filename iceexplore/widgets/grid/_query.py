@@ -12,7 +12,7 @@ __all__ = ["Filter", "GridQuery", "MAX_COLUMNS", "OPERATORS", "Order"]
 
 #: Maximum number of columns on a page; the user can choose others in the column menu.
 MAX_COLUMNS = 60
-#: The operators of filters. ``contains``, ``=`` and ``!=`` compare text without case.
+#: The operators of filters. ``contains``, ``=`` and ``!=`` ignore case when they compare text.
 OPERATORS = ("contains", "=", "!=", "<", "<=", ">", ">=", "null", "not null")
 _MAX_FILTERS = 20
 _MAX_TEXT = 10_000
