@@ -1,4 +1,4 @@
-"""The bitmaps of deleted positions."""
+"""The type of the bitmaps that store deleted positions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Bitmap"]
 
-#: A bitmap of positions: 32-bit for manifests, 64-bit for data files. Neither class is a subclass of the other.
-#: pyroaring is only imported once a bitmap is needed.
+#: A bitmap of positions: 32-bit for the entries of a manifest, 64-bit for the rows of a data file. Neither class is a
+#: subclass of the other. The type is a string, because pyroaring is imported only once a bitmap is needed.
 Bitmap: TypeAlias = "BitMap | BitMap64"

@@ -8,7 +8,7 @@ from iceexplore.errors import FormatError, UnsupportedError
 
 __all__ = ["CODECS", "decompress"]
 
-#: Codec name in a Puffin footer → Arrow's name. Both are framed formats; Arrow's ``lz4`` is the frame format.
+#: Codec name in a Puffin footer → Arrow's name. Puffin requires LZ4's frame format, which Arrow calls ``lz4``.
 CODECS: dict[str, Literal["lz4", "zstd"]] = {"lz4": "lz4", "zstd": "zstd"}
 
 _STEP = 1 << 18

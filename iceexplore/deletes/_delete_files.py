@@ -40,7 +40,7 @@ def read_position_deletes(storage: Storage, location: str, file_format: str | No
     Raises
     ------
     FormatError
-        The file is not a position delete file, is damaged, or lacks one of the two columns.
+        The file is not in a format of data files, is damaged, or lacks the column ``file_path`` or ``pos``.
     """
     table = read_rows(storage, location, kind="delete-file", stated=file_format)
     path = column_of(table.schema, FILE_PATH_ID, "file_path", location)
@@ -103,14 +103,17 @@ def _find(schema: pa.Schema, number: int, name: str) -> int | None:
     ids = [field_id(f) for f in schema]
     if number in ids:
         return ids.index(number)
-    # Match by name only if the file has no ids: if it has, a column of that name is a different one.
+    # Match by name only if the file has no ids: otherwise, a column with this name but another id is a different one.
     if all(i is None for i in ids) and name in schema.names:
         return int(schema.names.index(name))
     return None
 
 
 def column_of(schema: pa.Schema, number: int, name: str, location: str) -> int:
-    """Return the index of a column of position delete files. Raises `FormatError` if it is missing."""
+    """Return the index of a position delete file's column, by field id, or by name if the file has no ids.
+
+    Raises `FormatError` if the column is missing.
+    """
     found = _find(schema, number, name)
     if found is None:
         raise FormatError(
@@ -163,7 +166,8 @@ def _fit_array(array: AnyArray, target: pa.DataType) -> AnyArray:
         mask = array.is_null()
         return pa.StructArray.from_arrays([_shifted(c, array) for c in children], fields=fields, mask=mask)
     if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type):
-        # Arrow reads ORC and INT96 as nanoseconds; the values were written as the table's microseconds.
+        # Arrow reads timestamps of ORC and INT96 as nanoseconds. The table's own unit may be microseconds: then the
+        # file's nanoseconds are multiples of 1,000, and an unsafe cast loses nothing.
         return array.cast(target, safe=False) if array.type.unit == "ns" else array.cast(target)
     return array.cast(target)
 

@@ -186,7 +186,7 @@ def _encode_chunk(descriptors: _Bytes) -> bytes:
         exceptions = int((widths > bits).sum())
         return (len(values) * bits + 7) // 8 + exceptions + (exceptions * (widest - bits) + 7) // 8
 
-    # a count of 256 exceptions does not fit in the count's byte
+    # the number of exceptions is stored in one byte, so a width with 256 exceptions is not possible
     low = min((b for b in range(widest + 1) if int((widths > b).sum()) < _CHUNK), key=size)
     places = np.flatnonzero(widths > low)
     high = widest - low if len(places) else 0

@@ -31,7 +31,8 @@ _PLAIN_ROWS = 1 << 22
 _PATH_BYTES = 100
 _BITMAP_BYTES = 200
 _CONTAINER_BYTES = 64
-#: Runs of at least this average length are added to a bitmap as ranges, which is faster.
+#: If the runs of consecutive positions have at least this average length, a bitmap is built from ranges, which is
+#: faster than from single positions.
 _LONG_RUN = 64
 _ROW_BYTES = 12
 _PATH, _POS = "file_path", "pos"
@@ -41,13 +42,13 @@ _WHAT = "the deleted positions"
 class PositionSet:
     """A set of row positions in one data file.
 
-    A few bytes may represent billions of positions, so no method lists all of them: rows are marked within a range of
-    the file.
+    A few bytes may represent billions of positions, so no method lists all of them: positions are listed or marked only
+    within a given range of rows.
 
     Parameters
     ----------
     positions
-        An ascending array without duplicates, or a `pyroaring.BitMap` or ``BitMap64``, which is stored and not changed.
+        An ascending array without duplicates, or a `pyroaring.BitMap` or ``BitMap64``. It is never modified.
     """
 
     def __init__(self, positions: Positions | Bitmap) -> None:
@@ -91,7 +92,7 @@ class PositionSet:
         return self._bitmap.copy() if self._array is None else bitmap_of(self._array)
 
     def between(self, start: int, end: int) -> Positions:
-        """Return the positions from ``start`` to before ``end``, ascending."""
+        """Return the positions from ``start`` (included) to ``end`` (excluded), ascending."""
         if self._array is not None:
             low, high = np.searchsorted(self._array, (start, end)).tolist()
             return self._array[low:high]
@@ -120,7 +121,7 @@ class PositionSet:
 
 
 class PositionSets(dict[str, PositionSet]):
-    """The positions in a position delete file, by data file path as spelled in the file.
+    """The positions in a position delete file, by data file path as the delete file spells it.
 
     Attributes
     ----------
@@ -169,10 +170,10 @@ def _bitmap_bytes(bitmap: Bitmap) -> int:
 def read_positions(
     storage: Storage, location: str, file_format: str | None = None, *, size: int | None = None
 ) -> PositionSets:
-    """Read a position delete file: the positions by data file path as spelled in the file.
+    """Return the positions in a position delete file, by data file path as the delete file spells it.
 
     The file is read in batches, because it may have far more rows than fit in memory: run-length encoding stores a
-    hundred million rows in a megabyte. The result is as small, because it stores many positions as a bitmap.
+    hundred million rows in a megabyte. The result also stays small, because many positions are stored as a bitmap.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def read_positions(
     Raises
     ------
     FormatError, UnsupportedError, FileMissingError
-        The file is missing, damaged, or without the two columns.
+        The file is missing, cannot be decoded, or lacks the column ``file_path`` or ``pos``.
     MemoryLimitError
         The positions exceed the memory limit even as bitmaps.
     """
@@ -199,7 +200,7 @@ def read_positions(
 
 
 class _Positions:
-    """Collects positions by path, as plain numbers until there are many."""
+    """Collects positions by path: at first as plain numbers, and in bitmaps once there are many."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -211,7 +212,7 @@ class _Positions:
         self._all_rows, self._lowest = 0, 0
 
     def add(self, paths: AnyArray, positions: AnyArray) -> None:
-        """Add the rows of a batch; rows without a path or a position delete nothing."""
+        """Add the rows of a batch, except those without a path or without a position, which delete nothing."""
         self._all_rows += len(positions)
         if not pa.types.is_dictionary(paths.type):
             paths = paths.cast(pa.string()).dictionary_encode()
@@ -228,7 +229,7 @@ class _Positions:
             indices, at = indices[at >= 0], at[at >= 0]
         if not len(at):
             return
-        # A dictionary may have far more entries than a batch uses, and may contain a path twice.
+        # Look up only the entries that are used: a dictionary may have far more. It may also contain a path twice.
         starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 1))
         used, which = np.unique(indices[starts], return_inverse=True)
         names = build.to_pylist(dictionary.dictionary.take(build.array(used)).cast(pa.string()))
@@ -271,7 +272,7 @@ class _Positions:
             self._budget.reserve(_bitmap_bytes(old) - before, _WHAT)
 
     def _grouped(self) -> list[tuple[int, Positions]]:
-        """Return the positions held in arrays, by path, ascending and without duplicates, and clear the arrays."""
+        """Clear the arrays; return their positions, grouped by path, ascending and without duplicates."""
         if not self._rows:
             return []
         codes, positions = np.concatenate(self._codes), np.concatenate(self._positions)

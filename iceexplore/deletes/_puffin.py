@@ -31,7 +31,8 @@ PUFFIN_MAGIC = PUFFIN.magic
 DELETION_VECTOR = "deletion-vector-v1"
 THETA_SKETCH = "apache-datasketches-theta-v1"
 
-#: A blob's description takes about 300 bytes: enough for 400,000 deletion vectors in one file.
+#: Maximum size of the footer's JSON in bytes: enough for 400,000 deletion vectors in one file, since each blob's
+#: description takes about 300 bytes.
 MAX_FOOTER_BYTES = 1 << 27
 #: Maximum size of a decompressed blob in bytes. Deletion vectors are never compressed; a sketch takes about 100 kB.
 MAX_BLOB_BYTES = 1 << 28
@@ -49,7 +50,11 @@ _INT = range(-(1 << 31), 1 << 31)
 
 @dataclass(frozen=True)
 class PuffinBlob:
-    """A blob as described in the footer. ``offset`` and ``length`` are stored bytes; ids are -1 if unknown."""
+    """A blob as described in the footer.
+
+    ``offset`` and ``length`` refer to the bytes in the file, which may be compressed. A number that the footer does not
+    state is -1.
+    """
 
     ordinal: int
     type: str
@@ -68,12 +73,12 @@ class PuffinBlob:
 
     @property
     def cardinality(self) -> int | None:
-        """The number of deleted rows from a deletion vector's property ``cardinality``; None if missing."""
+        """The number of deleted rows from a deletion vector's property ``cardinality``; None if missing or invalid."""
         return _digits(self.properties.get("cardinality"))
 
     @property
     def referenced_data_file(self) -> str | None:
-        """The data file of a deletion vector, from its property; None if missing."""
+        """The data file that a deletion vector applies to, from the property of this name; None if missing."""
         return self.properties.get("referenced-data-file")
 
 
@@ -84,15 +89,15 @@ class PuffinFile:
     Attributes
     ----------
     footer_size
-        Bytes of the footer with both magics, as in ``file-footer-size-in-bytes`` of table metadata.
+        Size of the footer in bytes with both magics, as in ``file-footer-size-in-bytes`` of table metadata.
     file_size
-        Bytes of the file.
+        Size of the file in bytes.
     footer_compressed
         True if the payload is LZ4-compressed.
     problems
         Violations of the specification. A blob that cannot be parsed is left out of ``blobs``.
     payload
-        The footer's JSON as written.
+        The footer's JSON as text, decompressed but not changed otherwise.
     """
 
     location: str
@@ -106,12 +111,12 @@ class PuffinFile:
 
 
 def read_puffin_footer(storage: Storage, location: str, size: int | None = None) -> PuffinFile:
-    """Read the footer of a Puffin file: its last bytes and the magic at its start, but no blob.
+    """Read the footer of a Puffin file and the magic at the file's start. Blobs are not decoded.
 
     Parameters
     ----------
     size
-        The file's size in bytes, if known (saves a request). If it is wrong, the error says so.
+        The file's size in bytes, if known (saves a request). If reading fails because it is wrong, the error says so.
 
     Raises
     ------
@@ -183,7 +188,8 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
     footer = tail[footer_at - begin :]
     if footer[:4] != PUFFIN_MAGIC:
         raise wrong(f"the footer begins with {footer[:4]!r}, not {PUFFIN_MAGIC!r}: its size is wrong", footer_at)
-    if flags[0] & 0xFE or any(flags[1:]):  # Java refuses unknown flags, too: they may change the payload's meaning
+    # Refuse unknown flags, as Iceberg's Java does: they may change the payload's meaning.
+    if flags[0] & 0xFE or any(flags[1:]):
         raise wrong(f"unknown footer flags {flags.hex(' ')}", size - _TRAILER.size + 4)
     payload = footer[4 : 4 + payload_size]
     compressed = bool(flags[0] & 1)
@@ -194,7 +200,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
         budget = Budget(location, size, most=_MOST_OBJECTS)
         document = load_json(text, budget, "the footer's JSON")
         if "\\ud" in text.lower():
-            # Lone surrogates, written as JSON escapes: neither Arrow nor UTF-8 files can store them.
+            # Replace lone surrogates, which JSON can express as escapes: neither Arrow nor UTF-8 files can store them.
             written = json.dumps(document, ensure_ascii=False)
             document = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except (ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
 """Roaring bitmaps in the portable format, validated before anything is allocated for them.
 
-A bitmap library trusts its input more than a reader of untrusted files can. So the structure is validated first: every
+Bitmap libraries trust their input, but these files may come from anywhere. So the structure is validated first: every
 count against the available bytes, the order of keys and values, and every cardinality. Rules: RoaringFormatSpec,
 "General layout" and "Extension for 64-bit implementations"; key limits: Iceberg's ``RoaringPositionBitmap``.
 """
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_KEY", "MAX_POSITION", "encode_bitmap32", "encode_bitmap64", "read_bitmap32", "read_bitmap64"]
 
-#: Iceberg's Java keeps the bitmaps in an array by key, so ``Integer.MAX_VALUE`` itself is not allowed.
+#: The greatest key. Iceberg's Java keeps the bitmaps in an array with the keys as indices; the last possible index of a
+#: Java array is ``Integer.MAX_VALUE - 1``.
 MAX_KEY = (1 << 31) - 2
 #: The greatest position that Iceberg's Java accepts (``RoaringPositionBitmap.MAX_POSITION``).
 MAX_POSITION = MAX_KEY << 32 | 0x80000000
@@ -31,12 +32,12 @@ _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _SMALLEST_BITMAP = 8  # cookie and a count of zero
 #: Maximum number of containers in a vector. They hold 17 billion positions (65,536 each), far more than a data file has
-#: rows. A few bytes of runs may claim that many, and each takes time and memory.
+#: rows. The limit is needed because a container takes time and memory even if it is only a few bytes of runs.
 _MOST_CONTAINERS = 1 << 18
 
 
 class _FalseClaimError(Exception):
-    """A statement in a bitmap that its bytes contradict; ``at`` is its offset in the vector."""
+    """Raised if a bitmap states something that its bytes contradict; ``at`` is the offset in the bitmap."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(text)
@@ -49,7 +50,7 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
     Parameters
     ----------
     data
-        The vector of a deletion vector, without its magic. The bitmap must end at its last byte.
+        The vector in a deletion vector's blob, without the magic. The bitmap must end at the last byte.
     location, offset
         The file and the byte at which ``data`` begins, for error messages.
 
@@ -62,8 +63,9 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
     Raises
     ------
     FormatError
-        A wrong count, key, order, offset or cardinality, a key above ``MAX_KEY``, or more containers than the rows of
-        any data file need; in this case, the error has the number and range of the claimed positions.
+        A count, key, order, offset or cardinality is wrong, a key is above ``MAX_KEY``, or there are more containers
+        than any data file needs for its rows. In the last case, the error states how many positions are claimed, and
+        their range.
     """
     from pyroaring import BitMap64
 
@@ -74,7 +76,7 @@ def read_bitmap64(data: bytes | memoryview, *, location: str | None = None, offs
         raise FormatError(str(claim), location=location, offset=offset + claim.at, field="deletion-vector-v1") from None
     try:
         return BitMap64.deserialize(bytes(view))
-    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # CRoaring validates, too
+    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # raised by pyroaring's own validation
         raise FormatError(
             f"the bitmap does not decode: {error}", location=location, offset=offset, field="deletion-vector-v1"
         ) from None
@@ -86,12 +88,12 @@ def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offs
     Returns
     -------
     pyroaring.BitMap
-        As with `read_bitmap64`, its cardinality may be far above ``len(data)``.
+        The positions. As with `read_bitmap64`, there may be far more of them than bytes in ``data``.
 
     Raises
     ------
     FormatError
-        A wrong count, order, offset or cardinality, or trailing bytes.
+        A count, order, offset or cardinality is wrong, or bytes follow the bitmap.
     """
     from pyroaring import BitMap
 
@@ -103,7 +105,7 @@ def read_bitmap32(data: bytes | memoryview, *, location: str | None = None, offs
         return BitMap.deserialize(bytes(view))
     except _FalseClaimError as claim:
         raise FormatError(str(claim), location=location, offset=offset + claim.at, field="roaring") from None
-    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # CRoaring validates, too
+    except (ValueError, IndexError, MemoryError, OverflowError) as error:  # raised by pyroaring's own validation
         raise FormatError(
             f"the bitmap does not decode: {error}", location=location, offset=offset, field="roaring"
         ) from None
@@ -119,8 +121,9 @@ def encode_bitmap32(bitmap: BitMap) -> bytes:
 def encode_bitmap64(bitmap: BitMap64) -> bytes:
     """Write a 64-bit bitmap as Iceberg's Java does: with runs where they are smaller, keys ascending.
 
-    Java also writes an empty bitmap for each skipped key. This function follows the specification, which has bitmaps
-    only "for each key in the set". The results differ only if a whole key is empty, in files of over 4 billion rows.
+    One case differs: if no position has some key below the greatest, Java writes an empty bitmap for that key, but this
+    function follows the specification, which has bitmaps only "for each key in the set". A key spans 4 billion
+    positions, so this affects only data files with more rows than that.
 
     Raises
     ------

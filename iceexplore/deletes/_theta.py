@@ -21,7 +21,8 @@ _MAX_THETA = (1 << 63) - 1
 def theta_ndv(data: bytes, location: str | None = None) -> float | None:
     """Estimate the distinct values from the bytes of an ``apache-datasketches-theta-v1`` blob.
 
-    Engines do not decode the sketch but use the blob's property ``ndv`` (`PuffinBlob.ndv`): compare the two.
+    Engines do not decode the sketch but use the blob's property ``ndv`` (`PuffinBlob.ndv`). The estimate shows whether
+    that property is plausible.
 
     Returns
     -------
@@ -31,7 +32,7 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
     Raises
     ------
     FormatError
-        Not a compact theta sketch, or it ends too early.
+        The data is not a compact theta sketch, or ends too early.
     """
 
     def wrong(text: str, at: int) -> FormatError:
@@ -41,7 +42,7 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
         raise wrong(f"a theta sketch takes at least 8 bytes, this one has {len(data)}", 0)
     preamble, version, family, flags = data[0] & 0x3F, data[1], data[2], data[5]
     if family != _COMPACT_FAMILY:
-        raise wrong(f"sketch family {family}, a compact theta sketch is {_COMPACT_FAMILY}", 2)
+        raise wrong(f"sketch family {family}, but a compact theta sketch has family {_COMPACT_FAMILY}", 2)
     if version == 3:
         if flags & _EMPTY:
             return 0.0
@@ -56,15 +57,15 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
         theta_at, count_at = (8, 16) if preamble > 1 else (None, 8)
         start = count_at + width
         if not 0 < width <= 4:
-            raise wrong(f"the count of hashes has {width} bytes", 4)
+            raise wrong(f"the count of hashes has {width} bytes, expected 1 to 4", 4)
     else:
         return None
     if start > len(data) or preamble not in (1, 2, 3):
-        raise wrong(f"a preamble of {preamble} longs in {len(data)} bytes", 0)
+        raise wrong(f"invalid preamble: {preamble} longs in a sketch of {len(data)} bytes", 0)
     count = int.from_bytes(data[count_at : count_at + width], "little")
     if count * bits > 8 * (len(data) - start):
         raise wrong(f"{count} hashes do not fit in {len(data) - start} bytes", count_at)
     theta = _MAX_THETA if theta_at is None else struct.unpack_from("<q", data, theta_at)[0]
     if theta <= 0:
-        raise wrong(f"theta is {theta}", theta_at or 0)
+        raise wrong(f"theta is {theta}, but must be above 0", theta_at or 0)
     return float(count) if theta == _MAX_THETA else count * (_MAX_THETA / theta)

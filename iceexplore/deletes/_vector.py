@@ -27,7 +27,7 @@ DV_MAGIC = b"\xd1\xd3\x39\x64"
 
 _OVERHEAD = 8  # the length before the vector, and the CRC-32 after it
 _SMALLEST = _OVERHEAD + len(DV_MAGIC) + 8
-_LARGEST = (1 << 31) - 1  # as in Java, whose error is "Can't serialize index > 2GB"
+_LARGEST = (1 << 31) - 1  # Java has the same limit, with the error "Can't serialize index > 2GB"
 #: Blobs up to this size (as stated in the manifest) are read directly; for larger ones, the file's size is checked
 #: first.
 _TRUSTED_SIZE = 1 << 20
@@ -77,6 +77,8 @@ def decode_deletion_vector(blob: bytes | memoryview, location: str | None = None
 def encode_deletion_vector(bitmap: BitMap64) -> bytes:
     """Write positions as a ``deletion-vector-v1`` blob, byte for byte as Iceberg's Java does.
 
+    `encode_bitmap64` describes the only exception, which needs a data file of over 4 billion rows.
+
     Raises
     ------
     OptionError
@@ -91,7 +93,7 @@ def encode_deletion_vector(bitmap: BitMap64) -> bytes:
 def read_deletion_vector(storage: Storage, location: str, offset: int, size: int) -> BitMap64:
     """Read only one deletion vector, by the offset and size in its manifest entry.
 
-    Works on a file without Puffin structure, too: see `bare_vector_problem`.
+    The file need not be a Puffin file: `bare_vector_problem` describes the other kind.
 
     Raises
     ------
@@ -102,7 +104,10 @@ def read_deletion_vector(storage: Storage, location: str, offset: int, size: int
 
 
 def read_range(storage: Storage, location: str, offset: int, size: int) -> bytes:
-    """Read exactly ``size`` bytes at ``offset`` of a Puffin file; check large sizes before allocating memory."""
+    """Read exactly ``size`` bytes at ``offset`` of a Puffin file; first check whether the file has that many, if many.
+
+    A manifest or footer may claim any size, so a large one is checked before memory is allocated for it.
+    """
     if offset < 0 or not 0 <= size <= _LARGEST:
         raise FormatError(f"invalid blob: {size} bytes at offset {offset}", location=location)
     if size > _TRUSTED_SIZE:
@@ -127,7 +132,7 @@ def _short(location: str, offset: int, size: int, found: int) -> FormatError:
 def bare_vector_problem(location: str, offset: int) -> Problem | None:
     """Return a problem if a vector at this offset cannot be in a Puffin file, whose first four bytes are the magic.
 
-    Early versions of DuckDB wrote bare vectors; other readers refuse such files.
+    Early versions of DuckDB wrote a vector as a file of its own; other readers refuse such files.
     """
     if offset >= _PUFFIN_MAGIC_BYTES:
         return None

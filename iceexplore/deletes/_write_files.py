@@ -21,7 +21,9 @@ __all__ = ["write_equality_deletes", "write_position_deletes"]
 def write_position_deletes(
     paths: Sequence[str] | AnyArray, positions: Sequence[int] | AnyArray, *, compression: str = "zstd"
 ) -> bytes:
-    """Return a position delete file with bounds in its footer, sorted by path and position as the spec requires.
+    """Return the bytes of a position delete file, sorted by path and position as the spec requires.
+
+    The footer has lower and upper bounds of both columns.
 
     Parameters
     ----------
@@ -59,14 +61,14 @@ def write_position_deletes(
 def write_equality_deletes(
     table: pa.Table, schema: Schema, equality_ids: Sequence[int], *, compression: str = "zstd"
 ) -> bytes:
-    """Return an equality delete file: the columns of ``table`` with names, types and ids from the schema.
+    """Return the bytes of an equality delete file: the columns of ``table`` with names, types and ids from the schema.
 
     Parameters
     ----------
     table
-        One row per delete; columns are matched by ``PARQUET:field_id``, or else by name. Columns other than those of
-        the equality ids are allowed, but not used to match rows. Structs, lists and maps are refused; columns of type
-        ``unknown``, which no data file stores, are left out.
+        One row for each combination of values to delete. Its columns are found in the schema by ``PARQUET:field_id``,
+        or by name if they have no id. Columns other than those of the equality ids are written, but not used to match
+        rows. Structs, lists and maps are refused; columns of type ``unknown``, which no data file stores, are left out.
     schema
         A schema of the table.
     equality_ids
@@ -75,7 +77,7 @@ def write_equality_deletes(
     Raises
     ------
     OptionError
-        A column is not in the schema or has a wrong type, or an equality id has no column.
+        A column is not in the schema or has a wrong type, an equality id has no column, or no equality id is given.
     """
     by_id = {f.field_id: f for f in schema.fields}
     by_name = {f.name: f for f in schema.fields}
@@ -105,7 +107,7 @@ def write_equality_deletes(
 
 
 def _stored(kind: Type, name: str) -> pa.DataType:
-    """Return the Arrow type that Parquet stores as the spec requires (Appendix A, "Parquet")."""
+    """Return the Arrow type that pyarrow writes to Parquet as the spec requires (Appendix A, "Parquet")."""
     if isinstance(kind, (StructType, ListType, MapType)):
         raise OptionError(f"column {name}: structs, lists and maps cannot be written; leave the column out")
     length = fixed_length(kind)
@@ -122,7 +124,7 @@ def _parquet(table: pa.Table, compression: str, key_values: Mapping[str, str]) -
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    # without Arrow's own schema: the field ids are in the Parquet schema, and other readers ignore Arrow's
+    # Do not store Arrow's own schema: other readers ignore it, and the field ids are in the Parquet schema.
     options: dict[str, Any] = {"compression": compression, "store_schema": False, "store_decimal_as_integer": True}
     with pq.ParquetWriter(out, table.schema, **options) as writer:
         writer.write_table(table)

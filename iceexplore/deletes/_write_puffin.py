@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DV_FIELD_ID", "NewBlob", "new_dv_blob", "write_puffin"]
 
-#: The only field of a deletion vector: ``_pos``, Java's ``MetadataColumns.ROW_POSITION``.
+#: The only id in the ``fields`` of a deletion vector's blob: that of ``_pos``, Java's ``MetadataColumns.ROW_POSITION``.
 DV_FIELD_ID = 2147483645
 
 _NO_FLAGS = bytes(4)
@@ -44,7 +44,8 @@ def new_dv_blob(bitmap: BitMap64, referenced_file: str) -> NewBlob:
     bitmap
         ``pyroaring.BitMap64`` of the deleted positions.
     referenced_file
-        The data file's path as in its manifest entry; for a manifest DV, that of the leaf manifest.
+        The data file's path as in its manifest entry. If the vector deletes entries of a leaf manifest (v4 draft), that
+        manifest's path.
     """
     properties = {"referenced-data-file": referenced_file, "cardinality": str(len(bitmap))}
     return NewBlob(DELETION_VECTOR, encode_deletion_vector(bitmap), (DV_FIELD_ID,), properties=properties)
