@@ -1,8 +1,8 @@
 """Avro container files: header, blocks and codecs, read from untrusted bytes.
 
-This is our own code, because iceexplore needs details that libraries hide: the header as written (fastavro refuses some
-schemas with a null default, and readers cannot fix them), the offset of every block, and the blocks before and after
-damage. Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
+No library is used for this, because iceexplore needs details that libraries hide: the header as written (even if
+fastavro refuses its schema because of an invalid null default), the offset of every block, and the blocks before and
+after damage. Rules: Avro specification 1.11, "Object Container Files" and "Binary Encoding".
 """
 
 from __future__ import annotations
@@ -36,19 +36,22 @@ __all__ = [
 
 AVRO_MAGIC = b"Obj\x01"
 
-#: Writers fill blocks with about 64 kB, at most 2 MB, before compression; far larger ones are bombs.
+#: Maximum size in bytes of a decompressed block. Before compression, the blocks of common writers have about 64 kB, and
+#: at most 2 MB; far larger ones are decompression bombs.
 MAX_BLOCK_BYTES = 1 << 28
 #: Maximum number of header entries of a file; real ones have about ten.
 MAX_HEADER_ENTRIES = 10_000
 #: Memory limit for the objects of a schema: enough for about 300,000 fields.
 _MOST_SCHEMA = 1 << 28
-#: A writer with one block per entry has a million blocks in the largest manifests.
+#: Maximum number of blocks: a writer that starts a block for each entry writes a million into the largest manifests.
 _MOST_BLOCKS = 2_000_000
+#: Maximum number of damaged blocks after which reading continues.
 _MOST_FAULTS = 100
 #: Greatest expansion of a deflate stream (zlib's technical details); raw snappy expands far less.
 _DEFLATE_RATIO = 1032
-#: Codecs whose expansion has no upper limit; their output is limited only by `MAX_BLOCK_BYTES`.
+#: Memory limit of the xz decoder in bytes.
 _XZ_MEMORY = 1 << 28
+#: Codecs whose expansion has no upper limit; their output is limited only by `MAX_BLOCK_BYTES`.
 _UNBOUNDED = frozenset(("zstandard", "bzip2", "xz"))
 
 
@@ -65,7 +68,7 @@ class AvroHeader:
     codec
         ``avro.codec``; ``null`` where the key is absent.
     metadata
-        Every other key, values as text (undecodable bytes replaced).
+        The other keys with their values, as text (undecodable bytes are replaced).
     sync
         The 16-byte marker after every block.
     end
@@ -163,7 +166,8 @@ def read_header(data: bytes, location: str) -> AvroHeader:
     Raises
     ------
     FormatError
-        Another format (``file-corrupt``), the header ends too early (``file-truncated``), or its schema is not JSON.
+        The file has another format or a damaged header (code ``file-corrupt``), the header ends too early (code
+        ``file-truncated``), or its schema is missing or not JSON.
     """
     if data[:4] != AVRO_MAGIC:
         raise FormatError(
@@ -197,8 +201,9 @@ def index_blocks(data: bytes, header: AvroHeader, location: str) -> BlockIndex:
     """Find the blocks without decoding them; after damage continue at the next sync marker.
 
     A block is listed if it is complete: its size fits the file and the sync marker follows. So the list never promises
-    more bytes than the file has, nor more records than its bytes can hold. After 100 faults or two million blocks the
-    rest is not read: a file with damage every few bytes is beyond repair, and each fault and block takes memory.
+    more bytes than the file has, nor (if the codec limits the expansion) more records than its bytes can hold. After
+    100 faults or two million blocks the rest is not read: a file with damage every few bytes is beyond repair, and each
+    fault and block takes memory.
     """
     blocks: list[Block] = []
     faults: list[FormatError] = []
@@ -313,7 +318,7 @@ def _snappy(body: bytes, most: int) -> bytes:
         shift += 7
         if shift > 28 or at >= len(body):
             raise ValueError("its length is damaged")
-    if size > most or size > 64 * len(body):  # the longest copy is 64 bytes, encoded in three
+    if size > most or size > 64 * len(body):  # no element of a snappy stream expands to more than 64 times its size
         raise ValueError(f"{len(body)} bytes cannot hold {size}")
     plain: bytes = pa.decompress(body[:-4], size, codec="snappy", asbytes=True)
     if zlib.crc32(plain) != struct.unpack(">I", body[-4:])[0]:
@@ -322,10 +327,10 @@ def _snappy(body: bytes, most: int) -> bytes:
 
 
 def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
-    """Return whether a file consists only of header, blocks and records, exactly as `header_bytes` writes them.
+    """Return whether a file has only a header as `header_bytes` writes it, and blocks with only records.
 
-    Readers skip everything else, so it may hold anything: a duplicate key in the header or its schema, blocks without
-    records, bytes after a compressed stream. Also return False where this cannot be determined.
+    Readers skip everything else, so it may contain anything: a duplicate key in the header or its schema, blocks
+    without records, bytes after a compressed stream. If this cannot be determined, the result is False.
     """
     try:
         pairs, _ = _read_pairs(data, 4)
@@ -344,7 +349,7 @@ def is_bare(data: bytes, header: AvroHeader, index: BlockIndex) -> bool:
         if header.codec == "deflate" and _beyond(data[block.start : block.stop]):
             return False
         at = block.stop + len(header.sync)
-    # With any other codec, a block may consist of several streams, of which readers may skip some: return False then.
+    # Accept only these two codecs. With others, a block may consist of several streams, and readers may skip some.
     return at == len(data) and header.codec in ("null", "deflate")
 
 
@@ -358,7 +363,7 @@ def _beyond(body: bytes) -> bool:
 
 
 def json_texts(value: JsonValue) -> tuple[str, ...]:
-    """Return the texts that common writers give a JSON value: with or without spaces, ASCII only or not."""
+    """Return a JSON value in each way that common writers format it: with or without spaces, ASCII only or not."""
     return tuple(
         json.dumps(value, ensure_ascii=ascii_only, separators=separators)
         for separators in ((",", ":"), None)
@@ -375,7 +380,7 @@ def header_bytes(pairs: Mapping[bytes, bytes], sync: bytes) -> bytes:
 
 
 def block_bytes(count: int, plain: bytes, codec: str, sync: bytes) -> bytes:
-    """Return a block of a container file; the codec is ``null`` or ``deflate``."""
+    """Return a block of a container file. Only the codecs ``null`` and ``deflate`` are supported."""
     body = plain
     if codec == "deflate":
         packer = zlib.compressobj(wbits=-15)

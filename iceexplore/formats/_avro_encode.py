@@ -36,8 +36,8 @@ def encode_records(schema: JsonValue, rows: pa.Table) -> tuple[bytes, list[int]]
     Parameters
     ----------
     schema
-        An Avro record whose fields are the columns in order: numbers, ``boolean``, ``bytes``, ``string``
-        (Arrow's may be binary), ``fixed``, records, arrays, and unions of one of them with null.
+        An Avro record whose fields are the columns in order: numbers, ``boolean``, ``bytes``, ``string`` (from an Arrow
+        column of strings or binaries), ``fixed``, records, arrays, and unions of one of them with null.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def encode_records(schema: JsonValue, rows: pa.Table) -> tuple[bytes, list[int]]
     Raises
     ------
     ValueError
-        The rows have a null where the schema allows none, or values of another type.
+        The rows have a null where the schema allows none, or the schema has another type or another kind of union.
     """
     arrays: list[AnyColumn] = [c.combine_chunks() for c in rows.columns]
     arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for a in arrays]
@@ -143,7 +143,7 @@ def _numbers(values: _Ints) -> _Part:
 
 
 def _fixed(values: _Bytes) -> _Part:
-    """Encode values of one width."""
+    """Encode values that all have the same width."""
     count, width = values.shape
 
     def write(out: _Bytes, at: _Ints) -> None:

@@ -65,7 +65,7 @@ class _Node:
 
 
 class Records:
-    """Reads the records of a block in turn, none longer than a limit.
+    """Reads the records of a block one after another, and refuses records that are longer than a limit.
 
     fastavro trusts the length that an array claims, and creates items until the bytes end. So it only gets a window of
     the block, which limits a record's length.
@@ -94,7 +94,7 @@ class Records:
         Raises
         ------
         MemoryLimitError
-            The record is longer than the limit. If the bytes are not a record, fastavro's error is raised instead.
+            The record is longer than the limit. For bytes that are not a valid record, fastavro's errors pass through.
         """
         try:
             record = self._read(self._stream, self._schema)
@@ -168,11 +168,11 @@ def avro_batches(data: bytes, location: str, batch_rows: int = _BATCH_ROWS) -> I
 
 
 class _Translator:
-    """Translates a file's Avro schema to an equivalent one with generated names, safe for fastavro, and to Arrow's."""
+    """Translates a file's Avro schema to Arrow types, and to an equivalent schema with generated names for fastavro."""
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self.named: dict[str, _Node | None] = {}  # None while it is being translated: recursive
+        self.named: dict[str, _Node | None] = {}  # None while a type is translated: used again, it is recursive
         self.count = 0
 
     def wrong(self, text: str) -> FormatError:
@@ -235,7 +235,7 @@ class _Translator:
         name = schema.get("name")
         if isinstance(name, str):
             space = schema.get("namespace")
-            # fastavro accepts one definition of a named type; where the type is used again, its name must be given.
+            # fastavro accepts only one definition of a named type: wherever else it is used, only its name may appear.
             used = _Node(node.avro["name"], node.arrow, node.convert, node.nullable, node.empty)
             self.named[name] = used
             if isinstance(space, str) and space:
@@ -312,7 +312,7 @@ class _Translator:
         return _Node(avro, arrow, step and (lambda v: [step(i) for i in v]))
 
     def no_empty(self, item: _Node) -> None:
-        if item.empty:  # a list may claim any number of them in a few bytes
+        if item.empty:  # a list of a few bytes may claim any number of such values
             raise UnsupportedError(f"{self.location} has Avro lists whose values take no bytes")
 
 

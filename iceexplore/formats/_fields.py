@@ -1,4 +1,4 @@
-"""Read the field ids of Arrow fields, and convert their types to those that Iceberg has."""
+"""Read the field ids of Arrow fields, and convert Arrow types that Iceberg lacks to plain ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iceexplore.arrow import AnyField, build
 
 __all__ = ["FIELD_ID", "ORC_FIELD_ID", "children_of", "field_id", "plain_field"]
 
-#: The key under which Arrow keeps a field's id; ORC's and Avro's ids are stored there, too.
+#: The metadata key under which Arrow stores a Parquet field's id. iceexplore stores the ids of Avro files there, too.
 FIELD_ID = b"PARQUET:field_id"
 #: The attribute with a field's id in ORC (spec, "ORC").
 ORC_FIELD_ID = b"iceberg.id"

@@ -1,4 +1,4 @@
-"""Read the footers of Parquet and ORC data files, without any column."""
+"""Read the footers of Parquet and ORC data files, without reading any column."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ParquetFooter:
     rows, row_groups
         The counts in the footer.
     footer_size
-        Bytes of the footer's Thrift structure.
+        Size in bytes of the footer's Thrift structure.
     schema
         Arrow's schema, with field ids in the fields' metadata; None if Arrow lacks a type.
     key_values
@@ -81,7 +81,7 @@ class ParquetFooter:
 
 @dataclass(frozen=True)
 class OrcFooter:
-    """The footer of an ORC file; ``stripes`` is their number, sizes are bytes."""
+    """The footer of an ORC file; ``stripes`` is the number of stripes, sizes are in bytes."""
 
     location: str
     rows: int
@@ -99,7 +99,7 @@ class OrcFooter:
 
 
 def read_parquet_footer(storage: Storage, location: str) -> ParquetFooter:
-    """Read the footer of a Parquet file: the end of the file, no data page.
+    """Read the footer of a Parquet file; only the end of the file is read.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def read_parquet_footer(storage: Storage, location: str) -> ParquetFooter:
 
 
 def read_orc_footer(storage: Storage, location: str, *, file: RangeFile | None = None) -> OrcFooter:
-    """Read the footer of an ORC file: the end of the file, no stripe.
+    """Read the footer of an ORC file; only the end of the file is read.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Decode ORC files, and footers of Parquet and ORC, in a separate process.
 
 Arrow's ORC library and its accessors of Parquet footers trust their input: a changed byte can crash the process, which
-would be the user's kernel. So a helper process decodes. If it dies, the file is reported as damaged, and the next file
-gets a new process.
+may be the kernel of the user's notebook. So a helper process decodes such files. If it dies, the file is reported as
+damaged, and the next file gets a new process.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = ["Questions", "orc_footer", "orc_rows", "parquet_footer", "parquet_que
 
 Questions: TypeAlias = Callable[..., tuple[dict[str, Any], pa.Schema]]
 
-#: Seconds after which a file is assumed to make the library loop forever.
+#: Number of seconds after which the library is assumed to be in an endless loop, and the helper process is ended.
 _PATIENCE = 300.0
 _MAX_FOOTER = 1 << 28
-#: Memory limits: for the process itself, and for a footer with its objects.
+#: Memory limits of the process in bytes: what it needs without the rows of a file, and what decoding a footer may take.
 _MEMORY = 1 << 28
 _FOOTER_MEMORY = 1 << 30
 #: Exit code of a process that exceeded its memory limit, as in `_worker`.
@@ -95,7 +95,8 @@ class _Helper:
             self.process, self.owner = None, os.getpid()
         if self.process is None or self.process.poll() is not None:
             worker = Path(__file__).with_name("_worker.py")
-            # -P keeps the working directory off the path. Apart from that, the helper can import what iceexplore can.
+            # The helper can import what iceexplore can, but nothing from the working directory (an empty entry of
+            # sys.path, dropped here) or from the script's own folder (which -P keeps off the path).
             env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
             # Arrow's default allocator reserves 1 GiB at once, which counts against the process's limit.
             env["ARROW_DEFAULT_MEMORY_POOL"] = "system"
@@ -128,7 +129,7 @@ def orc_rows(storage: Storage, location: str, *, kind: str, budget: Budget, file
     limit = budget.limit
     with storage.local_path(location, kind=kind, file=file) as path:
         try:
-            # ORC's reader holds a stripe twice, in its own vectors and in Arrow's.
+            # Allow twice the rows' limit: ORC's reader has a stripe in memory twice, in its own vectors and in Arrow's.
             request = {"op": "orc-rows", "path": str(path), "limit": limit}
             _, body = _HELPER.ask(request, location, _MEMORY + 2 * limit)
         except MemoryLimitError:
@@ -220,7 +221,7 @@ def _footer_file(
 
 
 def _parquet_tail(end: bytes) -> int:
-    """Return the size of a Parquet footer with its length and magic; 0 without the magic."""
+    """Return the size of a Parquet footer, including its length field and magic; 0 if the magic is missing."""
     return int.from_bytes(end[-8:-4], "little") + 8 if end.endswith((b"PAR1", b"PARE")) else 0
 
 

@@ -1,8 +1,8 @@
 """Check whether Arrow can describe the column chunks of a Parquet footer without crashing.
 
 If a chunk's metadata is contradictory, pyarrow's ``RowGroupMetaData.column`` does not catch a C++ exception, which ends
-the process (seen in 26.0 with the histograms of size statistics). Reading runs the same code, but raises the exception
-as a Python error. So the check starts a read, on a file that returns no bytes.
+the process (seen in pyarrow 26.0 with the histograms of size statistics). Reading runs the same code, but raises the
+exception as a Python error. So the check starts to read from a file that returns no bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["check_chunks"]
 
 
 class _NoBytesError(Exception):
-    """Arrow has accepted the metadata of all chunks and requests the first bytes of data."""
+    """Raised when Arrow requests the first bytes of data, because it has then accepted the metadata of all chunks."""
 
 
 class _NoBytes(PositionedFile):
@@ -34,16 +34,16 @@ class _NoBytes(PositionedFile):
 def check_chunks(
     metadata: pq.FileMetaData, size: int, groups: Sequence[int], columns: list[str] | None, location: str
 ) -> None:
-    """Raise an error where ``metadata.row_group(g).column(i)`` may end the process.
+    """Raise an error if ``metadata.row_group(g).column(i)`` may end the process.
 
     Parameters
     ----------
     metadata
-        A `pyarrow.parquet.FileMetaData`.
+        The file's footer as parsed by pyarrow.
     size
-        Bytes of the file.
+        Size of the file in bytes.
     groups, columns
-        Indices of row groups, and paths of leaf columns (None: all).
+        Indices of the row groups and paths of the leaf columns to check. If ``columns`` is None, check all.
 
     Raises
     ------

@@ -28,7 +28,7 @@ __all__ = ["BATCH_ROWS", "ParquetRows"]
 BATCH_ROWS = 1 << 17
 _SPAN_BYTES = 32 << 20
 _WHAT = "the rows"
-#: If few rows are wanted, reads of more than this many bytes are split into pieces and stop early.
+#: If few rows may be wanted, a read of more than this many bytes is split into pieces, so that it can stop early.
 _SPARED_BYTES = 8 << 20
 _PIECE_BYTES = 1 << 18
 #: Decoding in threads pays off from this number of rows.
@@ -38,14 +38,19 @@ _THREADS_FROM = 1 << 19
 class ParquetRows:
     """An open Parquet file; page checksums are verified if the file has them.
 
+    Parameters
+    ----------
+    nanoseconds
+        Whether INT96 timestamps are read as nanoseconds, and not as microseconds.
+    sparing
+        True if the caller may consume only the first batches: then large row groups are fetched only as far as needed.
+
     Attributes
     ----------
     rows
         Number of rows according to the footer.
     schema
         The schema as Arrow reads it, in plain types (see `plain_field`), with field ids under ``PARQUET:field_id``.
-    sparing
-        True if the caller may consume only the first batches: then large row groups are fetched only as far as needed.
     """
 
     def __init__(
@@ -60,7 +65,7 @@ class ParquetRows:
 
         self.location = location
         with foreign("the Parquet file", location):
-            # INT96 read as nanoseconds ends in 2262; Iceberg's timestamps in microseconds have a larger range.
+            # Arrow's nanoseconds end in the year 2262, but INT96 and Iceberg's microseconds have a larger range.
             unit = None if nanoseconds else "us"
             how: dict[str, Any] = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": True}
             self._file = KeptChunks(file, location)
@@ -81,7 +86,9 @@ class ParquetRows:
         Parameters
         ----------
         found
-            The file's fields, with ids.
+            The file's top-level fields, with field ids.
+        wanted
+            The table's fields to read.
         """
         counted = sum(map(_leaf_count, found))
         if counted != len(self._paths):
@@ -124,9 +131,9 @@ class ParquetRows:
                 yield from self._span(start, rows, chosen, leaves, most)
 
     def _spans(self, groups: Sequence[int] | None, whole: bool) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield first row, row count and row groups of each read: one row group, or several small ones.
+        """Yield the first row, the row count and the row groups of each read.
 
-        (Arrow may fetch all row groups of a read at once.)
+        A read has one row group or several small ones, because Arrow may fetch all row groups of a read at once.
         """
         if whole and groups is None:
             yield 0, self.rows, []
@@ -149,7 +156,9 @@ class ParquetRows:
         if span:
             yield edges[span[0]], sum(counts[i] for i in span), span
         if groups is None and edges[-1] != self.rows:
-            raise FormatError(f"row groups have {edges[-1]:,} rows, the file {self.rows:,}", location=self.location)
+            raise FormatError(
+                f"the row groups have {edges[-1]:,} rows, but the footer counts {self.rows:,}", location=self.location
+            )
 
     def _span(
         self, start: int, rows: int, groups: list[int], leaves: list[str] | None, most: int
@@ -183,7 +192,7 @@ class ParquetRows:
 
     @cached_property
     def _in_pieces(self) -> pq.ParquetFile:
-        """Return a reader that sends many small requests, in page order."""
+        """A reader that sends many small requests, in page order."""
         import pyarrow.parquet as pq
 
         about = self._reader.metadata
@@ -196,7 +205,7 @@ class ParquetRows:
         )
 
     def _ranges(self, groups: list[int], leaves: list[str] | None) -> list[tuple[int, int]]:
-        """Return offset and length of each column chunk; Arrow would send a request for each of them."""
+        """Return offset and length of each column chunk, to fetch them at once: Arrow would request each separately."""
         ranges = []
         for group in groups:
             about = self._reader.metadata.row_group(group)
@@ -208,7 +217,7 @@ class ParquetRows:
         return ranges
 
     def _fetched(self, groups: list[int], leaves: list[str] | None) -> int:
-        """Return the compressed size of these columns in some row groups."""
+        """Return the compressed size in bytes of some columns in some row groups."""
         wanted = [i for i, path in enumerate(self._paths) if leaves is None or path in leaves]
         about = [self._reader.metadata.row_group(g) for g in groups]
         return sum(int(g.column(i).total_compressed_size) for g in about for i in wanted)
@@ -220,7 +229,7 @@ def _leaf_count(f: AnyField) -> int:
 
 
 def _leaves(found: pa.DataType, wanted: Type, at: int) -> list[int]:
-    """Return the numbers of the needed leaf columns of one field; the numbers of its leaf columns begin at ``at``."""
+    """Return the indices of the leaf columns to read for one field, whose first leaf column has the index ``at``."""
     children = children_of(found)
     if not children:
         return [at]
@@ -233,7 +242,7 @@ def _leaves(found: pa.DataType, wanted: Type, at: int) -> list[int]:
                 if kind is not None:
                     out += _leaves(child.type, kind, here)
                 here += _leaf_count(child)
-            # If no field of a struct is stored, any leaf shows whether the struct is null.
+            # If the file has none of the wanted children, read any leaf: it shows whether the struct is null.
             return out or [at]
         case ListType(element) if pa.types.is_list(found):
             return _leaves(found.value_type, element.type, at)

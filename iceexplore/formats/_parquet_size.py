@@ -24,14 +24,14 @@ from iceexplore.storage import FLOOR, Budget, PositionedFile, RangeFile, allowed
 
 __all__ = ["ChunkSize", "KeptChunks", "StreamLimit", "batch_rows", "chunk_sizes", "whole_bytes"]
 
-#: Limit for a batch if only the upper bound is known, which is usually far too high.
+#: Limit for the estimated bytes of a batch. Estimates are upper bounds, and usually far too high.
 _BATCH_BYTES = 128 << 20
-#: Minimum number of rows of a batch: smaller batches cost more time than they save memory. Such a batch may take twice
-#: its limit.
+#: Batches of fewer rows than this cost more time than they save memory. To have this many rows, a batch may take up to
+#: twice the limit `_BATCH_BYTES`.
 _FEW_ROWS = 1024
-#: Chunks with a smaller upper bound are not inspected.
+#: Chunks are inspected only if the upper bound of their decoded bytes is greater than this.
 _HARMLESS = 16 << 20
-#: Largest dictionary or page that is accepted: writers use 1 MB.
+#: Maximum size in bytes of a dictionary or page. Writers use 1 MB.
 _LARGEST_PAGE = 1 << 28
 #: Bytes of a value in Arrow by physical type: boolean, int32, int64, int96, float, double.
 _WIDTHS = (1, 8, 8, 8, 4, 8)
@@ -62,11 +62,11 @@ class ChunkSize:
     width
         Maximum size in bytes of a value that is in a dictionary, repeats the previous one or has a fixed size.
     plain
-        Bytes of all values stored in full.
+        Total bytes of the values stored in full: each takes as many bytes in the file as when decoded.
     average
         Average size in bytes of a value stored in full, in the page with the highest average.
     page
-        Bytes of the largest page of such values: a single value may take all of it.
+        Bytes of the largest page of values stored in full: a single value may take all of it.
     nested
         True if a row may have any number of values.
     """
@@ -80,7 +80,7 @@ class ChunkSize:
 
 
 class KeptChunks(PositionedFile):
-    """A file that keeps ranges read ahead until they are requested, so that each is read once."""
+    """A file that keeps inspected ranges in memory until Arrow requests them, so that each is read once."""
 
     def __init__(self, file: BinaryIO | RangeFile, location: str) -> None:
         super().__init__(file.seek(0, io.SEEK_END), location)
@@ -126,14 +126,14 @@ class KeptChunks(PositionedFile):
 
 
 class Footer:
-    """The footer, parsed in Python: Arrow's accessors crash on a damaged one (seen in 26.0).
+    """The footer, parsed in Python: pyarrow's accessors crash on a damaged one (seen in pyarrow 26.0).
 
     Attributes
     ----------
     leaves
-        For each leaf column: physical type, fixed length, and whether a row may have several values.
+        The physical type of each leaf column, its fixed length, and whether a row may have several values.
     groups
-        For each row group: its chunks' ``ColumnMetaData``, by Thrift field number.
+        The ``ColumnMetaData`` of each row group's chunks, by Thrift field number.
     known
         False if the footer is too large to be parsed.
     """
@@ -145,12 +145,12 @@ class Footer:
         self.groups: list[list[ThriftStruct]] = []
 
     def parse(self, location: str) -> None:
-        """Parse the footer once. Raises `FormatError`."""
+        """Parse the footer, unless this has been done before. Raises `FormatError` if it is damaged."""
         if self._data is None or not self.known:
             return
         data, self._data = self._data, None
         parsed, _ = read_struct(data, what="FileMetaData", location=location, offset=self._offset)
-        left: list[list[Any]] = []  # remaining children of each open group, and whether it repeats
+        left: list[list[Any]] = []  # for each open group: how many children remain, and whether the group repeats
         for element in (parsed.get(2) or [])[1:]:
             repeats = element.get(3) == _REPEATED or bool(left and left[-1][1])
             if left:
@@ -175,7 +175,7 @@ class StreamLimit:
         self._budget = budget
 
     def take(self, size: int, what: str) -> None:
-        """Count a batch. Raises `MemoryLimitError`."""
+        """Count the bytes of a batch. Raises `MemoryLimitError` if the total is above the limit."""
         self._left -= size
         if self._left < 0:
             raise self._budget.refusal(what)
@@ -185,7 +185,9 @@ def chunk_sizes(
     file: KeptChunks, groups: Iterable[tuple[int, int]], leaves: Sequence[int] | None, rows: int, location: str,
     *, nested: bool, near: int | None = None, encoded: Collection[int] = (),
 ) -> list[ChunkSize] | None:  # fmt: skip
-    """Return the decoded sizes of some row groups' chunks; None if the footer is too large to parse.
+    """Return the decoded sizes of the chunks in some row groups; None if the footer is too large to parse.
+
+    Row groups that are harmless as a whole are left out.
 
     Parameters
     ----------
@@ -194,18 +196,18 @@ def chunk_sizes(
     leaves
         Indices of leaf columns; None for all.
     rows
-        Rows of a batch; chunks that are harmless in batches of this size are not inspected.
+        Number of rows of a batch; chunks that are harmless in batches of this size are not inspected.
     nested
         True if a row of some of these columns may have any number of values.
     near
         Maximum number of bytes of a chunk to inspect; later pages are assumed to be similar.
     encoded
-        Leaves that stay dictionary-encoded: a value takes only its index.
+        Indices of leaf columns that stay dictionary-encoded, so that a value takes only the bytes of its index.
 
     Raises
     ------
     FormatError
-        An invalid footer or page header, or a page or dictionary of more than 256 MiB.
+        The footer or a page header is invalid, or a page or dictionary has more than 256 MiB.
     """
     wanted = [(g, size) for g, size in groups if nested or size < 0 or rows * size > _HARMLESS]
     if not wanted:
@@ -247,7 +249,7 @@ def batch_rows(sizes: Sequence[ChunkSize] | None, rows: int, budget: Budget, wha
     """
     if sizes is None:
         return min(rows, _UNSEEN_ROWS)
-    # All elements of the lists, or the longest value of a page, may be in a single row, and it may be any row.
+    # Any single row may have all elements of the row group's lists, or a value as long as its largest page.
     any_row = sum(s.plain + s.values * s.width if s.nested else s.page for s in sizes)
     each_row = sum(s.width + s.average for s in sizes if not s.nested)
     if any_row + each_row > budget.limit:
@@ -259,7 +261,7 @@ def batch_rows(sizes: Sequence[ChunkSize] | None, rows: int, budget: Budget, wha
 
 
 def whole_bytes(sizes: Iterable[ChunkSize]) -> int:
-    """Return an upper bound for all rows together, in bytes."""
+    """Return an upper bound in bytes for all values of these chunks together."""
     return sum(s.plain + s.values * s.width for s in sizes)
 
 
@@ -267,7 +269,7 @@ def _looked_at(
     file: KeptChunks, chunk: ThriftStruct, values: int, nested: bool, location: str, near: int | None, *, once: bool
 ) -> ChunkSize:
     dictionary, first, length = _count(chunk, 11), _count(chunk, 9), _count(chunk, 7)
-    begin = dictionary if 0 < dictionary < first else first  # some writers write 0 for a missing page
+    begin = dictionary if 0 < dictionary < first else first  # some writers write 0 for a missing dictionary
     if length <= 0 or begin + length > file.size:
         raise FormatError(f"invalid column chunk of {length} bytes", location=location, offset=max(0, begin))
     read = length if near is None else min(near, length)
@@ -284,7 +286,7 @@ def _looked_at(
             if near is not None and counted:
                 break
             if counted >= values > 0:
-                break  # a writer's padding
+                break  # the rest is padding that the writer added
             raise
         if size > _LARGEST_PAGE:
             raise FormatError(f"the page is too large: {size:,} bytes", location=location, offset=begin + at)

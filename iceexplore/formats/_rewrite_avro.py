@@ -22,8 +22,8 @@ def read_avro(data: bytes, location: str, work: Budget) -> tuple[Any, Mapping[st
     Parameters
     ----------
     work
-        Limit for the sum of the decompressed blocks. Records are decoded and encoded one by one, so this limits the
-        time: 16 MiB take seven seconds as one-byte numbers, 25 as the pairs of a map.
+        Limit for the total size of the decompressed blocks. Records are decoded and encoded one by one, so this also
+        limits the time: 16 MiB take 7 seconds if they are one-byte numbers, and 25 seconds if they are pairs of a map.
 
     Raises
     ------
@@ -58,19 +58,20 @@ def rewritten_avro(schema: JsonValue, metadata: Mapping[str, str], records: Iter
     Parameters
     ----------
     schema, metadata
-        The writer's schema and the header's keys as returned by ``fastavro.reader``, including ``avro.`` keys.
+        The writer's schema and the header's key-value metadata as returned by ``fastavro.reader``, including the keys
+        that begin with ``avro.``.
     """
     import fastavro
 
     codec = metadata.get("avro.codec", "null")
-    # Derived from the content instead of random, so that the same table is saved as the same bytes.
+    # The sync marker is derived from the header instead of random, so that the same table is saved as the same bytes.
     sync = hashlib.sha256(repr(sorted(metadata.items())).encode("utf-8", "surrogatepass")).digest()[:16]
     out = io.BytesIO()
     fastavro.writer(out, schema, records, codec=codec, sync_marker=sync)
     made = out.getvalue()
     header = io.BytesIO()
     header.write(b"Obj\x01")
-    # fastavro would write the header's schema with another order of keys.
+    # Write the header here: fastavro would write the keys of its schema in a different order.
     header_values = {key: value.encode("utf-8", "surrogatepass") for key, value in metadata.items()}
     fastavro.schemaless_writer(header, _META, header_values)
     return header.getvalue() + made[made.index(sync) :]

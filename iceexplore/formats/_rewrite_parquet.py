@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_parquet", "rewritten_parquet"]
 
-#: Encodings that a writer chooses for values; the others (levels, dictionary indices) follow from them.
+#: Encodings that a writer may choose for a column's values. A chunk also lists those of its levels and dictionary
+#: indices, which the writer does not choose.
 _CHOSEN = ("DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT")
 _DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 _VERSIONS = ("1.0", "2.4", "2.6")
@@ -57,7 +58,7 @@ def rewritten_parquet(file: pq.ParquetFile, table: pa.Table) -> bytes:
     """
     import pyarrow.parquet as pq
 
-    metadata: Any = file.metadata  # the stubs take its keys for strings
+    metadata: Any = file.metadata  # untyped, because the type stubs declare its keys as strings, but they are bytes
     # This includes Arrow's own schema if the writer stored one: it is copied byte for byte, not generated again.
     key_values = dict(metadata.metadata or {})
     table = table.replace_schema_metadata(None)
@@ -80,7 +81,7 @@ def rewritten_parquet(file: pq.ParquetFile, table: pa.Table) -> bytes:
         **options,
     ) as writer:
         writer.add_key_value_metadata(key_values)
-        # A file of one empty row group keeps it; a file without row groups gets none.
+        # If the original has one empty row group, write one; if it has none, write none.
         if table.num_rows or metadata.num_row_groups:
             rows = max((metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)), default=0)
             writer.write_table(table, row_group_size=max(rows, 1))

@@ -34,7 +34,7 @@ class ParquetLeaf:
     ids
         The field ids of the same fields, None where the file has none.
     at
-        The index of its top-level column, from 0.
+        The index, from 0, of the top-level column that contains the leaf.
     repeated
         True inside a list or map: the number of values then differs from the number of rows.
     physical
@@ -73,7 +73,7 @@ class ChunkBounds:
 
 @dataclass(frozen=True)
 class ParquetRowGroup:
-    """A row group: rows, uncompressed bytes, file offset, and columns by leaf index."""
+    """A row group: row count, uncompressed bytes, file offset, and the statistics of requested leaves by leaf index."""
 
     rows: int
     bytes: int
@@ -103,7 +103,7 @@ def read_parquet_row_groups(
     Parameters
     ----------
     choose
-        Takes the leaves, and returns the indices of those whose bounds are read.
+        Called with the file's leaves; returns the indices of those whose bounds are to be read.
     size
         File size as recorded in a manifest (see `Storage.open`).
     file

@@ -36,14 +36,14 @@ def open_rows(
     Parameters
     ----------
     kind
-        The kind of the reads in the log.
+        The kind of file, as which the storage logs the reads.
     limit
-        Memory for the rows in bytes, below the general memory limit.
+        A memory limit for the rows in bytes, in addition to the general one.
     stated
         The format according to the manifest, for the error if the file is not in a format of data files.
     encoded
-        Columns that stay dictionary-encoded (``dictionary<int32, ...>``) in a Parquet file's batches: a path that
-        a million rows share is decoded once. Batches may share a dictionary.
+        Names of columns that stay dictionary-encoded (``dictionary<int32, ...>``) in a Parquet file's batches: a path
+        that a million rows share is decoded once. Batches may share a dictionary.
     size
         File size as recorded in a manifest (see `Storage.open`).
     file
@@ -56,7 +56,7 @@ def open_rows(
     UnsupportedError
         The file is encrypted, or has an unknown codec or type.
     MemoryLimitError
-        A batch, or an ORC file, would take more than ``limit``.
+        A batch, or all rows of an ORC file, would take more than a limit allows.
     """
     with (
         storage.open(location, kind=kind, size=size) if file is None else nullcontext(file) as opened,
@@ -84,7 +84,7 @@ def read_rows(
     FormatError, UnsupportedError
         The file cannot be read.
     MemoryLimitError
-        The rows take more than ``limit``, or than the memory limit allows.
+        The rows take more than ``limit`` or the general memory limit allows.
     """
     with open_rows(storage, location, kind=kind, limit=limit, stated=stated, file=file) as rows:
         return rows.table()

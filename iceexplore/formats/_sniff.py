@@ -31,9 +31,10 @@ _MAGIC = {
 }
 #: Results of `sniff` for encrypted files.
 ENCRYPTED = frozenset(name for name in _MAGIC.values() if name.endswith("encrypted"))
-#: The result of `sniff` for a file that ends with these bytes.
+#: Bytes at the end of a file → the result of `sniff` for this file.
 _AT_END = {f.magic: f.name for f in DATA_FILE_FORMATS if f.magic_at_end} | _ENCRYPTED_MAGIC
-#: Bytes read from the end of a remote file: the same as Arrow's first read of a Parquet file, so it is read once.
+#: Number of bytes read from the end of a remote file. Arrow first reads the same range of a Parquet file, so it is
+#: fetched only once.
 _TAIL_BYTES = 64 * 1024
 _DV_MAGIC = b"\xd1\xd3\x39\x64"
 _BOM = b"\xef\xbb\xbf"
@@ -46,8 +47,8 @@ def sniff(head: bytes) -> str | None:
     -------
     str or None
         The name of a format in `FILE_FORMATS` (``parquet``, ``orc``, ``avro``, ``puffin``), ``parquet-encrypted``,
-        ``encrypted``, ``gzip``, ``zip``, ``json`` (an object), ``deletion-vector`` (a bare one); None for anything
-        else.
+        ``encrypted``, ``gzip``, ``zip``, ``json`` (an object), ``deletion-vector`` (one that is not in a Puffin file);
+        None for anything else.
     """
     for known in FILE_FORMATS:
         if known.begins(head):
@@ -99,7 +100,7 @@ def data_file_format(file: IO[bytes] | RangeFile, location: str, stated: str | N
         The file is encrypted.
     """
     found = sniff_file(file)
-    if found == "":  # a failed upload
+    if found == "":  # probably after a failed upload
         raise empty_file(location)
     if found in ENCRYPTED:
         raise UnsupportedError(f"{location} is encrypted, and its key is not available")
@@ -116,6 +117,6 @@ def empty_file(location: str) -> FormatError:
 
 def unknown_content(location: str, found: str | None, stated: str | None = None) -> FormatError:
     """Return the error for a file that is not in a format of data files; arguments as for `data_file_format`."""
-    claim = f", although its manifest has the format {stated}" if stated else ""
+    claim = f", although its manifest entry states the format {stated}" if stated else ""
     text = f"not {one_of_titles()}, but {found or 'unknown content'}{claim}"
     return FormatError(text, location=location, offset=0)

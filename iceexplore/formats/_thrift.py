@@ -54,7 +54,7 @@ class _Reader:
             raise self.fail(f"a Thrift value of {count:,} bytes, but {self.end - self.at:,} remain")
         self.at += count
 
-    # A footer has tens of thousands of bytes that are read one by one: these two are written for speed.
+    # `byte` and `varint` are written for speed, because they read the tens of thousands of bytes of a footer.
 
     def byte(self) -> int:
         at = self.at
@@ -102,7 +102,7 @@ class _Reader:
                 return self.struct(depth + 1)
             case 9 | 10:
                 return self.elements(depth + 1)
-            case 1 | 2:  # a boolean field's type encodes its value; lists of booleans are skipped elsewhere
+            case 1 | 2:  # a boolean field has no bytes: its type is true or false (`elements` skips lists of booleans)
                 return kind == _TRUE
             case 3:
                 return self.byte()

@@ -1,4 +1,4 @@
-"""Read whole files, up to a limit, whose format does not allow reading parts."""
+"""Read files whose format requires reading them whole, up to a limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["whole_file"]
 
-#: Maximum number of bytes of an Avro, metadata or deletion-vector file.
+#: Maximum size in bytes of such a file: Avro, table metadata, or a deletion vector that is not in a Puffin file.
 MAX_FILE_BYTES = 1 << 31
 
 
@@ -25,5 +25,5 @@ def whole_file(storage: Storage, location: str, kind: str) -> bytes:
     """
     size = storage.stat(location).size
     if size is not None and size > MAX_FILE_BYTES:
-        raise UnsupportedError(f"{location} has {size:,} bytes; files of this kind are read up to {MAX_FILE_BYTES:,}")
+        raise UnsupportedError(f"{location} has {size:,} bytes; at most {MAX_FILE_BYTES:,} can be read")
     return storage.read(location, kind=kind)

@@ -1,8 +1,9 @@
 """Run decoders that may crash on untrusted bytes, as a script in a separate process that does not import iceexplore.
 
-Its protocol: a line of JSON on standard input, ``{"op": …, "path": …, "limit": …, "more": {…}}``; on standard output
-a line of JSON, ``{"error": …, "unsupported": …}`` or ``{"length": …, "info": …}``, and that many bytes of an Arrow IPC
-stream. The process ends when its input ends.
+A request is a line of JSON on standard input: ``{"op": …, "path": …, "limit": …, "more": {…}, "memory": …}``, where the
+last two are optional. The answer on standard output is a line of JSON: ``{"error": …, "unsupported": …, "memory": …}``,
+or ``{"length": …, "info": …}``, followed by that many bytes of an Arrow IPC stream. The process ends when its input
+ends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _Statistics: TypeAlias = Any
 
 
 class _TooLargeError(Exception):
-    """More rows than the limit allows."""
+    """Raised if there are more rows or row groups than the limit allows."""
 
 
 #: The exit code of a process that exceeded its memory limit.
@@ -47,7 +48,7 @@ def _confine(memory: int) -> None:
     if sys.platform.startswith("linux"):
         import resource
 
-        # RLIMIT_DATA, not RLIMIT_AS: allocators reserve address space that they never use.
+        # Not RLIMIT_AS, which also counts address space that allocators reserve but never use.
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
     elif first:
@@ -62,7 +63,7 @@ def _watch() -> None:
 
 
 def _taken() -> int:
-    """Return the memory of this process: Arrow's, or the system's count where it is available and greater."""
+    """Return the memory that this process uses, in bytes: Arrow's count, or on macOS the system's if it is greater."""
     arrow = sys.modules.get("pyarrow")
     known = int(arrow.total_allocated_bytes()) if arrow is not None else 0
     if sys.platform == "darwin":
@@ -88,7 +89,7 @@ def serve() -> None:
             info, body = operation(request["path"], request["limit"], **request.get("more", {}))
             head: dict[str, Any] = {"length": len(body), "info": info}
         except Exception as error:
-            # Arrow reads ORC's timestamps as nanoseconds, from 1677 to 2262; the file's may be outside.
+            # Arrow reads ORC's timestamps as nanoseconds, from 1677 to 2262; those of the file may be earlier or later.
             far = "nanosecond resolution" in str(error)
             unsupported = far or isinstance(error, (NotImplementedError, _TooLargeError))
             memory = isinstance(error, (MemoryError, _TooLargeError))  # Arrow's error is a MemoryError as well
@@ -176,7 +177,7 @@ def _parquet_footer(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
 
 
 def _parquet_leaves(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
-    """Return the leaf columns with Parquet's physical and logical types."""
+    """Return the counts of rows and row groups, and the leaf columns with Parquet's physical and logical types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -191,7 +192,7 @@ def _parquet_leaves(path: str, limit: int) -> tuple[dict[str, Any], bytes]:
 
 
 def _parquet_row_groups(path: str, limit: int, columns: list[int]) -> tuple[dict[str, Any], bytes]:
-    """Return every row group, with the stored bounds of some columns; ``limit`` is row groups times columns."""
+    """Return every row group, with the stored bounds of some columns; ``limit`` is for row groups times columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -258,7 +259,7 @@ def _bound(stats: _Statistics, which: str) -> str | None:
     try:
         value = getattr(stats, which)
     except Exception:
-        value = getattr(stats, f"{which}_raw")  # a value outside its logical type, a string that is not UTF-8
+        value = getattr(stats, f"{which}_raw")  # the value is outside its logical type, or a string is not UTF-8
     return value.hex() if isinstance(value, bytes) else None if value is None else str(value)
 
 

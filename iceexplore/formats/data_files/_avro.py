@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["Avro"]
 
 _ID_KEYS = frozenset(("field-id", "element-id", "key-id", "value-id"))
-#: Memory of rows as Python objects: per row, and per byte that they take in Arrow.
+#: Estimated memory in bytes of rows as Python objects: for each row, and for each byte that the rows take in Arrow.
 _OBJECT, _OBJECTS_PER_BYTE = 500, 8
-#: Limits for the decompressed size of a file that is rewritten: in bytes, and as a ratio to its stored size, which is
-#: high because repeated paths compress well.
+#: Limits for the decompressed size of a file that is rewritten, of which the greater applies: in bytes, and as a
+#: multiple of its stored size. The multiple is high because repeated paths compress well.
 _PLAIN_BYTES, _PLAIN_RATIO = 256 << 20, 16
 
 
@@ -46,11 +46,11 @@ class Avro(DataFileFormat):
     splittable = True
 
     def batches(self, source: DataFile, budget: Budget, encoded: Sequence[str] = ()) -> Iterator[Any]:
-        """Return the schema, then the rows."""
+        """Return an iterator over the schema, followed by the rows in batches."""
         return avro_batches(source.file.read(), source.location)
 
     def columns(self, source: DataFile, request: ColumnRequest) -> CountedRows:
-        """Return the rows with all columns, decoding only the batches that are consumed."""
+        """Return the rows with all columns. Only batches that are consumed are decoded."""
         location = source.location
         data = source.file.read()
         limit = StreamLimit(Budget(location, len(data), ratio=DATA_RATIO))
@@ -80,7 +80,7 @@ class Avro(DataFileFormat):
         return FileFacts(self.name, index.rows, None, frozenset(_ids(header.schema)), bool(header.schema))
 
     def describe(self, storage: Storage, location: str) -> Described:
-        """Describe a file by its header and blocks; the records are the rows."""
+        """Describe a file by its header and blocks; the records to show are its rows."""
         data = whole_file(storage, location, "manifest")
         header = read_header(data, location)
         fields = header.schema.get("fields") if isinstance(header.schema, dict) else None
@@ -101,9 +101,9 @@ class Avro(DataFileFormat):
         return Described(header.schema, details, shapes)
 
     def with_paths(self, storage: Storage, location: str, data: bytes, rewrite: PathRewrite) -> Rewritten | None:
-        """Return a position delete file with other paths and the original's header."""
+        """Return a position delete file with new paths and the original's header; None if no path has moved."""
         try:
-            # Rows have few values, which are long; the number of rows is limited below.
+            # The limit can be generous, because a row has few but long values; `_check_objects` limits their number.
             work = Budget(location, len(data), most=max(_PLAIN_BYTES, _PLAIN_RATIO * len(data)))
             schema, metadata, records = read_avro(data, location, work)
             names = {f.get("field-id"): f["name"] for f in schema["fields"]}

@@ -55,7 +55,7 @@ class Described:
     schema
         The schema in the format's own form: parsed Avro JSON, an Arrow schema.
     details
-        Reads the rest. A manifest is described by its entries instead.
+        Reads and returns everything else. It is not called for a manifest, which is described by its entries instead.
     shapes
         The top-level fields, by which manifests are recognized; empty for formats in which no manifests are written.
     """

@@ -11,7 +11,7 @@ __all__ = ["FileFacts"]
 
 @dataclass(frozen=True)
 class FileFacts:
-    """The facts in the footer of a data or delete file.
+    """The facts in the footer or header of a data or delete file.
 
     Attributes
     ----------

@@ -45,11 +45,11 @@ class FileFormat:
     Attributes
     ----------
     name
-        ``file_format`` of a manifest entry, in lower case; Iceberg compares it without case.
+        ``file_format`` of a manifest entry, in lower case; Iceberg ignores letter case in it.
     title
         The name in messages.
     suffixes
-        Ends of file names, with the dot.
+        The suffixes of file names, with the dot.
     magic
         The bytes with which files begin.
     """
@@ -68,7 +68,7 @@ class DataFileFormat(FileFormat, ABC):
     """A format of data files, and of position and equality delete files.
 
     A format that lacks a property or an optional method works everywhere, but less efficiently: its files are read
-    whole, not pruned within the file, and left to Python workers by Spark.
+    whole and not pruned within the file, and in Spark they are read by Python workers.
 
     Attributes
     ----------
@@ -81,13 +81,13 @@ class DataFileFormat(FileFormat, ABC):
     splittable
         Whether a scan divides files (Java: ``FileFormat.isSplittable``).
     has_row_groups
-        Whether parts of a file can be read alone, and its footer has bounds to prune them: `row_groups`,
-        `row_group_offsets` and `ColumnRequest.row_groups` work.
+        Whether row groups can be read one by one, and the footer has bounds by which to prune them. If so,
+        `row_groups`, `row_group_offsets` and `ColumnRequest.row_groups` work.
     spark_source
         The data source with which plain Spark reads files; None if there is none, or if it does not follow Iceberg's
         rules.
     spark_positions
-        Whether this source gives the position of each row in its file.
+        Whether `spark_source` returns the position of each row in its file.
     """
 
     encrypted_magic: ClassVar[bytes] = b""
@@ -105,9 +105,9 @@ class DataFileFormat(FileFormat, ABC):
         Parameters
         ----------
         budget
-            Limits the rows of a batch; files that cannot be decoded in batches are refused if they exceed it.
+            Limits the size of a batch. A file that cannot be decoded in batches is refused if its rows exceed it.
         encoded
-            Columns that stay dictionary-encoded, if the format can.
+            Names of columns that stay dictionary-encoded, if the format supports this.
         """
 
     @abstractmethod
@@ -121,7 +121,7 @@ class DataFileFormat(FileFormat, ABC):
         """
 
     def rows(self, source: DataFile, budget: Budget, encoded: Sequence[str] = ()) -> Rows:
-        """Return all rows in plain types (see `plain_field`). Read them under `foreign`."""
+        """Return all rows in plain types (see `plain_field`). The caller must consume the batches inside `foreign`."""
         batches = self.batches(source, budget, encoded)
         with foreign(self.what, source.location):
             first = next(batches)
@@ -202,7 +202,7 @@ class DataFileFormat(FileFormat, ABC):
         raise UnsupportedError(f"{self.title} files are not pruned within the file")
 
     def row_group_offsets(self, file: RangeFile, location: str) -> list[int] | None:
-        """Return where each row group begins; None for a format that is read whole.
+        """Return the byte offset at which each row group begins; None for a format that is read whole.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class DataFileFormat(FileFormat, ABC):
         return None
 
     def with_paths(self, storage: Storage, location: str, data: bytes, rewrite: PathRewrite) -> Rewritten | None:
-        """Return a position delete file, written like the original, with other paths; None if none of them moved.
+        """Return a position delete file with new paths, written like the original; None if no path has moved.
 
         Parameters
         ----------

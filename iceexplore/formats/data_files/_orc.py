@@ -38,11 +38,11 @@ class Orc(DataFileFormat):
     magic = b"ORC"
     id_property = ORC_FIELD_ID.decode()
     splittable = True
-    # Spark's own reader; for the short name, the session's settings select the reader.
+    # The class of Spark's own reader. The short name "orc" may mean another one, depending on the session's settings.
     spark_source = "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat"
 
     def batches(self, source: DataFile, budget: Budget, encoded: Sequence[str] = ()) -> Iterator[Any]:
-        """Return the schema, then the rows of each stripe."""
+        """Return an iterator over the schema, followed by the rows of each stripe."""
         table = orc_rows(source.storage, source.location, kind=source.kind, budget=budget, file=source.file)
         return iter([table.schema, *table.to_batches()])
 
@@ -53,7 +53,7 @@ class Orc(DataFileFormat):
         return FileFacts(self.name, footer.rows, None, ids, bool(footer.columns))
 
     def describe(self, storage: Storage, location: str) -> Described:
-        """Describe a file by its footer; the records are the columns."""
+        """Describe a file by its footer; the records to show are its leaf columns."""
         footer = read_orc_footer(storage, location)
         header = {
             "rows": footer.rows,
@@ -72,7 +72,7 @@ class Orc(DataFileFormat):
         return Described(footer.schema, lambda: Details(header, footer.key_values, records, ids))
 
     def with_paths(self, storage: Storage, location: str, data: bytes, rewrite: PathRewrite) -> Rewritten | None:
-        """Return a position delete file with other paths, in the original's codec."""
+        """Return a position delete file with new paths, in the original's codec; None if no path has moved."""
         from pyarrow import orc
 
         with (

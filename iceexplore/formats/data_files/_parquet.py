@@ -97,7 +97,7 @@ class Parquet(DataFileFormat):
         return FileFacts(self.name, found.rows, offsets if known else None, ids, bool(found.leaves), found.leaves)
 
     def describe(self, storage: Storage, location: str) -> Described:
-        """Describe a file by its footer; the records are the column chunks."""
+        """Describe a file by its footer; the records to show are its column chunks."""
         footer = read_parquet_footer(storage, location)
         header = {
             "rows": footer.rows,
@@ -123,7 +123,7 @@ class Parquet(DataFileFormat):
         return read_parquet_row_groups(storage, location, choose, size=size)
 
     def row_group_offsets(self, file: RangeFile, location: str) -> list[int]:
-        """Return where each row group begins: at the first page of its first column."""
+        """Return the byte offset at which each row group begins: that of the first page of its first column."""
         import pyarrow.parquet as pq
 
         with foreign(self.what, location):
@@ -131,7 +131,7 @@ class Parquet(DataFileFormat):
             return [_start(about.row_group(i)) for i in range(about.num_row_groups)]
 
     def with_paths(self, storage: Storage, location: str, data: bytes, rewrite: PathRewrite) -> Rewritten | None:
-        """Return a position delete file with other paths, in the original's codecs and encodings."""
+        """Return a position delete file with new paths, in the original's codecs and encodings; None if none moved."""
         try:
             file, table = read_parquet(data, location)
             changed = rewrite.rows(table, location)
@@ -143,7 +143,7 @@ class Parquet(DataFileFormat):
 
 
 def _check_rows(rows: int, columns: int, budget: Budget) -> None:
-    # Arrow needs at least one bit per value: this refuses claims that batch limits would catch too late.
+    # Arrow needs at least one bit per value: this refuses false row counts, which the limits of batches catch too late.
     if rows < 0 or rows * max(1, columns) // 8 > budget.limit:
         raise budget.refusal(f"{rows:,} rows")
 

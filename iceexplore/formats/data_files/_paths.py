@@ -27,7 +27,7 @@ class PathRewrite:
     Attributes
     ----------
     find
-        Returns a data file's new location by its old one; None for other files.
+        Returns the new location of a data file, given the old one; None if the file has not moved.
     path, position
         The columns of a position delete file.
     """
@@ -37,11 +37,11 @@ class PathRewrite:
     position: Column
 
     def moved(self, paths: Iterable[str | None]) -> dict[str, str]:
-        """Return the new locations by old ones, without the files that have not moved."""
+        """Return the old and new locations of those files that have moved."""
         return {path: new for path in paths if path is not None and (new := self.find(path)) is not None}
 
     def rows(self, table: pa.Table, location: str) -> tuple[pa.Table, tuple[str, str]] | None:
-        """Return the rows with new paths, sorted as in the spec, and the first and last path; None if no path moved.
+        """Return the rows with new paths, sorted by them, and the first and last path; None if no path has moved.
 
         Raises
         ------

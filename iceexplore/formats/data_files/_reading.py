@@ -28,7 +28,7 @@ class DataFile:
     file
         The open file, at its start; the caller closes it.
     kind
-        The kind of the reads in the log.
+        The kind of file, as which the storage logs the reads.
     """
 
     storage: Storage
@@ -46,7 +46,7 @@ class Rows:
     schema
         Columns with the file's names, field ids under `FIELD_ID`.
     batches
-        The rows, in this schema. They are not counted against the budget: callers that keep them must reserve them.
+        The rows, in this schema. They do not count against the budget: callers that keep them must reserve their bytes.
     budget
         The memory budget for rows that are kept.
     """
@@ -61,7 +61,7 @@ class Rows:
         Raises
         ------
         MemoryLimitError
-            They take more than the budget allows.
+            The rows take more than the budget allows.
         """
         kept: list[pa.RecordBatch] = []
         for batch in self.batches:
@@ -79,7 +79,7 @@ class ColumnRequest:
     fields
         The fields to read. A format that cannot leave columns out yields all of them.
     identified
-        Returns the columns of a file's schema with their field ids, which the table's name mapping may give.
+        Returns the columns of a file's schema with their field ids, taken from the table's name mapping if necessary.
     row_groups
         Numbers of the row groups, for a format with `DataFileFormat.has_row_groups`; None for all.
     batch_rows
@@ -113,6 +113,6 @@ def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def kept_field(field: AnyField) -> AnyField:
-    """Return the field as `plain_field` does, but keep dictionary encoding."""
+    """Return the field as `plain_field` does, except that a dictionary type is kept."""
     plain = plain_field(field)
     return plain.with_type(field.type) if pa.types.is_dictionary(field.type) else plain

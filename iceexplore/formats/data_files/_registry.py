@@ -1,4 +1,4 @@
-"""The registry of file formats: code outside this package asks it instead of comparing the names of formats."""
+"""The registry of file formats: code outside this package uses it instead of comparing the names of formats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Puffin(FileFormat):
 
 #: The formats of data files, in the order in which messages list them. To add a format, add its class here.
 DATA_FILE_FORMATS: tuple[DataFileFormat, ...] = (Parquet(), Orc(), Avro())
-#: The format where neither a manifest entry nor the caller names one (the default of ``write.format.default``).
+#: The format to use if neither a manifest entry nor the caller names one (the default of ``write.format.default``).
 DEFAULT_FORMAT = DATA_FILE_FORMATS[0]
 PUFFIN = Puffin()
 #: The formats that a manifest entry may name.
