@@ -109,7 +109,7 @@ def test_an_encrypted_file_keeps_its_format() -> None:
 
 
 def test_a_file_of_another_kind_is_no_data_file() -> None:
-    with pytest.raises(FormatError, match=r"not Parquet, .*, but json, although its manifest has the format"):
+    with pytest.raises(FormatError, match=r"not Parquet, .*, but json, although its manifest entry states the format"):
         data_file_format(io.BytesIO(b"{}"), "x", "orc")
     with pytest.raises(FormatError, match="the file is empty"):
         data_file_format(io.BytesIO(b""), "x")
