@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["JUDGED_SCHEMA", "beside", "judged", "suspects"]
 
-#: `CHECKED_SCHEMA` plus columns that are aggregated over all rows with the same key. For data files: the row count, the
-#: smallest and the greatest spelling of the location, the number of live entries, and the number of deletion vectors.
-#: If the two spellings differ, the rows belong to two files, for example in two buckets, and are not judged. For row
-#: ids: the greatest end of the ranges that begin before this one, and the file with that range.
+#: `CHECKED_SCHEMA` plus columns that are aggregated over all rows with the same key. For a data file: its row count,
+#: the alphabetically first and last spelling of its location, and the numbers of its live entries and deletion vectors.
+#: If the two spellings differ, the rows belong to two files, for example in two buckets, and are not judged. For a
+#: range of row ids: the greatest end of the ranges that begin before it, and the file whose range ends there.
 JUDGED_SCHEMA = pa.schema(
     [
         *CHECKED_SCHEMA,
@@ -59,12 +59,12 @@ def beside(checked: pa.Table) -> pa.Table:
 
 
 def suspects(checked: DataFrame) -> DataFrame:
-    """Return the rows as `JUDGED_SCHEMA`, computed on Spark, reduced to those that may be findings."""
+    """Compute the rows of `JUDGED_SCHEMA` on Spark, and return only those that may become findings."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
     same = Window.partitionBy("key")
-    # The same order and maximum as in `taken_before`.
+    # The order and the maximum must be those of `taken_before`.
     before = same.orderBy("first_id", "named", "manifest", "entry").rowsBetween(Window.unboundedPreceding, -1)
     taken = f.max(f.when(f.col("role") == Role.IDS, f.struct("end_id", "named"))).over(before)
     data = f.col("role") == Role.DATA
@@ -98,7 +98,7 @@ def suspects(checked: DataFrame) -> DataFrame:
             )
         )
     )
-    # The same selection as in `first_of_each`.
+    # The selection must be that of `first_of_each`.
     pair = Window.partitionBy("role", "named", "manifest", "entry", "before_named").orderBy("first_id")
     return found.withColumn("nth", f.row_number().over(pair)).where(~ids | (f.col("nth") == 1)).drop("nth")
 
@@ -106,7 +106,7 @@ def suspects(checked: DataFrame) -> DataFrame:
 def judged(state: TableState, rows: pa.Table) -> pa.Table:
     """Return the findings (`FINDING_SCHEMA`) that follow from rows of `JUDGED_SCHEMA`.
 
-    Where a delete file names a data file that is not live, the storage is checked for that file.
+    If a delete file names a data file that is not live, check whether that file exists in the storage.
     """
     plain = pc.equal(rows["role"], Role.FINDING)
     out = Checked()
@@ -158,9 +158,9 @@ def _judge_claim(place: Place, row: dict[str, Any], out: Checked) -> None:
 def _judge_dangling(state: TableState, place: Place, row: dict[str, Any], out: Checked) -> None:
     """Report deletes of a data file that is not live.
 
-    Position deletes of files that are no longer live are common and not reported while the file exists. A deletion
-    vector has to be removed together with its data file. If the data file is missing from the storage, the delete has
-    an old path, belongs to another table, or was left behind.
+    Position deletes often name files that are no longer live; this is not reported while the file exists. If the file
+    is missing from the storage, the delete has an outdated path, belongs to another table, or was left behind. Deletion
+    vectors are always reported, because they have to be removed together with their data file.
     """
     named = row["named"]
     if row["role"] == Role.VECTOR:

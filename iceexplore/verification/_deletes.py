@@ -1,4 +1,4 @@
-"""Check that delete files and deletion vectors are readable, have correct counts, and may apply to their data files."""
+"""Check that delete files and deletion vectors can be read, have correct counts, and fit the data files they name."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class Puffins:
 
 
 def check_vector(state: TableState, place: Place, entry: Mapping[str, Any], puffins: Puffins, out: Checked) -> None:
-    """Check a deletion vector: the blob's CRC and bitmap, its cardinality, its footer metadata, its data file."""
+    """Check a deletion vector: CRC and bitmap of the blob, its cardinality, the Puffin footer, and the data file."""
     named = entry["referenced_file"]
     where = entry["deletion_vector"]
     if not named:
         text = "The deletion vector names no data file, so it applies to none (spec, 143 referenced_data_file)."
         out.say(place, "delete-scope", text, field="referenced_data_file")
-    whole = True  # no problem of the enclosing Puffin file is known
-    in_puffin = not (state.opened.is_delta and place.location.endswith(".bin"))  # Delta's files have no footer
+    whole = True  # so far, no problem of the enclosing Puffin file is known
+    in_puffin = not (state.opened.is_delta and place.location.endswith(".bin"))  # files of Delta Lake have no footer
     if where["inline_content"] is None and entry["location"] and in_puffin:
         bare = bare_vector_problem(place.location, where["offset"] or 0)
         if bare is not None:
@@ -114,12 +114,12 @@ def _check_blob(place: Place, entry: Mapping[str, Any], footer: PuffinFile, out:
         return
     in_footer = blob.referenced_data_file
     if in_footer is not None and entry["referenced_file"] and in_footer != entry["referenced_file"]:
-        text = "The Puffin footer names another data file for the vector than the manifest entry does."
+        text = "The Puffin footer names a different data file for the vector than the manifest entry does."
         named = entry["referenced_file"]
         out.say(place, "puffin-blob-invalid", text, field="referenced-data-file", found=in_footer, expected=named)
     counts = blob.cardinality, entry["record_count"]
     if None not in counts and counts[0] != counts[1]:
-        text = "The Puffin footer gives another cardinality than the manifest entry."
+        text = "The Puffin footer gives a different cardinality than the manifest entry does."
         out.say(place, "puffin-blob-invalid", text, field="cardinality", found=counts[0], expected=counts[1])
 
 
@@ -173,7 +173,7 @@ def _check_sorted(place: Place, rows: pa.Table, out: Checked) -> None:
 
 
 def _check_path_bounds(place: Place, stats: pa.StructArray, paths: AnyChunkedArray, out: Checked) -> None:
-    """Check that the bounds of ``file_path`` contain all paths: readers match delete files to data files by them.
+    """Check that the bounds of ``file_path`` include all paths: readers match delete files to data files by bounds.
 
     A difference in scheme or host alone is not a wrong bound; it is reported as a wrong path.
     """
@@ -182,7 +182,7 @@ def _check_path_bounds(place: Place, stats: pa.StructArray, paths: AnyChunkedArr
         value = pc.struct_field(stats, [stats.type.get_field_index(name)])[0].as_py()
         if value is None:
             continue
-        # Bounds of a column that no schema has stay binary.
+        # Bounds are decoded only for columns of the table's schemas, so those of file_path may still be bytes.
         bound = value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
         real = edge(spelled)
         if _outside(bound, real, name) and _outside(path_only(bound), path_only(real), name):

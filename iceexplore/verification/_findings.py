@@ -1,4 +1,4 @@
-"""Findings of verification, as rows of Arrow tables that Spark can carry too."""
+"""Findings of verification, as rows of Arrow tables, which Spark can also process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iceexplore.storage import path_only
 
 __all__ = ["CHECKED_SCHEMA", "Checked", "FINDING_SCHEMA", "Place", "Role"]
 
-#: The result of ``t.verify()``: ``entry`` is the entry's ordinal in ``manifest``, ``snapshot_id`` the entry's own.
+#: The result of ``t.verify()``: ``entry`` is the ordinal of an entry in ``manifest``, ``snapshot_id`` is its snapshot.
 FINDING_SCHEMA = build.schema(
     [
         pa.field("code", pa.string()),
@@ -46,9 +46,9 @@ class Role:
 #: The result of checking one file: findings, and facts that can be judged only together with other files. ``key`` is
 #: the location of the data file concerned, without scheme and host, because a table that was moved by editing its
 #: metadata has them in some locations only. ``named`` is the location as spelled. ``rows`` is the row count of the data
-#: file or, for a claim about it, the minimum row count that the claim requires. Facts about row ids have different
-#: values: the assigned row ids are divided into parts, and ``key`` is one of these parts; ``first_id`` (inclusive) and
-#: ``end_id`` (exclusive) are the range of the file; ``rows`` is 1 in the part where the range begins, else 0.
+#: file or, for a claim about it, the minimum row count that the claim requires. In rows about row ids, the columns have
+#: a different meaning: the table's row ids are divided into parts, and ``key`` is a part that a file's range overlaps;
+#: ``first_id`` (inclusive) and ``end_id`` (exclusive) are the range; ``rows`` is 1 in the part where it begins, else 0.
 CHECKED_SCHEMA = pa.schema(
     [
         pa.field("role", pa.int32()),
@@ -75,7 +75,7 @@ class Place:
 
 @dataclass
 class Checked:
-    """A collector of rows of `CHECKED_SCHEMA` for one slice of a manifest: one Python object per finding or claim."""
+    """A collector of rows of `CHECKED_SCHEMA` for one slice of a manifest, with a Python dictionary for each row."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -113,7 +113,7 @@ class Checked:
         self.add(place, made)
 
     def fail(self, place: Place, error: IceexploreError, *, field: str | None = None) -> None:
-        """Add an error of this library as a finding; ``field`` is for errors that name none."""
+        """Add an error of this library as a finding; ``field`` is used if the error names no field."""
         item = Problems().add_error(error, place.location)
         self.add(place, item if item.field or field is None else replace(item, field=field))
 
@@ -126,7 +126,7 @@ class Checked:
         self._claim(role, place, named, rows)
 
     def row_ids(self, place: Place, keys: Iterable[str], first: int, end: int) -> None:
-        """Add the row id range of a data file, from ``first`` up to but excluding ``end``, once for each part key."""
+        """Add the row id range of a data file, ``first`` to ``end`` (exclusive), once for each key of a part."""
         taken = {"role": Role.IDS, "named": place.location, "first_id": first, "end_id": end, **_columns(place)}
         self.rows += ({**taken, "key": key, "rows": int(i == 0)} for i, key in enumerate(keys))
 

@@ -1,4 +1,4 @@
-"""Read a file's footer and compare existence, size, format, row count and columns with its manifest entry."""
+"""Compare a file's existence, size, format, row count and columns with its manifest entry; only the footer is read."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _FREE = frozenset(("variant", "geometry", "geography", "unknown"))
 
 
 def check_types(state: TableState, place: Place, leaves: Sequence[ParquetLeaf], out: Checked) -> None:
-    """Compare the stored types with those that each field has or had; files may predate a type promotion.
+    """Compare each column's stored type with the types that its field has or had; files may predate a type promotion.
 
-    For other types, readers differ: some fail, some cast, and some misinterpret the bytes.
+    If it fits none of them, readers behave differently: some fail, some cast, and some misinterpret the bytes.
     """
     known = state.metadata.schema().by_id()
     by_id: dict[int, list[ParquetLeaf]] = defaultdict(list)
@@ -97,8 +97,8 @@ def check_entry(state: TableState, place: Place, entry: Mapping[str, Any], out: 
     last, number = state.metadata.last_sequence_number, entry["sequence_number"]
     if number is not None and number > last:
         text = (
-            "The file's sequence number is above the table's: future deletes do not apply to a data file, and a delete "
-            "file also deletes future rows."
+            "The file's sequence number is above the table's. If it is a data file, future deletes do not apply to it; "
+            "if it is a delete file, it also deletes future rows."
         )
         out.say(
             place, "metadata-invalid", text, field="sequence_number", found=number,
@@ -160,12 +160,12 @@ def check_footer(state: TableState, place: Place, entry: Mapping[str, Any], out:
 
 
 def check_column_files(state: TableState, place: Place, entry: Mapping[str, Any], out: Checked) -> None:
-    """Open a data file's column files (V4 draft): check that they have as many rows, and the columns in the entry."""
+    """Check that a data file's column files (V4 draft) have as many rows as it has, and the columns in the entry."""
     rows, field = entry["record_count"], "158 column_files"
     for one in entry["column_files"] or ():
         location, size = one["location"], one["file_size_in_bytes"]
         if location is None:
-            continue  # a fault of the entry
+            continue  # the entry is invalid, but there is no file to check
         try:
             with state.storage.open(location, kind="data-footer") as opened:
                 found, real = _read(state, location, opened), opened.size
@@ -232,7 +232,7 @@ def check_columns(state: TableState, place: Place, found: FileFacts, out: Checke
             out.say(place, "data-no-field-ids", text, field="schema.name-mapping.default")
         return
     last = state.metadata.last_column_id
-    # Some writers store partition columns in the file, under the partition field's id.
+    # Allow the ids of partition fields: some writers store partition values in the file under these ids.
     partition = {f.field_id for spec in state.metadata.partition_specs for f in spec.fields}
     unknown = sorted(i for i in found.ids - partition if last is not None and last < i < _RESERVED)
     if unknown:

@@ -1,6 +1,6 @@
 """Check row lineage (spec, "Row Lineage"), reading every row of a file.
 
-Row ids must be unique and assigned by the table, and no row may be last updated after the commit that added its file.
+Row ids must be unique and assigned by the table, and no row's last update may be later than the commit of its file.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def claim_row_ids(state: TableState, place: Place, entry: Mapping[str, Any], fou
 def check_kept_ids(state: TableState, place: Place, entry: Mapping[str, Any], found: FileFacts, out: Checked) -> None:
     """Check that a data file written by a rewrite stores row ids, because rewritten rows must keep theirs.
 
-    Only operation ``replace`` is checked, if the parent snapshot had row ids: in an update, new rows look the same as
-    old rows that got new ids.
+    Only files of snapshots with the operation ``replace`` whose parent had row ids are checked: in other snapshots, old
+    rows that got new ids look the same as new rows.
     """
     metadata = state.metadata
     if not metadata.has_row_lineage or entry["first_row_id"] is None or ROW_ID.field_id in found.ids or not found.rows:
@@ -78,9 +78,9 @@ def claim_ranges(state: TableState, place: Place, ranges: Iterable[tuple[int, in
 
 
 def taken_before(checked: pa.Table) -> tuple[AnyArray, AnyArray]:
-    """Return, for each row, the greatest end of the row id ranges that begin before it in its part, with its file.
+    """Return, for each row, the greatest end of the row id ranges that begin earlier in the same part, and the file.
 
-    Both arrays are null where there is none.
+    The file is that of the range with this end. Both arrays are null where no range begins earlier.
     """
     ends: list[int | None] = [None] * checked.num_rows
     names: list[str | None] = [None] * checked.num_rows
@@ -99,7 +99,7 @@ def taken_before(checked: pa.Table) -> tuple[AnyArray, AnyArray]:
 
 
 def judge_row_ids(place: Place, row: Mapping[str, Any], out: Checked) -> None:
-    """Report that the row ids of a row of `first_of_each` overlap those of another file."""
+    """Report a range of row ids returned by `first_of_each`, which overlaps a range of another file."""
     first, end = row["first_id"], row["before_end"]
     count = min(end, row["end_id"]) - first
     text = (
@@ -110,9 +110,10 @@ def judge_row_ids(place: Place, row: Mapping[str, Any], out: Checked) -> None:
 
 
 def _is_taken(row: Mapping[str, Any]) -> bool:
-    """Return whether a range of row ids begins inside another file's range; checked only in the part where it begins.
+    """Return whether a range of row ids begins inside another file's range.
 
-    A file that is live twice is reported by a separate finding.
+    The result is False outside the part in which the range begins, so that a range is reported once. A file that is
+    live twice is not compared with itself, because it has a separate finding.
     """
     end = row["before_end"]
     return end is not None and row["first_id"] < end and row["before_named"] != row["named"] and row["rows"] == 1
@@ -149,7 +150,7 @@ class LineageCheck:
         self._fields = [f for f in (ROW_ID, LAST_UPDATED) if there and f.field_id in ids]
         snapshot = state.snapshot
         newest = metadata.last_sequence_number if snapshot is None else snapshot.sequence_number
-        # Column files give rows newer values, and the data file a newer data sequence number.
+        # A commit of column files updates rows and raises the data sequence number, so that is the limit here.
         added = entry["sequence_number" if entry["column_files"] else "file_sequence_number"]
         self._ends = {
             ROW_ID.field_id: None if metadata.next_row_id is None else metadata.next_row_id - 1,
@@ -159,7 +160,7 @@ class LineageCheck:
         self._worst: dict[int, int] = {}
 
     def add(self, table: pa.Table) -> None:
-        """Check the next rows, as `iceexplore.reading` returns them, with inherited values in place of nulls."""
+        """Check the next rows, in which `iceexplore.reading` has already replaced nulls by inherited values."""
         for f in self._fields:
             end, values = self._ends[f.field_id], table[f.name]
             if end is None:

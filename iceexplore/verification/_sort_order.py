@@ -99,7 +99,7 @@ def _other_zero(array: AnyArray) -> npt.NDArray[Any] | bool:
 
 
 def _ranks(array: AnyArray, column: SortColumn) -> tuple[Any, Any]:
-    """Return two keys to be compared in turn, both ascending: the class (null, value, NaN), then the value."""
+    """Return two ascending sort keys for each row: first its class (null, value or NaN), then its value."""
     null = np.asarray(array.is_null())
     if pa.types.is_floating(array.type):
         nan = np.asarray(pc.fill_null(pc.is_nan(array), False))

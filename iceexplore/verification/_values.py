@@ -1,4 +1,4 @@
-"""Check column metrics, partition and sort order against the values of a file. Every row is read."""
+"""Check column metrics, partition values and sort order against the rows of a file, all of which are read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Leaf:
 
 @dataclass
 class _Seen:
-    """The counts and bounds of a column's values that have been read so far."""
+    """The counts and bounds of those values of a column that have been read so far."""
 
     values: int = 0
     nulls: int = 0
@@ -116,8 +116,8 @@ class _Partition:
 def check_values(state: TableState, place: Place, file: EntryBatch, ids: frozenset[int], out: Checked) -> None:
     """Read every row of a data or equality delete file and compare the values with its manifest entry.
 
-    Bounds may be truncated, so they have to contain the column's values, but need not be values of it, except where
-    V4's ``tight_bounds`` is true. Those of virtual columns are compared with the function's results. Columns inside
+    Bounds may be truncated: they have to include all values of the column, but need not be equal to any, unless V4's
+    ``tight_bounds`` is true. Bounds of virtual columns are compared with the results of their functions. Columns inside
     lists and maps, and types without an order, are not compared, but read nevertheless, because unreadable data is a
     finding. So is a page whose checksum does not match.
     """
@@ -217,7 +217,7 @@ def _leaves(state: TableState, wanted: set[int]) -> tuple[list[NestedField], lis
     leaves: list[Leaf] = []
     for top in fields:
         mine = [leaf for leaf in _walk(top, len(tops)) if leaf.field.field_id in wanted]
-        # Shredded variants cannot be read by this library, which is not a fault of the file.
+        # Leave out columns with variants: this library cannot read shredded ones, which is not a fault of the file.
         if mine or not any(type_base(f.type) == "variant" for _, f in Schema(0, (top,)).walk()):
             tops.append(top)
             leaves += mine
@@ -266,7 +266,7 @@ def _check_column(place: Place, leaf: Leaf, stats: pa.StructArray, seen: _Seen, 
         try:
             wrong = outside(held, real).as_py() or (tight and not pc.equal(held, real).as_py())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # the bound does not have the column's current type, which is a separate finding
+            continue  # the bound's type is not the column's current one, which is a separate finding
         if wrong:
             edge = "smallest" if name == "lower" else "greatest"
             text = f"The {name} bound of column {leaf.name!r} does not fit its {edge} value: pruning loses rows."

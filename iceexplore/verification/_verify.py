@@ -28,7 +28,7 @@ __all__ = ["Level", "Slice", "check_slice", "joined", "slices_of", "verify_local
 
 #: How files are verified: their footers and delete files, or also their rows.
 Level = Literal["footers", "data"]
-#: Results of checks by manifest, entries and, if rows are checked, snapshot.
+#: Results of checks by manifest, checked entries and, if the row ids of live rows are checked, snapshot.
 Known = dict[tuple[str, bytes, int | None], pa.Table]
 
 #: Entries per slice, the unit that one thread checks and that progress counts.
@@ -42,7 +42,9 @@ _THREADS = 8
 class Slice:
     """A range of a manifest's entries.
 
-    The manifest is given by its row in the root (or `DIRECT`, `ROOT`); without ``stop`` the range extends to the end.
+    ``row`` is the manifest's row in the root, which is the manifest list or V4's root manifest. It is `DIRECT` for the
+    file entries in a root manifest itself, and `ROOT` for the problems of the root. If ``stop`` is None, the range
+    extends to the manifest's end.
     """
 
     row: int
@@ -51,12 +53,12 @@ class Slice:
 
 
 def slices_of(state: TableState, level: Level) -> list[Slice]:
-    """Return all live manifests cut into slices; reads the root, but no leaf manifest.
+    """Cut all live manifests into slices, using the counts in the root. No leaf manifest is read.
 
     Raises
     ------
     OptionError
-        An unknown level.
+        The level is unknown.
     """
     if level not in _SLICE:
         raise OptionError(f"level={level!r}: choose 'footers' or 'data'")
@@ -72,7 +74,7 @@ def slices_of(state: TableState, level: Level) -> list[Slice]:
     stats = root.entries["manifest_stats"].take(pa.array(rows, pa.int64())).to_pylist()
     for row, counts in zip(rows, stats, strict=True):
         kinds = [(counts or {}).get(f"{kind}_files_count") for kind in ("added", "existing", "deleted")]
-        # The last slice extends to the manifest's end, as the counts may be unknown or wrong.
+        # The last slice extends to the manifest's end, because the counts may be unknown or wrong.
         known = None if any(k is None or k < 0 for k in kinds) else sum(k or 0 for k in kinds)
         found += _cut(row, known, level)
     return found
@@ -104,7 +106,8 @@ def check_slice(state: TableState, piece: Slice, level: Level, known: Known | No
     Parameters
     ----------
     known
-        Results for the same files in other snapshots: most manifests are listed in the roots of many snapshots.
+        A dictionary of results for the same files in other snapshots, to which new results are added: most manifests
+        are listed in the roots of many snapshots.
     """
     out = Checked()
     calm = quiet(state)
@@ -193,7 +196,7 @@ def _check(
     puffins: Puffins,
     out: Checked,
 ) -> FileFacts | None:
-    """Check one file and return its footer; None for a deletion vector or a file that cannot be opened."""
+    """Check one file and return the facts in its footer; None for a deletion vector or a file that cannot be opened."""
     check_entry(state, place, entry, out)
     vector = entry["deletion_vector"]
     if entry["content_type"] == 1 and vector is not None and any(v is not None for v in vector.values()):
@@ -216,7 +219,8 @@ def _check(
     return found
 
 
-#: Fields whose problems are found twice, on reading a manifest and on verifying each file; the former are dropped.
+#: Fields whose problems are found twice, when a manifest is read and when each file is verified. Those found when the
+#: manifest is read are dropped.
 _REPORTED_BY_FILE = frozenset(
     {"100 file_path", "103 record_count", "104 file_size_in_bytes", "132 split_offsets", "135 equality_ids"}
 )
@@ -230,7 +234,7 @@ def _add_problems(manifest: Manifest, out: Checked) -> None:
 
 
 def verify_local(state: TableState, *, level: Level = "footers", known: Known | None = None) -> pa.Table:
-    """Run the same checks in threads of this process and return a table of `FINDING_SCHEMA`; see `verify_steps`."""
+    """Run the checks in threads of this process and return a table of `FINDING_SCHEMA`; see `verify_steps`."""
     return result_of(verify_steps(state, level=level, known=known))
 
 
@@ -239,7 +243,7 @@ def verify_steps(
 ) -> Generator[float, None, pa.Table]:
     """Run the checks in steps: yield the completed share, from 0 to 1, and return the table.
 
-    A progress bar is shown in interactive sessions. A generator that is closed stops after the files being checked.
+    A progress bar is shown in interactive sessions. If the generator is closed, checks that have begun are finished.
 
     Parameters
     ----------
@@ -249,7 +253,7 @@ def verify_steps(
     Raises
     ------
     OptionError
-        An unknown level.
+        The level is unknown.
     """
     slices = slices_of(state, level)
     found = []
