@@ -1,7 +1,7 @@
 """Bind conditions to a schema: names become field ids, literals become stored values, ``not`` is resolved.
 
-Every condition becomes an expression that selects the rows for which it is true; inside ``not``, one that selects the
-rows for which it is false. The remaining rows are those for which it is unknown, SQL's third value. So ``x = null``
+A condition becomes an expression that selects the rows for which the condition is true or, inside ``not``, the rows for
+which it is false. Rows for which it is unknown (SQL's third value) are not selected in either case. So ``x = null``
 selects nothing, and neither does ``not x = null``.
 """
 
@@ -106,7 +106,7 @@ class Columns:
         Raises
         ------
         OptionError
-            There is no such column, there are several that differ only in letter case, or it is in a list or map.
+            There is no such column, several columns differ only in letter case, or the column is in a list or map.
         """
         key = name.parts, name.quoted
         if key not in self._found:
@@ -180,7 +180,7 @@ class Binder:
         self._columns = columns
 
     def bind(self, node: Condition, wanted: bool) -> Expression:
-        """Return an expression that selects the rows for which a condition is ``wanted``: true or false."""
+        """Return an expression that selects the rows for which a condition has the truth value ``wanted``."""
         match node:
             case Negation(child):
                 return self.bind(child, not wanted)
@@ -251,7 +251,7 @@ class Binder:
         return self.compared(column, op, right, node.at, wanted)
 
     def compared(self, column: Column, op: str, value: Value, at: Place, wanted: bool) -> Expression:
-        """Return the rows for which the comparison of a column and a literal is ``wanted``: true or false."""
+        """Bind the comparison of a column with a literal; select the rows for which its truth value is ``wanted``."""
         negated = not wanted
         if op == "<=>":
             if value.kind == "null":
@@ -278,12 +278,12 @@ class Binder:
         return self.among(column, node.items, node.negated, node.at, wanted)
 
     def among(self, column: Column, items: Sequence[Value], negated: bool, at: Place, wanted: bool) -> Expression:
-        """Return the rows for which a membership test (``not in`` if negated) is ``wanted``: true or false."""
+        """Bind ``in`` (``not in`` if negated); select the rows for which its truth value is ``wanted``."""
         cuts = [_located(column, v) for v in items if v.kind != "null"]
         values = list(dict.fromkeys(c.below for c in cuts if c.exact))
         outside = negated == wanted
         if outside and any(v.kind == "null" for v in items):
-            return NEVER  # any value might equal the null in the list
+            return NEVER  # SQL: "not in" is never true if the list has a null, which might equal any value
         inverted = not wanted
         if not values:
             return leaf(column, "not-null", at, inverted) if outside else NEVER
@@ -328,7 +328,7 @@ class Binder:
         return self.begins(column, node.prefix, node.negated, node.at, wanted)
 
     def begins(self, column: Column, prefix: Value, negated: bool, at: Place, wanted: bool) -> Expression:
-        """Return the rows for which a prefix test (``not`` if negated) is ``wanted``: true or false."""
+        """Bind a prefix test (its opposite if negated); select the rows for which its truth value is ``wanted``."""
         found = _located(column, prefix).below
         outside = negated == wanted
         if not found:  # every value begins with the empty prefix
@@ -349,13 +349,13 @@ def _ordered(column: Column, op: str, cut: Cut, at: Place, negated: bool) -> Exp
     edge = cut.below if less else cut.above
     if edge is None:
         return NEVER
-    if (cut.above if less else cut.below) is None:  # outside the range of the type
+    if (cut.above if less else cut.below) is None:  # the literal is outside the type's range: all values match
         return leaf(column, "not-null", at, negated)
     return leaf(column, "<=" if less else ">=", at, negated, edge)
 
 
 def check_comparable(column: Column, at: Place) -> None:
-    """Raise if values of a column cannot be compared."""
+    """Raise `OptionError` if values of a column cannot be compared."""
     kind = column.field.type
     if isinstance(kind, StructType | ListType | MapType) or type_base(kind) not in COMPARABLE:
         inner = " or compare the columns inside it" if isinstance(kind, StructType) else ""

@@ -1,4 +1,4 @@
-"""Complete the text of a filter while it is typed: columns, operators, values, and, or."""
+"""Complete the text of a filter while it is typed: columns, operators, values, ``and``, ``or``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TESTS = (("is null", "has no value"), ("is not null", "has a value"))
 
 @dataclass(frozen=True)
 class Choice:
-    """A completion: its text, and a short note."""
+    """A completion: its text, a short note for the user, and what kind of text it is."""
 
     text: str
     note: str
@@ -59,7 +59,7 @@ def complete_filter(
     text, at
         The filter, and the position of the cursor: 0 is before the first character.
     values
-        A function from a field id to example values of the column, as SQL.
+        A function that takes a column's field id and returns example values of the column, as SQL literals.
     most
         Maximum number of completions.
 
@@ -102,10 +102,10 @@ def _typed(before: str) -> tuple[int, list[Token]]:
 
 
 def _walk(tokens: Sequence[Token], columns: Columns) -> tuple[_State, Column | None]:
-    """Return what kind of token is expected next, and for which column."""
+    """Return what kind of token is expected next, and for which column (None if unknown)."""
     state: _State = "column"
     path: list[Token] = []
-    inside = between = False  # whether we are inside a list; after the first value of between
+    inside = between = False  # inside the list of "in"; before the first value of "between"
     for token in tokens:
         word = token.text if token.kind == "word" else ""
         sign = token.text if token.kind == "sign" else ""

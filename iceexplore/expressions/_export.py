@@ -35,7 +35,7 @@ __all__ = ["expression_pyiceberg", "expression_sql", "literal_sql", "name_sql", 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIGNS = {"!=": "<>"}
-#: Words that need quotes as names, in Spark's grammar (also in ``ANSI`` mode) or in filters.
+#: Words that must be quoted if they are names, in Spark's SQL (including its ``ANSI`` mode) or in filters.
 _RESERVED = frozenset(
     (
         "all", "and", "anti", "any", "as", "authorization", "between", "both", "by", "case", "cast", "check",
@@ -52,12 +52,12 @@ _RESERVED = frozenset(
 
 
 def path_of(name: str) -> tuple[str, ...]:
-    """Return the parts of a predicate's `name`; dots inside backticks do not separate parts."""
+    """Return the parts of a column name as in `Predicate.name`; dots inside backticks do not separate parts."""
     return tuple(part for part, _ in _parts(name))
 
 
 def _parts(name: str) -> list[tuple[str, bool]]:
-    """Split a name into its parts; return each with whether it is in backticks."""
+    """Split a name into its parts; return each part, and whether it was in backticks."""
     found = _PART.finditer(name)
     return [(m[2], False) if m[1] is None else (m[1].replace("``", "`"), True) for m in found]
 
@@ -68,11 +68,12 @@ def expression_sql(expression: Expression, dialect: Literal["spark", "sql"] = "s
     Parameters
     ----------
     dialect
-        ``spark`` selects the same rows in Spark: NaN, which Spark orders above every number, is excluded from ``>``
-        and ``>=``; quotes and backslashes in strings are escaped with a backslash; UUIDs are strings. Types that Spark
-        lacks (time, nanoseconds) are written nevertheless. ``sql`` is what `parse_filter` reads, with quotes doubled;
-        NaN is not above any number. Functions are written for display: partition transforms are not SQL functions, and
-        `parse_filter` reads only some functions, of a single column.
+        ``spark`` writes SQL that selects the same rows in Spark: NaN, which Spark orders above every number, is
+        excluded from ``>`` and ``>=``; quotes and backslashes in strings are escaped with a backslash; UUIDs are
+        strings. Types that Spark lacks (time, nanoseconds) are written nevertheless. ``sql`` writes what `parse_filter`
+        reads: quotes in strings are doubled, and NaN is not excluded. In both dialects, functions are written for
+        display only: partition transforms are not SQL functions, and `parse_filter` reads only some functions, of a
+        single column.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def _predicate(p: Predicate, dialect: str, inside: bool, name: str) -> str:
 
 
 def name_sql(name: str, quote: str = '"') -> str:
-    """Return a predicate's `name` in SQL, quoted if necessary."""
+    """Return a column name as in `Predicate.name` in SQL; parts are quoted if necessary."""
     return ".".join(_quoted(part, quote, always) for part, always in _parts(name))
 
 
@@ -197,8 +198,9 @@ def _text(value: str, dialect: str) -> str:
 def expression_pyiceberg(expression: Expression) -> BooleanExpression:
     """Return an unbound expression of ``pyiceberg.expressions``, with columns by their dotted names.
 
-    PyIceberg rejects some when it binds them to a schema: prefixes of binary columns, and literals of ``_ns`` types.
-    For ``NotEqualTo`` and ``NotIn``, its plans keep files that hold only nulls, and its scans drop their rows.
+    PyIceberg rejects some expressions when it binds them to a schema: prefixes of binary columns, and literals of
+    ``_ns`` types. For ``NotEqualTo`` and ``NotIn``, its plans include files that contain only nulls; its scans then
+    drop their rows.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 The spec's logic has two values: every predicate is true or false for every row. A comparison with a constant is false
 for a null, and its negation true; so ``not-eq``, ``not-in`` and ``not-starts-with`` are true for nulls, unlike in SQL
-text. Here, an expression selects the rows for which a three-valued predicate is true, so negations add ``is null``.
+text. The expressions of this package have three values, so such a negation is converted with ``or x is null``.
 REST's older predicates (``term`` and ``value``) have the same logic (spec, "Compatibility with REST catalog
 expressions").
 """
@@ -61,11 +61,11 @@ from iceexplore.render import escape
 
 __all__ = ["expression_from_json", "is_json"]
 
-#: Maximum depth of nested objects; chains of ``and`` and ``or`` are one level.
+#: Maximum depth of nested objects; a chain of ``and``, or of ``or``, counts as one level.
 MAX_DEPTH = 64
 #: Maximum number of objects and literals.
 MAX_NODES = 200_000
-#: In displayed texts, the maximum length of a constant, and the maximum number of constants of a list.
+#: Limits for displayed texts: the length of a constant, and the number of constants of a list.
 _SHOWN = 60
 _NAMED = 5
 
@@ -89,7 +89,7 @@ _TYPES = sorted({*_KEYS, *_TESTS, *_COMPARISONS, "in", "not-in"})
 
 
 def is_json(where: object) -> bool:
-    """Return whether a filter is the JSON of an expression: parsed, or a text that begins with a brace."""
+    """Return whether a filter is the JSON of an expression: parsed JSON, or a text that begins with a brace."""
     return isinstance(where, (Mapping, bool)) or (isinstance(where, str) and where.lstrip()[:1] == "{")
 
 
@@ -101,9 +101,9 @@ def expression_from_json(schema: Schema, json: object) -> Expression:
     schema
         The schema that names and ids are looked up in.
     json
-        Text, or the parsed object. Either a predicate of Iceberg's expressions spec, with the functions of
-        ``iceberg_functions`` and some of ``sql_functions``; or one of REST scan planning (``term``, ``value``), as
-        Iceberg's ``ExpressionParser`` and PyIceberg's ``model_dump_json`` write it.
+        Text, or the parsed object: either a predicate of Iceberg's expressions spec, with the functions of
+        ``iceberg_functions`` and some of ``sql_functions``, or a predicate of REST scan planning (``term``, ``value``),
+        as Iceberg's ``ExpressionParser`` and PyIceberg's ``model_dump_json`` write it.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def _parsed(text: str) -> object:
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON; NaN and infinity cannot be constants of a comparison")
+    raise ValueError(f"{word} is not JSON; NaN and infinity cannot be constants in a comparison")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -181,14 +181,14 @@ class _Reader:
         self._nodes = 0
 
     def predicate(self, json: object, wanted: bool, depth: int) -> Expression:
-        """Return an expression that selects the rows for which a predicate is ``wanted``: true or false."""
+        """Return an expression that selects the rows for which a predicate has the truth value ``wanted``."""
         self._count(depth)
         if isinstance(json, bool):
             return Always(json is wanted)
         if not isinstance(json, Mapping):
             raise _wrong("a predicate is true, false or an object", json)
         kind = self._kind(json)
-        if kind == "literal" and isinstance(json.get("value"), bool):  # as Iceberg's ExpressionParser reads it
+        if kind == "literal" and isinstance(json.get("value"), bool):  # Iceberg's ExpressionParser accepts this
             return Always(json["value"] is wanted)
         match kind:
             case "not":
@@ -230,7 +230,7 @@ class _Reader:
             raise _wrong(f"{_show(json.get('type'))} has the unknown key {_show(unknown[0])}")
 
     def _chain(self, json: Mapping[Any, Any], kind: str) -> list[object]:
-        """Return the operands of a chain of ``and`` or ``or`` from left to right, whatever its nesting."""
+        """Return the operands of a chain of ``and`` or ``or`` from left to right, however they are nested."""
         out: list[object] = []
         stack: list[object] = [json]
         while stack:
@@ -337,11 +337,11 @@ class _Reader:
     # Values
 
     def _operand(self, json: object, depth: int) -> tuple[Column, ValueExpression | None]:
-        """Return the column of a predicate; for a computed value, a column of its type, and the value itself."""
+        """Return a predicate's column and None; for a computed value, a column that represents it, and the value."""
         if isinstance(json, Mapping) and self._kind(json) == "reference":
             return self._reference(json), None
         if _is_literal(json):
-            raise _wrong("a constant is tested; only values of columns can be", json)
+            raise _wrong("a constant is tested, but only values of columns can be tested", json)
         value = self._value(json, depth)
         if isinstance(value, FieldValue):  # identity(x) is x
             return self._of_id(value.field_id, json), None
@@ -486,9 +486,9 @@ class _Reader:
                 declared = _data_type(json["data-type"])
             json = json["value"]
         if json is None:
-            raise at.error("null is no constant of a comparison: use is-null or not-null")
+            raise at.error("null cannot be a constant in a comparison: use is-null or not-null")
         if isinstance(json, float) and not math.isfinite(json):
-            raise at.error("NaN and infinity are no constants of a comparison: use is-nan")
+            raise at.error("NaN and infinity cannot be constants in a comparison; test for NaN with is-nan")
         if declared is not None and not _alike(declared, kind):
             raise at.error(f"a constant of type {declared} cannot be compared with {kind}")
         try:
@@ -499,9 +499,10 @@ class _Reader:
 
 
 def _plainer(both: And) -> Expression:
-    """Simplify a conjunction to the form that SQL filters have: drop ``or x is null`` beside ``x is not null``.
+    """Simplify a conjunction that contains ``x is not null`` to the form that SQL filters have.
 
-    Also drop ``x is not null`` beside a negative comparison of ``x``, which is not true for a null anyway.
+    Drop ``or x is null`` from its other parts. Then drop ``x is not null`` itself if another part is a negative
+    comparison of ``x``, which is not true for a null anyway.
     """
     there = {_subject(c) for c in both.children if _op(c) == "not-null"}
     if not there:
@@ -550,7 +551,7 @@ def _term(json: object) -> object:
 
 
 def _function(json: object) -> tuple[str | None, str]:
-    """Return the catalog and the name of a function; namespaces are only those of user-defined functions."""
+    """Return the catalog and the name of a function; only a user-defined function may have a namespace in its name."""
     catalog: object = None
     if isinstance(json, Mapping):
         unknown = [k for k in json if k not in ("catalog", "identifier")]

@@ -72,7 +72,7 @@ def _condition(where: BooleanExpression, depth: int) -> Condition:
 
 
 def _flat(where: BooleanExpression, name: str) -> list[Any]:
-    """Return the operands of a chain of ``And`` or ``Or`` from left to right, whatever its nesting."""
+    """Return the operands of a chain of ``And`` or ``Or`` from left to right, however they are nested."""
     out, stack = [], [where]
     while stack:
         node = stack.pop()

@@ -59,7 +59,7 @@ def cast_value(name: str, numbers: Sequence[str], inner: Value, word: Place, at:
     Raises
     ------
     OptionError
-        Literals cannot have this type, or the literal has no value of the type.
+        Literals cannot be cast to this type, or the type has no value that corresponds to the literal.
     """
     known = {"date", "time", "timestamp", "uuid", "binary", "decimal", "numeric", "boolean", *_ZONED, *_INTEGERS,
              *_FLOATS, *_TEXTS}  # fmt: skip

@@ -1,13 +1,13 @@
 """Locate a literal among the values that a column can hold.
 
-Every comparison is exact: the literal is not rounded to the column's type. A literal that no row can hold (``1.005``
-for a ``decimal(9,2)``, ``3000000000`` for an int) is between two values that rows can hold, and comparisons with it
-become comparisons with these. SQL's own conversions apply where they define the meaning:
+Every comparison is exact: the literal is not rounded to the column's type. If the column cannot have the literal as a
+value (``1.005`` for a ``decimal(9,2)``, ``3000000000`` for an int), comparisons with the literal become comparisons
+with the nearest values below and above it. SQL's own conversions apply where they define the meaning:
 
-- A number is compared with a ``double`` as the nearest double. It is also the nearest double in comparisons with a
-  ``float``, whose rows are then compared as doubles, as in Spark: no float equals ``0.1``, while ``0.1F`` and
+- A number is converted to the nearest double before it is compared with a ``double`` or ``float``. Values of a
+  ``float`` column are then compared as doubles, as in Spark: no float equals ``0.1``, while ``0.1F`` and
   ``cast(0.1 as float)`` are floats.
-- A date is compared with a timestamp as its midnight, and a timestamp with the midnight of a date.
+- In a comparison of a date with a timestamp, the date means its midnight.
 - In a comparison with a timestamp with zone, a timestamp without zone is in UTC.
 """
 
@@ -44,7 +44,11 @@ _NAN = "NaN cannot be compared: write isnan(x)"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A value that the column can hold (`exact`), or the two nearest around the literal; None where there is none."""
+    """The position of a literal among the values that a column can have.
+
+    If the literal is one of them, ``exact`` is True, and ``below`` and ``above`` are this value. Otherwise, they are
+    the nearest values below and above the literal, or None if there is none.
+    """
 
     below: Any
     above: Any
@@ -98,7 +102,7 @@ def _only(value: Value, example: str, *kinds: str) -> PlainValue:
 
 
 def _number(value: Value) -> Decimal:
-    """Return the number, which may be infinite; raise for anything else."""
+    """Return a literal as a number, which may be infinite. Raises `ValueError` for any other literal."""
     if value.kind == "text":
         try:
             found = Decimal(value.value.strip())
@@ -138,7 +142,7 @@ def _decimal(value: Decimal, kind: Type) -> Cut:
         raise ValueError(f"{kind} is not a decimal type that the spec allows")
     precision, scale = parameters
     limit = 10**precision - 1
-    # Shift the digits, because Decimal's own arithmetic rounds to the context's precision.
+    # Shift the decimal point digit by digit, because Decimal's own arithmetic rounds to the context's precision.
     cut = _whole(_shifted(value, scale), -limit, limit)
     below, above = (None if n is None else _shifted(Decimal(n), -scale) for n in (cut.below, cut.above))
     return Cut(below, above, cut.exact)
@@ -169,7 +173,7 @@ def _floating(value: Value, single: bool) -> Cut:
 
 
 def _days(value: Value) -> tuple[int, int]:
-    """Return a count of units and the number of units per day."""
+    """Return a date or timestamp as a number of units since 1970-01-01, and the number of these units per day."""
     if value.kind == "stored":
         return value.value, 1
     if value.kind in ("timestamp", "timestamptz"):
@@ -226,5 +230,5 @@ def _bytes(value: Value, length: int | None, base: str) -> bytes:
     example = "'f79c3e09-677c-4bbd-a479-3f349cb785e7'" if base == "uuid" else "x'00ff'"
     found = bytes(_only(value, example, "bytes", "uuid"))
     if length is not None and len(found) != length:
-        raise ValueError(f"the column has {length} bytes, the literal {len(found)}")
+        raise ValueError(f"the column's values have {length} bytes, but the literal has {len(found)}")
     return found

@@ -43,9 +43,9 @@ class Predicate:
     field_id
         Field id of the column, which may be inside structs, but not in lists or maps.
     literals
-        Stored values, none null or NaN: int for int, long, date (days), time, timestamps (microseconds, for ``_ns``
-        types nanoseconds; in UTC with zone); float; bool; ``Decimal``; str; bytes for fixed, binary and uuid. There is
-        one, except for ``in`` and ``not-in`` (several, distinct) and tests for null and NaN (none).
+        Stored values, never null or NaN: int for int, long, date (days), time, timestamps (microseconds, for ``_ns``
+        types nanoseconds; in UTC with zone); float; bool; ``Decimal``; str; bytes for fixed, binary and uuid. ``in``
+        and ``not-in`` have several distinct ones, tests for null and NaN have none, and other operators have one.
     name
         Dotted name of the column, for display; a part that contains dots or backticks is in backticks.
     type
@@ -102,7 +102,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Applied:
-    """The result of a function of one column's or several values; a null where a column transform has a null.
+    """The result of a function that is applied to one or more values. A partition transform of a null is null.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class Conditional:
-    """The function ``if_else``: one of two values, by a predicate."""
+    """The result of the function ``if_else``: one of two values, depending on a predicate."""
 
     condition: Expression
     when_true: ValueExpression
@@ -127,7 +127,7 @@ class Conditional:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A null-safe comparison of two values: a boolean, never null. NaN equals NaN, too."""
+    """A null-safe comparison of two values. Its result is never null: null equals null, and NaN equals NaN."""
 
     op: Op
     left: ValueExpression
@@ -145,9 +145,10 @@ class Computed:
     Attributes
     ----------
     predicate
-        The comparison, with the three-valued logic of all predicates; its field id is 0, its name the value as text.
+        The comparison, in the three-valued logic of all predicates. Its field id is 0, and its name is the value as
+        text.
     ids
-        Ids of the table's expressions (V4) that compute the same value: statistics with these ids describe it.
+        Ids of the table's expressions (V4 draft) that compute the same value: statistics with these ids describe it.
     """
 
     predicate: Predicate
@@ -184,7 +185,7 @@ def _joined(kind: type[And] | type[Or], unit: Always, zero: Always, children: tu
 
 
 def _key(expression: Expression) -> object:
-    """Return a key that is equal for equal expressions; types are compared as text, as defaults may be unhashable."""
+    """Return a key that is equal for equal expressions. Types are included as text, as they may be unhashable."""
     match expression:
         case And(children) | Or(children):
             return type(expression).__name__, tuple(map(_key, children))
@@ -198,13 +199,13 @@ def _key(expression: Expression) -> object:
 def negated(expression: Expression) -> Expression:
     """Return an expression that selects the rows for which this one is false (not those for which it is unknown).
 
-    For a filter, `bind_filter` negates before it simplifies. This function treats ``Always(False)`` as false for every
-    row: if a filter became that because it is unknown (``x = null``), its negation selects nothing either.
+    Do not use this for a bound filter, which may be ``Always(False)`` because it is unknown for every row (``x =
+    null``): the result would select every row instead of none. To negate a filter, bind it with ``not``.
 
     Raises
     ------
     ValueError
-        A predicate on a floating-point column has no type, so the treatment of NaN is unknown.
+        A predicate with ``<``, ``<=``, ``>`` or ``>=`` has no type, so it is unknown whether NaN is possible.
     """
     match expression:
         case Always(value):
@@ -229,7 +230,7 @@ def negated(expression: Expression) -> Expression:
 
 
 def predicates(expression: Expression) -> Iterator[Predicate]:
-    """Yield the predicates from left to right."""
+    """Yield the predicates on columns from left to right, without comparisons of computed values."""
     match expression:
         case And(children) | Or(children):
             for child in children:
@@ -239,7 +240,7 @@ def predicates(expression: Expression) -> Iterator[Predicate]:
 
 
 def computed(expression: Expression) -> Iterator[Computed]:
-    """Yield the comparisons of computed values from left to right, without those inside their conditions."""
+    """Yield the comparisons of computed values from left to right, without those in conditions of ``if_else``."""
     match expression:
         case And(children) | Or(children):
             for child in children:
@@ -249,7 +250,7 @@ def computed(expression: Expression) -> Iterator[Computed]:
 
 
 def on_value(expression: Expression, value: ValueExpression, ids: tuple[int, ...] = ()) -> Expression:
-    """Return the expression with its predicates, which must all be on one column, applied to this value instead."""
+    """Return an expression whose predicates, all on one column, are applied to ``value`` instead of that column."""
     match expression:
         case And(children):
             return all_of(*(on_value(c, value, ids) for c in children))
@@ -294,7 +295,7 @@ _SIGNS = {"!=": "<>"}
 
 
 def value_text(value: ValueExpression) -> str:
-    """Return a value as text for people: ``lower(name)``, ``bucket(16, id)``."""
+    """Return a value as text for display: ``lower(name)``, ``bucket(16, id)``."""
     match value:
         case FieldValue(name=name):
             return name

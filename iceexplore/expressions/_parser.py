@@ -1,7 +1,7 @@
 """Parse the text of a filter into conditions: the part of SQL's ``WHERE`` that metadata can evaluate.
 
-A recursive descent parser, linear in the length of the text and with limited depth. A general SQL parser takes
-exponential time for some nested calls, and does not keep the positions of operators in the text.
+This is a recursive descent parser with limited depth, whose time is linear in the length of the text. A general SQL
+parser takes exponential time for some nested calls, and does not keep the positions of operators in the text.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Cursor:
         return False
 
     def expect(self, sign: str, where: str) -> None:
-        """Consume this sign, or raise if it is not next."""
+        """Consume this sign. Raises `OptionError` if it is not next."""
         if not self.sign(sign):
             raise self.unexpected(f"'{sign}' {where}")
 
@@ -99,15 +99,15 @@ class Cursor:
 MAX_DEPTH = 64
 _COMPARISONS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 _SUBQUERY = "subqueries are not supported: only columns and literals can be compared"
-#: Reserved words cannot begin an operand.
+#: Words that cannot begin an operand unless they are quoted.
 _RESERVED = frozenset(["and", "or", "not", "in", "is", "like", "between", "escape", "ilike", "rlike"])
 _CALLS = {
     "isnan": "nan", "is_nan": "nan", "isnull": "null", "is_null": "null", "isnotnull": "null", "is_not_null": "null",
     "startswith": "starts", "starts_with": "starts", "cast": "cast", "try_cast": "cast", "date": "typed",
     "timestamp": "typed", "double": "typed", "float": "typed", "uuid": "typed",
 }  # fmt: skip
-#: Partition transforms by the names that Iceberg's functions have in Spark. The names of the transforms themselves are
-#: taken: in SQL, ``day(x)`` is the day of the month, and ``year(x)`` does not count from 1970.
+#: Partition transforms by the names of Iceberg's functions in Spark (``days``). The names of the transforms (``day``)
+#: would be ambiguous: in SQL, ``day(x)`` is the day of the month, and ``year(x)`` does not count from 1970.
 _TRANSFORMS = {cls.spark_name or cls.name: cls for cls in TRANSFORMS if not cls.is_identity and not cls.is_void}
 _PARTS_OF_TIMES = {cls.name: cls.spark_name for cls in TRANSFORMS if cls.is_time and cls.spark_name}
 #: Functions of one column.
@@ -126,8 +126,8 @@ def parse_filter(text: str) -> Condition:
 
     Instead of a column, a function of one column may be compared: ``lower``, ``upper``, ``trim``, ``char_length``,
     ``character_length`` and ``octet_length``; ``bucket(16, x)``, ``truncate(10, x)``; ``years(x)``, ``months(x)``,
-    ``days(x)``, ``hours(x)``: years, months, dates and hours as Iceberg's transforms return them. Such comparisons
-    prune by virtual columns and partition fields.
+    ``days(x)``, ``hours(x)``: years, months, dates and hours as Iceberg's transforms return them. Virtual columns and
+    partition fields are used to prune by such comparisons.
 
     Columns are ``a``, ``a.b.c``, ``"with space"`` or in backticks. Literals are ``5``, ``-1.5``, ``1e3``, ``'text'``,
     ``true``, ``null``, ``x'00ff'``, ``date '2024-05-17'``, ``timestamp '2024-05-17 14:30:00+02:00'``, ``cast('...' as
@@ -348,8 +348,8 @@ class _Parser(Cursor):
             close = get_close_matches(word.text, [*_CALLS, *_FUNCTIONS, "in", "like"], 2, 0.7)
             near = f"; did you mean {' or '.join(close)}?" if close else ""
             known = (
-                "use isnan(x), isnull(x), startswith(x, 'a'), cast('...' as type), a function of a column as "
-                f"{', '.join(_FUNCTIONS)}, or the JSON of an expression, which also has if_else and coalesce"
+                "use isnan(x), isnull(x), startswith(x, 'a'), cast('...' as type), a function of a column "
+                f"({', '.join(_FUNCTIONS)}), or the JSON of an expression, which also has if_else and coalesce"
             )
             if word.text in _PARTS_OF_TIMES:
                 near = ""

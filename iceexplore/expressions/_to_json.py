@@ -66,18 +66,19 @@ def expression_to_json(
         ``spec`` writes Iceberg's expressions spec. ``rest`` writes the older form of REST scan planning, with ``term``
         and ``value``, which catalogs and PyIceberg read; it has no functions but partition transforms.
     references
-        Name columns, as for a query, or identify them by field id, as for a stored expression (``spec`` only). A
-        column whose name alone would mean another one is always identified by its id.
+        ``name`` writes the names of columns, as in a query; ``id`` writes their field ids, as in a stored expression
+        (only for ``spec``). In ``spec``, a column is always identified by its id if its name is ambiguous.
 
     Raises
     ------
     OptionError
-        The form cannot express it: a prefix of binary values, or a function in REST's form.
+        The expression cannot be written in this form: it has a prefix of binary values or (``rest`` only) a function
+        that is not a partition transform; a column has no type; or ``form`` or ``references`` is invalid.
     """
     if form not in ("spec", "rest"):
         raise OptionError(f"form={form!r}: {nearest(str(form), ['spec', 'rest'])}")
     if references not in ("name", "id") or (references == "id" and form == "rest"):
-        raise OptionError(f"references={references!r}: name or id, and only name with form='rest'")
+        raise OptionError(f"references={references!r}: choose 'name' or 'id'; form='rest' allows only 'name'")
     return _Writer(form == "rest", references == "id").predicate(expression)
 
 
@@ -121,7 +122,7 @@ class _Writer:
     def _comparison(self, p: Predicate, value: Comparison) -> Json:
         """Write a comparison of two values. It is either true or not true, never unknown."""
         if self._rest:
-            raise OptionError(f"{p.text}: in REST's form, a value is compared with a constant")
+            raise OptionError(f"{p.text}: in REST's form, a value can be compared only with a constant")
         yes = p.literals[0] is (p.op == "=")
         out = {"type": _OPS[value.op], "left": self._value(value.left), "right": self._value(value.right)}
         return out if yes else {"type": "not", "child": out}
@@ -172,7 +173,7 @@ class _Writer:
         path = path_of(name)
         if self._rest:
             return ".".join(path)
-        # A part in backticks contains a dot, or the plain name would mean another column.
+        # Backticks mean that a part contains a dot or a backtick, or that the plain name refers to another column.
         if self._by_id or "`" in name:
             return {"type": "reference", "id": field_id}
         return {"type": "reference", "name": ".".join(path)}
@@ -188,7 +189,7 @@ class _Writer:
             case Conditional(condition, one, other):
                 return self._call("iceberg_functions", "if_else", self.predicate(condition), self._value(one),
                                   self._value(other))  # fmt: skip
-        raise OptionError("a comparison is a predicate, not a value")  # never made by reading JSON
+        raise OptionError("a comparison is a predicate, not a value")  # filters in SQL or JSON never contain one
 
     def _applied(self, function: str, arguments: Sequence[ValueExpression]) -> Json:
         transform = parse_transform(function)

@@ -1,7 +1,7 @@
 """Split the text of a filter into words, literals and signs.
 
 Strings follow standard SQL: ``''`` is a quote, and a backslash has no special meaning. Names are quoted with double
-quotes (SQL) or backticks (Spark). No word is reserved where only a column is possible, so ``date = 5`` and ``order >
+quotes (SQL) or backticks (Spark). Few words are reserved (such as ``and`` and ``in``), so ``date = 5`` and ``order >
 3`` need no quotes.
 """
 
@@ -48,7 +48,7 @@ class Place:
         return escape.visible(escape.shorten(" ".join(self.text[self.start : self.end].split()), _SHOWN))
 
     def error(self, message: str) -> OptionError:
-        """Return an error with ``message`` (escaped by this method) and the line with carets under the place."""
+        """Return an error with ``message`` (escaped by this method), and below it the text with carets at the place."""
         return OptionError(f"{escape.visible(escape.shorten(message, _LONGEST))}\n{self.picture()}")
 
     def unparsable(self, message: str) -> OptionError:
@@ -120,7 +120,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def scan(text: str) -> tuple[list[Token], int]:
-    """Return the valid tokens at the beginning of a text, and where they end: at the end, or at a wrong character."""
+    """Return the valid tokens at the beginning of a text, and the position at which the rest is invalid, or the end."""
     out: list[Token] = []
     at = 0
     while at < len(text):

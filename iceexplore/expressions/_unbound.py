@@ -83,7 +83,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test for null, NaN, true or false (``is [not]``), which is never unknown itself."""
+    """A test for null, NaN, true or false (``is [not]``). Its result is never unknown."""
 
     operand: Operand
     what: Literal["null", "nan", "true", "false"]
@@ -125,5 +125,5 @@ class Either:
     at: Place
 
 
-#: A single operand is a boolean column, true, false or null.
+#: A `Name` or `Value` alone is a condition if it is a boolean column, true, false or null.
 Condition: TypeAlias = Compare | Member | Test | Prefix | Negation | Both | Either | Name | Value | Call

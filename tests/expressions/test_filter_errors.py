@@ -147,7 +147,7 @@ def test_the_picture(where: Any, expected: str) -> None:
         ("f = cast('nan' as double)", "cast('nan' as double)", "write isnan(x)"),
         ("f < 'NaN'", "'NaN'", "write isnan(x)"),
         ("key = 'abc'", "'abc'", "'abc' is not a UUID"),
-        ("raw = x'00'", "x'00'", "the column has 2 bytes, the literal 1"),
+        ("raw = x'00'", "x'00'", "the column's values have 2 bytes, but the literal has 1"),
         ("raw = x'0g'", "x'0g'", "not a binary literal"),
         ("text = x'00'", "x'00'", "a binary literal cannot be compared with it"),
         ("text = 5", "5", "write 'abc'"),
