@@ -57,7 +57,7 @@ def read_position_deletes(storage: Storage, location: str, file_format: str | No
 
 
 def read_equality_deletes(storage: Storage, location: str, file_format: str | None, schema: Schema) -> pa.Table:
-    """Read an equality delete file with a schema of the table.
+    """Read an equality delete file. Its columns get names and types from a schema of the table.
 
     Parameters
     ----------

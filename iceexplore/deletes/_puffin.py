@@ -173,7 +173,7 @@ def _read_footer(storage: Storage, location: str, size: int) -> PuffinFile:
 
     payload_size, flags, magic = _TRAILER.unpack_from(tail, len(tail) - _TRAILER.size)
     if magic != PUFFIN_MAGIC:
-        raise wrong(f"it ends with {magic!r}, not {PUFFIN_MAGIC!r}: cut or overwritten", size - 4, "file-truncated")
+        raise wrong(f"it ends with {magic!r}, not {PUFFIN_MAGIC!r}: cut off or overwritten", size - 4, "file-truncated")
     footer_size = payload_size + _FRAME
     footer_at = size - footer_size
     if payload_size < 0 or footer_at < len(PUFFIN_MAGIC):

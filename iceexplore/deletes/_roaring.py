@@ -37,7 +37,7 @@ _MOST_CONTAINERS = 1 << 18
 
 
 class _FalseClaimError(Exception):
-    """Raised if a bitmap states something that its bytes contradict; ``at`` is the offset in the bitmap."""
+    """Raised if a bitmap states something that its bytes contradict; ``at`` is the offset in the data."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(text)
@@ -121,9 +121,9 @@ def encode_bitmap32(bitmap: BitMap) -> bytes:
 def encode_bitmap64(bitmap: BitMap64) -> bytes:
     """Write a 64-bit bitmap as Iceberg's Java does: with runs where they are smaller, keys ascending.
 
-    One case differs: if no position has some key below the greatest, Java writes an empty bitmap for that key, but this
-    function follows the specification, which has bitmaps only "for each key in the set". A key spans 4 billion
-    positions, so this affects only data files with more rows than that.
+    One case differs: for an unused key below the greatest one, Java writes an empty bitmap. This function follows the
+    specification, which has bitmaps only "for each key in the set". A key spans 4 billion positions, so this affects
+    only data files with more rows than that.
 
     Raises
     ------

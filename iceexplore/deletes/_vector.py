@@ -104,9 +104,9 @@ def read_deletion_vector(storage: Storage, location: str, offset: int, size: int
 
 
 def read_range(storage: Storage, location: str, offset: int, size: int) -> bytes:
-    """Read exactly ``size`` bytes at ``offset`` of a Puffin file; first check whether the file has that many, if many.
+    """Read exactly ``size`` bytes at ``offset`` of a Puffin file.
 
-    A manifest or footer may claim any size, so a large one is checked before memory is allocated for it.
+    A manifest or footer may claim any size, so a large one is compared with the file's size before memory is allocated.
     """
     if offset < 0 or not 0 <= size <= _LARGEST:
         raise FormatError(f"invalid blob: {size} bytes at offset {offset}", location=location)
