@@ -45,7 +45,7 @@ MAX_HEADER_ENTRIES = 10_000
 _MOST_SCHEMA = 1 << 28
 #: Maximum number of blocks: a writer that starts a block for each entry writes a million into the largest manifests.
 _MOST_BLOCKS = 2_000_000
-#: Maximum number of damaged blocks after which reading continues.
+#: Maximum number of damaged places in a file; after that many, the rest is not read.
 _MOST_FAULTS = 100
 #: Greatest expansion of a deflate stream (zlib's technical details); raw snappy expands far less.
 _DEFLATE_RATIO = 1032

@@ -172,7 +172,7 @@ class _Translator:
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self.named: dict[str, _Node | None] = {}  # None while a type is translated: used again, it is recursive
+        self.named: dict[str, _Node | None] = {}  # None while being translated: if used then, it is recursive
         self.count = 0
 
     def wrong(self, text: str) -> FormatError:

@@ -91,7 +91,7 @@ class _Helper:
         return head["info"], body
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self.owner != os.getpid():  # after a fork the pipes are the parent's
+        if self.owner != os.getpid():  # after a fork, the pipes belong to the parent process
             self.process, self.owner = None, os.getpid()
         if self.process is None or self.process.poll() is not None:
             worker = Path(__file__).with_name("_worker.py")
@@ -111,7 +111,7 @@ class _Helper:
         if process is None or self.owner != os.getpid():
             return None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience)  # its pipes close shortly before the process ends
+            process.wait(patience)  # wait, because the pipes close shortly before the process ends
         process.kill()
         code = process.wait()
         for pipe in (process.stdin, process.stdout):

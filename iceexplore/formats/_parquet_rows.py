@@ -65,7 +65,7 @@ class ParquetRows:
 
         self.location = location
         with foreign("the Parquet file", location):
-            # Arrow's nanoseconds end in the year 2262, but INT96 and Iceberg's microseconds have a larger range.
+            # Prefer microseconds: nanoseconds end in the year 2262, but INT96 timestamps have a larger range.
             unit = None if nanoseconds else "us"
             how: dict[str, Any] = {"coerce_int96_timestamp_unit": unit, "page_checksum_verification": True}
             self._file = KeptChunks(file, location)

@@ -62,7 +62,7 @@ class ChunkSize:
     width
         Maximum size in bytes of a value that is in a dictionary, repeats the previous one or has a fixed size.
     plain
-        Total bytes of the values stored in full: each takes as many bytes in the file as when decoded.
+        Total bytes of the values stored in full: not in a dictionary, and not as a difference from the previous value.
     average
         Average size in bytes of a value stored in full, in the page with the highest average.
     page
@@ -187,7 +187,7 @@ def chunk_sizes(
 ) -> list[ChunkSize] | None:  # fmt: skip
     """Return the decoded sizes of the chunks in some row groups; None if the footer is too large to parse.
 
-    Row groups that are harmless as a whole are left out.
+    Row groups whose batches are certainly small are left out.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def chunk_sizes(
     leaves
         Indices of leaf columns; None for all.
     rows
-        Number of rows of a batch; chunks that are harmless in batches of this size are not inspected.
+        Number of rows of a batch; chunks of which so many rows are certainly small are not inspected.
     nested
         True if a row of some of these columns may have any number of values.
     near

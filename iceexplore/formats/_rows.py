@@ -36,7 +36,7 @@ def open_rows(
     Parameters
     ----------
     kind
-        The kind of file, as which the storage logs the reads.
+        The kind of file, for the storage's log of reads.
     limit
         A memory limit for the rows in bytes, in addition to the general one.
     stated

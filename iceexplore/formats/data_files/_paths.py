@@ -37,7 +37,7 @@ class PathRewrite:
     position: Column
 
     def moved(self, paths: Iterable[str | None]) -> dict[str, str]:
-        """Return the old and new locations of those files that have moved."""
+        """Return the new locations by old location, only of those files that have moved."""
         return {path: new for path in paths if path is not None and (new := self.find(path)) is not None}
 
     def rows(self, table: pa.Table, location: str) -> tuple[pa.Table, tuple[str, str]] | None:

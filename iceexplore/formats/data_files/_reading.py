@@ -28,7 +28,7 @@ class DataFile:
     file
         The open file, at its start; the caller closes it.
     kind
-        The kind of file, as which the storage logs the reads.
+        The kind of file, for the storage's log of reads.
     """
 
     storage: Storage
@@ -56,7 +56,7 @@ class Rows:
     budget: Budget
 
     def table(self) -> pa.Table:
-        """Return all rows, reserved in the budget.
+        """Return all rows as a table, and reserve its memory in the budget.
 
         Raises
         ------
