@@ -52,7 +52,7 @@ _RESERVED = frozenset(
 
 
 def path_of(name: str) -> tuple[str, ...]:
-    """Return the parts of a column name as in `Predicate.name`; dots inside backticks do not separate parts."""
+    """Split a name in the form of `Predicate.name` into its parts. Dots inside backticks do not separate parts."""
     return tuple(part for part, _ in _parts(name))
 
 
@@ -150,7 +150,7 @@ def _predicate(p: Predicate, dialect: str, inside: bool, name: str) -> str:
 
 
 def name_sql(name: str, quote: str = '"') -> str:
-    """Return a column name as in `Predicate.name` in SQL; parts are quoted if necessary."""
+    """Convert a name in the form of `Predicate.name` to SQL. Parts are quoted if necessary."""
     return ".".join(_quoted(part, quote, always) for part, always in _parts(name))
 
 

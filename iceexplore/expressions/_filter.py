@@ -26,12 +26,12 @@ def bind_filter(schema: Schema, where: FilterLike | Condition) -> Expression:
     Returns
     -------
     Expression
-        The expression selects the rows for which the filter is true. Comparisons are exact in the column's type: a
-        literal that no row can hold becomes a comparison with its neighbours, or a constant. A ``double`` is compared
-        with the literal's nearest double, and so are the values of a ``float`` column, as in Spark (``f = 0.1`` matches
-        nothing, ``f = 0.1F`` does); Python floats in a PyIceberg expression take the column's precision, as in Iceberg.
-        A timestamp without zone is in UTC if compared with ``timestamptz``. NaN is not greater than any number (IEEE
-        754).
+        The expression selects the rows for which the filter is true. Comparisons are exact: if the column's type lacks
+        the literal as a value, the comparison is replaced by one with the nearest values of the type, or by true or
+        false. A ``double`` is compared with the literal's nearest double, and so are the values of a ``float`` column,
+        as in Spark (``f = 0.1`` never matches, ``f = 0.1F`` may); Python floats in a PyIceberg expression take the
+        column's precision, as in Iceberg. A timestamp without zone is in UTC if compared with ``timestamptz``. NaN is
+        not greater than any number (IEEE 754).
 
     Raises
     ------

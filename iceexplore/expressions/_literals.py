@@ -142,7 +142,7 @@ def _decimal(value: Decimal, kind: Type) -> Cut:
         raise ValueError(f"{kind} is not a decimal type that the spec allows")
     precision, scale = parameters
     limit = 10**precision - 1
-    # Shift the decimal point digit by digit, because Decimal's own arithmetic rounds to the context's precision.
+    # Change only the exponent, because Decimal's own arithmetic rounds to the context's precision.
     cut = _whole(_shifted(value, scale), -limit, limit)
     below, above = (None if n is None else _shifted(Decimal(n), -scale) for n in (cut.below, cut.above))
     return Cut(below, above, cut.exact)

@@ -199,8 +199,8 @@ def _key(expression: Expression) -> object:
 def negated(expression: Expression) -> Expression:
     """Return an expression that selects the rows for which this one is false (not those for which it is unknown).
 
-    Do not use this for a bound filter, which may be ``Always(False)`` because it is unknown for every row (``x =
-    null``): the result would select every row instead of none. To negate a filter, bind it with ``not``.
+    A filter that is unknown for every row (``x = null``) is bound to ``Always(False)``. Negated by this function, it
+    would select every row instead of none. To negate such a filter, bind it with ``not`` instead.
 
     Raises
     ------

@@ -53,8 +53,8 @@ def read_time(text: str) -> int:
 def read_timestamp(text: str) -> tuple[int, bool]:
     """Return the nanoseconds since 1970-01-01T00:00 (UTC if a zone is given), and whether a zone is given.
 
-    A date alone means its midnight. Zones are ``Z``, ``UTC``, ``+02:00`` or ``Europe/Berlin``. If the clock shows an
-    hour twice, its first occurrence is meant, as in Spark.
+    A date alone means its midnight. Zones are ``Z``, ``UTC``, ``+02:00`` or ``Europe/Berlin``. If an hour occurs twice
+    because clocks are set back, the first occurrence is used, as in Spark.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def expression_to_json(
     ----------
     form
         ``spec`` writes Iceberg's expressions spec. ``rest`` writes the older form of REST scan planning, with ``term``
-        and ``value``, which catalogs and PyIceberg read; it has no functions but partition transforms.
+        and ``value``, which catalogs and PyIceberg read; its only functions are partition transforms.
     references
         ``name`` writes the names of columns, as in a query; ``id`` writes their field ids, as in a stored expression
         (only for ``spec``). In ``spec``, a column is always identified by its id if its name is ambiguous.
