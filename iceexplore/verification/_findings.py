@@ -36,8 +36,8 @@ FINDING_SCHEMA = build.schema(
 class Role:
     """The kinds of rows in `CHECKED_SCHEMA`.
 
-    A finding, a live data file, the claim of a position delete file or a deletion vector on a data file, or a range of
-    row ids that a data file occupies.
+    These are: a finding; a live data file; a claim, which is that a position delete file or a deletion vector deletes
+    rows of some data file; a range of row ids that a data file occupies.
     """
 
     FINDING, DATA, POSITIONS, VECTOR, IDS = range(5)
@@ -122,11 +122,11 @@ class Checked:
         self._claim(Role.DATA, place, place.location, rows)
 
     def claim(self, role: int, place: Place, named: str, rows: int) -> None:
-        """Add the claim of a delete on the data file ``named``, which must have at least ``rows`` rows."""
+        """Add the claim of a delete that the data file ``named`` has at least ``rows`` rows."""
         self._claim(role, place, named, rows)
 
     def row_ids(self, place: Place, keys: Iterable[str], first: int, end: int) -> None:
-        """Add the row id range of a data file, ``first`` to ``end`` (exclusive), once for each key of a part."""
+        """Add a row id range, ``first`` to ``end`` (exclusive), once for each of the parts (``keys``) it overlaps."""
         taken = {"role": Role.IDS, "named": place.location, "first_id": first, "end_id": end, **_columns(place)}
         self.rows += ({**taken, "key": key, "rows": int(i == 0)} for i, key in enumerate(keys))
 

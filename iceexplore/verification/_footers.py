@@ -245,7 +245,7 @@ def check_columns(state: TableState, place: Place, found: FileFacts, out: Checke
 
 
 def quiet(state: TableState) -> TableState:
-    """Return the state with its own list of problems, which is discarded because the checks report them as findings."""
+    """Return a copy of the state whose list of problems is discarded, because the checks report them as findings."""
     problems = Problems()
     reader = ManifestReader(state.storage, state.metadata, problems)
     return replace(state, problems=problems, reader=reader)
