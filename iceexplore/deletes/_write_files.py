@@ -54,7 +54,7 @@ def write_position_deletes(
         raise OptionError(f"position {found.min()} is below 0")
     twice = table.num_rows - table.group_by(["file_path", "pos"], use_threads=False).aggregate([]).num_rows
     if twice:
-        raise OptionError(f"{twice} rows are duplicates: give each pair of path and position once")
+        raise OptionError(f"{twice} rows occur twice: give each pair of path and position once")
     return _parquet(table, compression, {"delete-type": "position"})
 
 
