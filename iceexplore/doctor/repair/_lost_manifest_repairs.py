@@ -218,7 +218,7 @@ def _older_only(now: Sequence[Recovery]) -> str:
     """Return a sentence for manifests that the current snapshot does not list."""
     if now:
         return ""
-    return " The current snapshot does not list them, and engines have no call that repairs another one."
+    return " The current snapshot does not list them, and engines have no call that repairs older snapshots."
 
 
 def _sum(counts: Iterable[Counts | None]) -> Counts:

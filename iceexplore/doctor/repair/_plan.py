@@ -335,16 +335,18 @@ def _merged(steps: list[Step]) -> list[Step]:
     """Drop steps that repeat an earlier round's. Repetitions may differ in their snapshots: the first one is kept."""
     first: dict[Step, Step] = {}
     for step in steps:
-        first.setdefault(replace(step, snapshots=(), refs=()), step)
+        first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None), step)
     return list(first.values())
 
 
-def _needed(state: TableState, findings: Iterable[Finding]) -> dict[str, Any]:
+def _needed(state: TableState, findings: Sequence[Finding]) -> dict[str, Any]:
     """Return the attributes of a step that say for which snapshots and refs it is needed, as keyword arguments."""
     affected = {snapshot for one in findings for snapshot in one.snapshots}
     refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))
-    return {"snapshots": tuple(i for i in order if i in affected), "refs": tuple(refs)}
+    counts = [one.rows for one in findings]
+    rows = None if None in counts else sum(count for count in counts if count is not None)
+    return {"snapshots": tuple(i for i in order if i in affected), "refs": tuple(refs), "rows_concerned": rows}
 
 
 def _reason(state: TableState, finding: Finding) -> str:

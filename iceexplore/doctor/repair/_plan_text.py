@@ -9,6 +9,7 @@ from typing import Protocol
 from iceexplore.doctor.model._finding import snapshots_text
 from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.errors import visible
+from iceexplore.graph import amount
 from iceexplore.render import escape
 
 __all__ = ["PlanLike", "plan_heading", "plan_html", "plan_section", "plan_text", "step_effect", "step_needed"]
@@ -83,16 +84,19 @@ def _html(plan: PlanLike) -> Iterator[str]:
 
 
 def plan_heading(plan: PlanLike) -> str:
-    """Return the number of steps, and the rows before and after them, in a sentence."""
+    """Return the number of steps, and the current snapshot's rows before and after them, as sentences."""
     none = "nothing can be mended" if plan.unrepaired else "nothing to mend"
     steps = {0: none, 1: "1 step"}.get(len(plan.steps), f"{len(plan.steps):,} steps")
     before, after = (("unknown" if n is None else f"{n:,}") for n in (plan.rows_before, plan.rows_after))
-    return f"Repair of {plan.name}: {steps}. Rows: {before} before, {after} after."
+    return f"Repair of {plan.name}: {steps}. Rows of the current snapshot: {before} before, {after} after."
 
 
 def step_needed(step: Step) -> str:
-    """Return which snapshots need a step; empty for one about the metadata file alone."""
-    return f"Needed by {snapshots_text(step.snapshots, step.refs)}." if step.snapshots else ""
+    """Return which snapshots need a step, and how many of their rows; empty for one about the metadata file alone."""
+    if not step.snapshots:
+        return ""
+    rows = f"; the fault concerns up to {amount(step.rows_concerned, 'row')} of them" if step.rows_concerned else ""
+    return f"Needed by {snapshots_text(step.snapshots, step.refs)}{rows}."
 
 
 def step_effect(step: Step) -> str:

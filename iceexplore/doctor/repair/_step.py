@@ -33,6 +33,9 @@ class Step:
     snapshots, refs
         Ids of the snapshots that need the step, oldest first, and the branches and tags that point to one of them;
         empty for a step about the metadata file alone.
+    rows_concerned
+        The number of rows in these snapshots that the findings concern, at most: a row may be in several findings. None
+        if unknown.
     effective
         False if the findings that the step was planned for remain unchanged after it.
     sql, python
@@ -53,6 +56,7 @@ class Step:
     effective: bool = True
     snapshots: tuple[int, ...] = ()
     refs: tuple[str, ...] = ()
+    rows_concerned: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

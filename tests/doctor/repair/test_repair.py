@@ -147,7 +147,7 @@ def test_a_plan_shows_its_steps(tmp_path: Path) -> None:
     next(d for d in DAMAGES if d.name == "data_file_gone").damage(folder)
     plan = ix.open(folder).check().repair()
     text = repr(plan)
-    assert text.startswith("Repair of t: 1 step. Rows: 17 before, 16 after.")
+    assert text.startswith("Repair of t: 1 step. Rows of the current snapshot: 17 before, 16 after.")
     assert "1. Remove entries of missing files  [file-missing]" in text
     assert "rows that are no longer listed: 1" in text
     assert "Java: table.newDelete().deleteFile(path).commit()" in text
