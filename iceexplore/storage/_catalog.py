@@ -198,7 +198,7 @@ def version_notes() -> tuple[str, ...]:
     span = ",".join(f"{sign}{n}" for sign, n in sorted(limits, reverse=True))
     return (
         f"datafusion {found} does not fit pyiceberg-core {core}: registering a PyIceberg table in a datafusion "
-        f"SessionContext crashes this process. To register tables there, pip install 'datafusion{span}' "
+        f"SessionContext ends this process (segmentation fault). To register tables, pip install 'datafusion{span}' "
         "(iceexplore then reads large manifests more slowly); iceexplore itself is not affected.",
     )
 

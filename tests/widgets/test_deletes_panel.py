@@ -251,6 +251,9 @@ def test_the_list_of_all_leads_to_nodes(show: Any) -> None:
     kinds = ("deletion-vector", "position-delete", "equality-delete")
     expected = sorted(n.id for kind in kinds for n in nodes_of(table, kind))
     assert sorted(page["nodes"]) == expected
+    at = page["shown"].index(next(i for i, column in enumerate(page["columns"]) if column["name"] == "deletes"))
+    counts = [int(row[at]) for row in page["rows"]]
+    assert counts == sorted(counts, reverse=True) and counts[0] > counts[-1], "those that delete the most come first"
     widget.select(page["nodes"][0])
     assert widget.settle(60)
     assert widget.error == {}

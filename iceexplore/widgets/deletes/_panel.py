@@ -314,7 +314,10 @@ _NONE = {
 
 
 def all_deletes(table: TableState, snapshot: int) -> pa.Table:
-    """Return all live deletes of a snapshot, reading delete manifests and, in the V4 draft, data manifests."""
+    """Return all live deletes of a snapshot, those that delete the most first; unreadable manifests precede them.
+
+    This reads delete manifests and, in the V4 draft, data manifests.
+    """
     state = travel(table, snapshot=snapshot)
     root = state.root()
     if root is None:
@@ -332,7 +335,9 @@ def all_deletes(table: TableState, snapshot: int) -> pa.Table:
         # A row for an unreadable manifest shows that its deletes are unknown, not absent.
         unknown = {"node": f"manifest:{snapshot}:{leaf.root_row}", "kind": "unreadable manifest"}
         parts.append(pa.Table.from_pylist([{**unknown, "delete_file": leaf.location}], _LIST))
-    return pa.concat_tables(parts)
+    found = pa.concat_tables(parts)
+    counts = pc.fill_null(found["deletes"], 2**63 - 1)
+    return found.take(pc.sort_indices(counts, [("", "descending")]))
 
 
 def _deletes_in(manifest: Manifest, prefix: str) -> pa.Table:
