@@ -51,7 +51,7 @@ BULK_BYTES = 64_000
 #: deflated manifest; the import and datafusion's first file take 0.1 s.
 IMPORT_BYTES = 500_000
 #: Decompressed bytes given to datafusion at a time, which limits memory and the size of the temporary file.
-GROUP_BYTES = 1 << 25
+GROUP_BYTES = 1 << 26
 #: Maximum size of a decompressed block: usually it is 64 kB, but a single entry of the widest tables may take 20 MB.
 BLOCK_BYTES = 1 << 26
 #: The decompressed size up to which any block is given to datafusion, and the highest compression ratio of larger
