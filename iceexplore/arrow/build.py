@@ -94,6 +94,6 @@ else:
 
 
 def to_pylist(column: AnyColumn | pa.Table | pa.RecordBatch) -> list[Any]:
-    """Return a column's values as Python objects of type Any; ``pyarrow-stubs`` declares that each may be None."""
+    """Return a column's values, each typed as Any; in ``pyarrow-stubs``, the type says that each may be None."""
     values: list[Any] = column.to_pylist()
     return values

@@ -5,7 +5,7 @@ The types in ``pyarrow-stubs`` are too narrow: they refuse Python values that Ar
 arrays although chunked inputs give chunked results. Here, each function that the package uses has a correct type:
 
 - the result is chunked if any input is, else an array if any input is, else a scalar;
-- the element type is declared for masks, counts and indices, and where it is that of the first input; else it is Any.
+- the element type is declared for masks, counts and indices, and where it equals the first input's; else it is Any.
 
 Nothing is wrapped: at run time these names are pyarrow's functions. To add a function, add it to ``__all__``, to the
 declarations and to the imports at the end.
@@ -120,7 +120,7 @@ if TYPE_CHECKING:
         def as_py(self) -> dict[str, Any]: ...
 
     class _Unary(Protocol[_Array, _Scalar]):
-        """A row-by-row function of one input and options: the result has the shape of the input."""
+        """A row-by-row function of one input, with options. The result has the same form as the input."""
 
         @overload
         def __call__(self, x: AnyChunkedArray, /, *options: Any, **more: Any) -> pa.ChunkedArray[_Scalar]: ...
