@@ -1,8 +1,8 @@
 """Run a view on this machine: this library reads the tables, and DataFusion evaluates the query.
 
 The query is first planned over empty tables, to find the columns, rows and conditions that it needs from each table.
-The rows read then replace the empty tables under the same names. They have all columns; those that the query does not
-need are null.
+The rows read then replace the empty tables under the same names. The replacements have all columns, too, but columns
+that the query does not need are null.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _context(most: int, threads: int) -> Any:  # noqa: ANN401  (DataFusion's Ses
 
 
 def _held(schema: Schema) -> pa.Schema:
-    """Return the Arrow schema to register for a table: lower-case names, and no metadata, which DataFusion compares."""
+    """Return the Arrow schema to register for a table: lower-case names, and no metadata (DataFusion compares it)."""
     names = _registered(_names(schema))
     return pa.schema([pa.field(name, f.type) for name, f in zip(names, arrow_fields(schema.fields), strict=True)])
 
@@ -177,7 +177,7 @@ def _names(schema: Schema) -> list[str]:
 
 
 def _registered(names: Sequence[str]) -> list[str]:
-    """Return column names in lower case, because queries may use any case; unchanged if some differ only in case."""
+    """Return names in lower case, as queries may use any case; return all unchanged if some differ only in case."""
     lower = [name.lower() for name in names]
     return lower if len(set(lower)) == len(lower) else list(names)
 

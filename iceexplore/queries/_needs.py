@@ -1,8 +1,8 @@
 """Derive from DataFusion's optimized plan what a query needs from each table: columns, a filter, a number of rows.
 
-The filter only reduces what is read: DataFusion evaluates the query's conditions again. So conditions without an
-equivalent here can be left out. If a query scans a table twice, the filter is used only if both scans have the same
-one.
+The filter only reduces what is read: DataFusion evaluates the query's conditions again. So the filter can leave out
+conditions that its notation cannot express. If a query scans a table twice, there is a filter only if both scans have
+the same one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Needs:
     limit: int | None = None
 
     def joined(self, other: Needs) -> Needs:
-        """Return needs that cover those of two scans."""
+        """Return needs that cover these and the ``other`` ones, for two scans of a table."""
         same = self.where == other.where
         return Needs(self.columns | other.columns, self.where if same else None)
 
@@ -66,7 +66,7 @@ def needs_of(
     Parameters
     ----------
     schemas
-        The columns of each table as DataFusion knows them, and their names in the table.
+        For each table, the columns as DataFusion knows them, and the names of these columns in the table.
     """
     found: dict[str, Needs] = {}
     seen: Counter[str] = Counter()
@@ -189,7 +189,7 @@ def _condition(
 
 
 def _literal(scalar: Any, kind: pa.DataType) -> str | None:  # noqa: ANN401  (a pyarrow scalar)
-    """Return a literal in a filter's notation; None if it is null or its type differs from its column's."""
+    """Return a literal in a filter's notation; None if the literal is null, or if its type is not the column's type."""
     if not isinstance(scalar, pa.Scalar) or not scalar.is_valid or not any(test(kind) for test in _COMPARED):
         return None
     value = scalar.as_py()

@@ -77,7 +77,7 @@ def plan_view(
     tables_at: object = None,
     prefer: str | None = None,
 ) -> ViewPlan:
-    """Open everything that a view reads, and return its plan.
+    """Open all tables and views that a view reads, and return the view's plan.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class _Planner:
 
 def _state_at(table: TableState, at: object, kind: str = "") -> TableState:
     """Return a table's state at a snapshot, snapshot id, ref or time."""
-    at = getattr(at, "state", at)  # of an `iceexplore.Table`
+    at = getattr(at, "state", at)  # an `iceexplore.Table` is replaced by its state
     if kind == "TIMESTAMP" or isinstance(at, dt.date):
         return travel(table, timestamp=at)
     if not isinstance(at, str):

@@ -16,7 +16,7 @@ __all__ = ["view_on_spark"]
 
 
 def view_on_spark(plan: ViewPlan, session: SparkSession) -> DataFrame:
-    """Return the rows of a view as a Spark DataFrame with the columns of its schema.
+    """Return the rows of a view as a Spark DataFrame with the columns of the view's schema.
 
     Raises
     ------
