@@ -1,4 +1,4 @@
-"""The commands that commit: ``simulate``, on an overlay, and ``lab``, in a table of one's own."""
+"""The commands that commit: ``simulate``, without writing to the table, and ``lab``, in a table that it created."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IN_ORDER = "Commits are made in the order in which their options are given."
 
 
 def _check_layout(format_version: int, layout: Mapping[str, Any]) -> None:
-    """Refuse names that are not layout options, which would otherwise be passed on as other arguments."""
+    """Refuse names that are not layout options: they would be passed on as arguments of a different kind."""
     from iceexplore.commits import LayoutOptions
 
     LayoutOptions.of(format_version, **layout)

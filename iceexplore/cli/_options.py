@@ -64,7 +64,7 @@ def state_option(command: F) -> F:
 
 
 def opening(how: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options that belong to `iceexplore.open` from ``how``; return them as its keyword arguments."""
+    """Remove the options for `iceexplore.open` from ``how``; return them as keyword arguments for that function."""
     taken = {name: how.pop(name) for name in _OPENING}
     version = taken["version"]
     taken["version"] = int(version) if version is not None and version.isdecimal() else version

@@ -27,7 +27,7 @@ _BY_SIGN = {"✖": "red", "▲": "yellow"}
 
 
 class Commands(click.Group):
-    """A group that turns errors into a message and exit status 2, and that ends quietly when a pipe is closed."""
+    """A command group: errors become a message and exit status 2, and a closed pipe ends the command quietly."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command."""
@@ -44,7 +44,7 @@ class Commands(click.Group):
             if _asked_for_json(ctx):
                 name = ctx.find_root().meta.get("iceexplore.command", ctx.invoked_subcommand)
                 echo_json(name, error={"kind": type(error).__name__, "message": str(error)})
-            click.echo(f"Error: {error}", err=True)  # IceexploreError has made control characters visible
+            click.echo(f"Error: {error}", err=True)  # IceexploreError has escaped control characters
             ctx.exit(2)
         return done
 
@@ -62,7 +62,7 @@ def echo(text: object, colour: Callable[[str], str] | None = None) -> None:
 
 
 def coloured(line: str) -> str:
-    """Return a line of a report in the colour of its severity; click removes it where there is no terminal."""
+    """Return a line of a report in the colour of its severity; click removes the colour where there is no terminal."""
     colour = _BY_SIGN.get(line.lstrip()[:1])
     return line if colour is None else click.style(line, fg=colour)
 
@@ -111,7 +111,7 @@ def _cell(value: object) -> str:
 
 
 def write_file(path: str, text: str) -> None:
-    """Write a file completely or not at all; one that exists is replaced. Raises the same errors as `whole_file`."""
+    """Write a file completely or not at all; an existing file is replaced. Raises the same errors as `whole_file`."""
     from iceexplore.storage import whole_file
 
     with whole_file(path, overwrite=True) as file:

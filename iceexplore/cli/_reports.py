@@ -36,7 +36,7 @@ def read_baseline(path: str) -> Report:
 
 
 def write_report(report: Report | CatalogReport, html: str | None, junit: str | None) -> None:
-    """Write a report as an HTML page, as JUnit XML, or both; None leaves a file out."""
+    """Write a report as an HTML page, as JUnit XML, or both; None as a path means no such file."""
     if html is not None:
         write_file(html, report.to_html())
     if junit is not None:

@@ -24,7 +24,7 @@ __all__ = ["Made", "StepsCommand", "make_steps", "read_rows", "step_options"]
 F = TypeVar("F", bound=Callable[..., Any])
 Kind: TypeAlias = Literal["simulation", "lab"]
 _STEPS = "iceexplore.steps"
-#: Maximum number of characters of a call in ``--commit``, because Python's parser needs memory for each.
+#: Maximum number of characters of a call in ``--commit``, because Python's parser needs memory for each character.
 _MOST_CALL = 100_000
 #: The kinds of written files in the order in which they are listed.
 _KINDS = ("data-file", "delete-file", "puffin", "manifest", "manifest-list", "metadata")
@@ -286,7 +286,7 @@ def read_rows(path: str) -> pa.Table:
 def _parquet(path: str) -> pa.Table:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:  # this file alone, not a data set with partitions in its path
+    with pq.ParquetFile(path) as file:  # `read_table` would also take partition columns from the path
         return file.read()
 
 
