@@ -88,8 +88,8 @@ def count_rows(
         reader.is_data(row)
     matched, n = tasks.matched, len(tasks)
     counts = np.asarray(pc.fill_null(entries["record_count"], -1)).astype(np.int64)
-    # Writers do not add files without rows. Check a count of 0 in the file, because its rows would otherwise be left
-    # out.
+    # Writers do not add files without rows. Check a count of 0 by reading the file: any rows in it would otherwise be
+    # left out.
     exact = is_data & _unfiltered(tasks) & (counts > 0)
     deleted_from = np.zeros(n, dtype=bool)
     if len(matched):
@@ -116,15 +116,15 @@ def count_rows(
 
 
 def _by_list(state: TableState) -> RowCount | None:
-    """Return the row count of a remote table from its manifest list; None if manifests must be read for it.
+    """Return the row count of a remote table from its manifest list; None if manifests must be read to count.
 
-    They must be read if deletes may apply, if counts are missing, or if the list contradicts itself or the snapshot's
-    summary: then the entries decide. They are also read on a local disk, where reading costs next to nothing and
-    reports faults, and for strict tables, where faults raise errors.
+    Manifests must be read if deletes may apply, if counts are missing, or if the list contradicts itself or the
+    snapshot's summary: then the entries decide. Manifests are also read on a local disk, where reading costs next to
+    nothing and reports faults, and for strict tables, where faults raise errors.
     """
     if is_local(state.storage.folder) or state.problems.strict:
         return None
-    # Leave the count to a plan, which can tell which of these problems concern it.
+    # Leave the count to a plan, which knows whether these problems concern files that it reads.
     if any(concern_of(p.code, p.field, p.severity) == "rows" for p in state.problems):
         return None
     root = state.root()
@@ -153,7 +153,7 @@ def _number(summary: Mapping[str, str] | None, name: str) -> int | None:
 
 
 def _unfiltered(tasks: FileTasks) -> Mask:
-    """Return which tasks have no residual filter."""
+    """Return a mask of the tasks that have no residual filter."""
     nothing = np.array([r == ALWAYS for r in tasks.residuals], dtype=bool)
     unasked: Mask = bool_array(tasks.whole) | nothing[np.asarray(tasks.residual)]
     return unasked

@@ -31,7 +31,7 @@ _INHERITED = frozenset((ROW_ID.field_id, LAST_UPDATED.field_id))
 
 
 def is_synthetic(location: str) -> bool:
-    """Return whether a location is that of a synthetic file (`append(files=3, ...)`), which has no rows to read."""
+    """Return whether a location belongs to a synthetic file (`append(files=3, ...)`), which has no rows to read."""
     return f"/{SYNTHETIC_FOLDER}/" in location
 
 
@@ -48,8 +48,8 @@ def read_data_file(
 ) -> Iterator[pa.Table]:
     """Yield the rows of a data file in batches, in ascending order of positions, without applying deletes.
 
-    Columns are found by field id, at every depth. A column that the file lacks has the partition's value if an identity
-    partition field has it, otherwise the column's initial default, otherwise null (spec, "Column Projection"). Columns
+    Columns are found by field id, at every depth. A column that the file lacks has the value of its identity partition
+    field if there is one, otherwise the column's initial default, otherwise null (spec, "Column Projection"). Columns
     of a file without ids are found by the table's name mapping, unless the partition gives their values; without a
     mapping they are found by the schema's names, with a problem of code ``data-no-field-ids`` (Java would use their
     order). Only the needed columns of Parquet files are read, with at most one row group in memory, and checksums of
@@ -68,12 +68,12 @@ def read_data_file(
     row_groups
         Read only these row groups of a Parquet file; ignored for formats without row groups.
     batch_rows
-        Maximum number of rows in a batch. If it is small, only those parts of a Parquet file are fetched that the
-        consumed batches need.
+        Maximum number of rows in a batch. If it is small, only the parts of a Parquet file that the consumed batches
+        need are fetched.
     kind
-        Kind of the reads in the read log.
+        The file's role, under which its reads are logged.
     required
-        Whether the file must have the columns: an equality delete file without its columns is invalid.
+        Whether the file must have the columns: an equality delete file without its equality columns is invalid.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def _with_column_files(
     batch_rows: int | None,
     kind: str,
 ) -> Iterator[pa.Table]:
-    """Yield a data file's rows with updated columns taken from its column files, which have as many rows."""
+    """Yield a data file's rows, with updated columns taken from column files, which have the same number of rows."""
     kinds = [arrow_field(f) for f in fields] if to is None else list(to)
     source = [_column_file_of(entry, f) for f in fields]
     updated: dict[int, pa.Table] = {}
@@ -292,7 +292,7 @@ class _Columns:
         self._made_for = schema
 
     def _check_absent(self, f: NestedField) -> None:
-        """Add a problem for a required column without any value: it reads as null, which no schema allows."""
+        """Add a problem for a required column without any value: it is read as null, which the schema forbids."""
         given = f.initial_default is not None or f.field_id in self.constants
         if f.required and not given and f.field_id < _RESERVED:
             text = "The file lacks a required column, which has no initial default: it reads as null."
@@ -319,7 +319,7 @@ class _Columns:
         return pa.StructArray.from_arrays(arrays, fields=list(cast(pa.StructType, target)))
 
     def _inherited(self, f: NestedField, found: AnyArray | None, positions: AnyArray) -> AnyArray:
-        """Return a row lineage column: null without a first row id, else stored or inherited (spec, "Row Lineage")."""
+        """Return a row lineage column: stored or inherited, or null without a first row id (spec, "Row Lineage")."""
         first = self.entry["first_row_id"]
         if first is None:
             return pa.nulls(len(positions), pa.int64())

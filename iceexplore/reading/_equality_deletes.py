@@ -31,7 +31,7 @@ __all__ = ["EqualityDeletes", "column_of", "columns_of", "equality_fields", "equ
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
-#: The number of key sets that are cached for the next data files.
+#: The number of delete files whose keys stay in memory for the next data files.
 _KEPT = 16
 
 
@@ -111,7 +111,8 @@ class _Keys:
     null
         The code of null in each column, -1 if no key has a null.
     combined
-        For each column except the first, the sorted codes ``first codes * width + this column's code``.
+        For each column except the first, the sorted codes of the combinations up to this column: ``code of the columns
+        before * width + this column's code``.
     """
 
     ids: tuple[int, ...]
@@ -155,7 +156,7 @@ class _Keys:
 
 
 def _comparable(array: AnyArray) -> AnyArray:
-    """Return values that are equal exactly if the keys are: fixed-width types as integers, other types unchanged."""
+    """Return values in a form in which they are equal exactly if the keys are: integers for fixed-width types."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return _comparable(cast(AnyExtensionArray, array).storage)

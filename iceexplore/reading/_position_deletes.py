@@ -28,7 +28,7 @@ class PositionIndex:
     Attributes
     ----------
     paths
-        Locations of the data files as written in the file, without duplicates.
+        Locations of the data files as written in the delete file, without duplicates.
     positions
         The positions for each of `paths`.
     rows
@@ -113,7 +113,7 @@ class PositionDeletes:
     files
         The data files of the whole scan; a delete that references one of them applies to no other.
     matched
-        The deletes that apply to them.
+        The deletes that apply to the data files.
     """
 
     def __init__(self, state: TableState, files: EntryBatch, matched: MatchedDeletes) -> None:
@@ -139,7 +139,7 @@ class PositionDeletes:
         return bool(self._matched.vector[row].is_valid or len(self._matched.positions[row].values or ()))
 
     def vector(self, row: int) -> Bitmap | None:
-        """Return the bitmap of a data file's deletion vector; None if it has none. Raises the same errors as `of`."""
+        """Return the bitmap of a data file's deletion vector; None without a vector. Raises the same errors as `of`."""
         number = self._matched.vector[row].as_py()
         if number is None:
             return None
@@ -183,7 +183,7 @@ class PositionDeletes:
         return PositionSet.union(parts).count(rows) if parts else 0
 
     def of(self, row: int) -> list[tuple[int, PositionSet]]:
-        """Return a data file's deleted positions by delete, identified by its row in `MatchedDeletes.deletes`.
+        """Return a data file's deleted positions, each set with its delete's row number in `MatchedDeletes.deletes`.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class PositionDeletes:
                 self._check_last(row, entry["location"], found.last)
                 out.append((number, found))
             if entry["referenced_file"] is not None and (found is None or len(index.paths) != 1):
-                # The field is only for delete files whose positions all belong to that one file.
+                # An entry may have this field only if all positions in the delete file belong to that data file.
                 text = (
                     "Not all positions in the delete file belong to the data file that its manifest entry references: "
                     "deleted rows may reappear."
@@ -250,7 +250,7 @@ class PositionDeletes:
         return row
 
     def _find(self, index: PositionIndex, location: str, where: str) -> PositionSet | None:
-        """Return the positions of a data file, found by its path as `match_deletes` finds it.
+        """Return a data file's positions in a delete file, found by the same rules for paths as in `match_deletes`.
 
         The data file is matched by canonical location; in a moved table, by the file to which a location resolves;
         otherwise by path without scheme and authority, if no live data file has the location as written in the delete

@@ -58,7 +58,7 @@ _SMALL_ROWS = 1 << 20
 #: Limit for the total size of files that are read ahead; a minimum number of files is always allowed.
 _AHEAD_BYTES = 128 << 20
 _ALWAYS_AHEAD = 4
-#: Smaller parts of the result are combined up to this size; combining all rows at the end would hold them twice.
+#: Smaller parts of the result are combined up to this size; combining all rows at the end would take twice the memory.
 _PART_ROWS = 1 << 16
 DATA_MANIFESTS = frozenset({int(ContentType.DATA_MANIFEST)})
 _DELETE_MANIFESTS = frozenset({int(ContentType.DELETE_MANIFEST)})
@@ -97,7 +97,7 @@ class Doubts:
         self._warned: set[object] = set()
 
     def warn(self, plan: ScanPlan) -> None:
-        """Warn of problems since the last call: those of the metadata, and after reading also those of the files."""
+        """Warn of problems found since the last call: in the metadata and, once files have been read, in the files."""
         for kind, text in doubts_of(plan, lineage=self._lineage).items():
             if kind not in self._warned:
                 self._warned.add(kind)
@@ -130,7 +130,7 @@ def planned(
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # the texts say what allow= needs
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # each says which allow= is needed
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in plan.notes:
         warn_caller(note)
@@ -261,7 +261,7 @@ def some_manifests(state: TableState, limit: int | None, *, filtered: bool) -> I
 
 
 class _Expansion:
-    """Limits the memory for the rows of a small file, in proportion to its size; its batches arrive consecutively."""
+    """Limits the memory for a small file's rows, in proportion to the file's size; counts one file at a time."""
 
     def __init__(self, state: TableState, tasks: FileTasks) -> None:
         self._state, self._tasks = state, tasks
@@ -408,7 +408,7 @@ class _Ahead:
         return len(self._asked) < _ALWAYS_AHEAD or self._bytes + self._sizes[row] <= _AHEAD_BYTES
 
     def _begun(self, row: int) -> tuple[list[FileRows], Iterator[FileRows]]:
-        """Return the rows of a small file; if it becomes large, the first rows and an iterator of the rest."""
+        """Return a small file's rows; if decoding makes them large, the first ones and an iterator over the rest."""
         more = self._reader.read(row)
         ready: list[FileRows] = []
         left = self._share
@@ -437,7 +437,7 @@ class _Lost:
         self._state.problems.add(replace(item, text=f"{item.text} ({max(0, rows):,} rows are left out)"))
 
     def warn(self) -> None:
-        """Warn once about all of them."""
+        """Warn once about all files and rows that were left out."""
         if self._files:
             what = f"{self._files:,} data file{'s' if self._files > 1 else ''} could not be read"
             warn_caller(f"{what}: {self._rows:,} rows are left out; see .problems of the table for details")

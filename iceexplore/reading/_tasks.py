@@ -174,7 +174,7 @@ class TaskReader:
         places = {o.path[0].field_id: o.path[0] for o in self.outputs}
         known = {f.field_id for f in self.state.schema.fields}
         fields += [f for number, f in places.items() if number not in known]
-        for path in paths.values():  # these columns have been dropped
+        for path in paths.values():  # columns of equality deletes; some may have been dropped from the schema
             if not pruned(self.state.schema.fields, {path[-1].field_id}):
                 fields += pruned([path[0]], {path[-1].field_id})
         return fields

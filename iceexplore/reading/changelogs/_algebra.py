@@ -37,7 +37,7 @@ _INSERT, _DELETE, _BEFORE, _AFTER = "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE
 
 
 def without_carryovers(table: pa.Table) -> pa.Table:
-    """Remove the rows that one snapshot both removed and added again, equal in every column.
+    """Drop rows that the same snapshot removed and added again with equal values in every column.
 
     Equal rows are dropped in pairs of a removed and an added row until only one kind is left; it does not matter which
     rows form a pair, since they are equal.
@@ -117,7 +117,7 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Tab
 def net_of(table: pa.Table) -> pa.Table:
     """Remove changes of several snapshots that cancel each other.
 
-    Removals and additions of equal rows, in whatever snapshots, cancel each other in the order of the snapshots. A
+    Removals and additions of equal rows, even by different snapshots, cancel each other in the order of snapshots. A
     remaining change has the ordinal and the snapshot of the first change after the last point at which all earlier ones
     cancelled out, as in Java.
     """
@@ -134,7 +134,8 @@ def net_of(table: pa.Table) -> pa.Table:
     before = np.repeat(np.concatenate([[0], running])[starts], ends - starts)
     level = running - before
     left = level[ends - 1]
-    # The index after the last row at which the level is 0, or the first index of the group.
+    # The first remaining change of each group: the row after the last one at which the level is 0, or the group's first
+    # row if the level is never 0.
     even = np.where(level == 0, np.arange(len(code)), -1)
     last_even = np.maximum.reduceat(even, starts)
     chosen = np.where(last_even < 0, starts, last_even + 1)[left != 0]

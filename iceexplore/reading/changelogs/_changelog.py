@@ -44,9 +44,9 @@ def changelog(
     The result is that of Iceberg's Spark procedure ``create_changelog_view``: rows that one snapshot deletes and
     inserts again unchanged (carried over by copy-on-write) are left out; snapshots of operation ``replace`` change
     nothing, even if their writer added rows; columns are those of the state's schema, whatever schema was current then.
-    Java rejects tables with delete files; this function reports a row that a position delete, deletion vector or
-    equality delete newly removes as a DELETE of the snapshot that added the delete, and a row that reappears because a
-    delete was removed as an INSERT.
+    Java rejects tables with delete files. This function supports them: if a position delete, deletion vector or
+    equality delete removes a row, that is a DELETE by the snapshot that added the delete; if a row reappears because
+    a delete was removed, that is an INSERT.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ __all__ = ["BEGIN_AFTER", "FileChanges", "changes_of_entries", "changes_of_step"
 
 #: The advice for a snapshot whose own changes can no longer be read, because its parent has expired.
 BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) does not include the changes of `from`"
-#: A location's scheme and authority, which may be old ones in the deletes of tables that were moved.
+#: Matches a location's scheme and authority; the deletes of a moved table may still have the old ones.
 _AUTHORITY = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"
 
 
@@ -166,7 +166,7 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
 
 
 def _concerned(step: Step, batches: Iterable[EntryBatch]) -> AnyArray | None:
-    """Return the data files that position deletes reference, as `_bare` returns them; None if it may be every file."""
+    """Return the data files that position deletes reference, as `_bare` returns them; None if it may be any file."""
     names: list[AnyArray] = []
     for batch in batches:
         entries = batch.entries
@@ -197,7 +197,7 @@ def _names(batch: EntryBatch) -> AnyArray:
 
 
 def _versions(batch: EntryBatch) -> AnyArray:
-    """Return keys that change with a file's values: its location and, in the V4 draft, those of its column files."""
+    """Return a key per file that changes with its values: its location and those of its column files (V4 draft)."""
     held, names = whole(batch.entries["column_files"]), _names(batch)
     if held.null_count == len(held):
         return names

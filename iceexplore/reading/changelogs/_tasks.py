@@ -58,7 +58,7 @@ class ChangeFiles:
 
 
 def is_expired_start(metadata: TableMetadata, start: object, after: Snapshot | None) -> bool:
-    """Return whether `start` is the id of the oldest ancestor's expired parent: all later snapshots are available."""
+    """Return whether `start` is the id of the oldest ancestor's expired parent, so that all later snapshots exist."""
     line = lineage(metadata, after)
     number = line[0].parent_snapshot_id if line else None
     return number is not None and not isinstance(start, bool) and start == number and metadata.snapshot(number) is None

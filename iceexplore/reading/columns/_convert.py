@@ -66,7 +66,7 @@ def constant(
     f: NestedField, target: pa.DataType, rows: int, constants: Mapping[int, Any], *, given: PlainValue = None
 ) -> AnyArray:
     """Return a column that the file lacks: the partition's value (``constants``, by field id), the default, or null."""
-    if f.field_id in constants:  # its value may be null, which the column's default does not replace
+    if f.field_id in constants:  # also a null from the partition, which the default does not replace
         held = constants[f.field_id]
         return _as(pa.repeat(held, rows), target) if held.is_valid else build.nulls(rows, target)
     value = f.initial_default if given is None else given

@@ -38,7 +38,7 @@ class AppliedDelete:
 
 
 class RowDeletes:
-    """The deletes of some data files in the snapshots of a line.
+    """The deletes that apply to some data files in each snapshot of a `Line`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RowDeletes:
         self._masks: dict[tuple[int, str], Mask | None] = {}
 
     def at(self, step: Step) -> dict[str, tuple[int, ...]]:
-        """Return the numbers of the deletes that apply to each file in a snapshot, without files that have none."""
+        """Return by file the numbers of the deletes that apply in a snapshot; files without deletes are left out."""
         new = [key for key in step.deletes if key not in self._held]
         self._learn(step, new)
         live = {self._numbers[k] for key in step.deletes for k in self._held[key] if k in self._numbers}
@@ -75,7 +75,7 @@ class RowDeletes:
         return out
 
     def doubt(self, step: Step) -> str | None:
-        """Return why some deletes of a step are unknown after `at`; None if all are known."""
+        """Return why some deletes of a step are unknown, None if all are known; call `at` first."""
         return next((self._damaged[key] for key in step.deletes if key in self._damaged), None)
 
     def mask(self, number: int, name: str) -> Mask | None:

@@ -64,7 +64,7 @@ class RowDelete:
     offset
         Offset of a deletion vector in its Puffin file.
     by
-        The snapshot that added it, according to its entry.
+        The snapshot that added this delete, according to the delete's entry.
     live
         Whether the queried state still has it; False for a file that was replaced or removed.
     """
@@ -130,7 +130,7 @@ class Move:
         Whether the rows are considered the same because their values or identifiers are equal; False if they have the
         same ``_row_id``.
     changed
-        Whether its values changed, as far as known.
+        Whether the row's values changed, where that is known.
     """
 
     file: str
@@ -155,10 +155,10 @@ class Fate:
         ``live``; ``deleted``; ``moved`` (its file was removed, the row is elsewhere); ``removed`` (with its file);
         ``unknown``.
     by
-        The snapshot that caused it; None for a live row.
+        The snapshot that caused this state; None for a live row.
     deletes
-        All deletes that delete the row, the earliest first: that one is the cause. If a row was deleted and its file
-        was removed later, it is still ``deleted``.
+        All deletes that delete the row; the first is the earliest, which is the cause. If a row was deleted and its
+        file was removed later, the row is still ``deleted``.
     moved_to
         The new place of the row, if known; also for a row that was deleted, for example by an update.
     why

@@ -19,8 +19,8 @@ from iceexplore.storage import canonical
 
 __all__ = ["DATA", "DELETES", "LeafKey", "Step", "file_keys", "is_damaged", "lineage", "read_leaves", "step_of"]
 
-#: A manifest as a snapshot reads it: its location, and the manifest DVs that remove entries of it. For files listed in
-#: a V4 root itself: the root's location, and None.
+#: A manifest as a snapshot reads it: its location, and the manifest DVs that remove entries from it. For files that a
+#: V4 root lists itself: the root's location, and None.
 LeafKey = tuple[str, frozenset[str] | None]
 
 DATA = frozenset({int(ContentType.DATA)})
@@ -77,7 +77,7 @@ class Step:
 
 
 def lineage(metadata: TableMetadata, snapshot: Snapshot | None) -> list[Snapshot]:
-    """Return a snapshot and its ancestors, oldest first, as far as they are in the metadata."""
+    """Return a snapshot and those of its ancestors that are still in the metadata, oldest first."""
     return list(ancestry(metadata, snapshot))[::-1]
 
 

@@ -1,4 +1,4 @@
-"""Follow the rows found through a snapshot and its ancestors."""
+"""Follow rows that a search has found, through a snapshot and its ancestors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Line:
         return out
 
     def _backwards(self, file: FoundFile) -> list[_Span]:
-        """Return the presence of a live file in the newest step, and in the earlier steps that date its deletes."""
+        """Return a live file's presence in the newest step and in the earlier steps that are needed to date deletes."""
         places = {s.snapshot.snapshot_id: i for i, s in enumerate(self.steps)}
         added = places.get(file.entry["snapshot_id"], 0)
         out: list[_Span] = []

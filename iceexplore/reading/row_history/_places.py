@@ -122,7 +122,7 @@ class RowPlaces:
     timeline = story
 
     def card(self) -> Card:
-        """Build the card that is shown."""
+        """Build the card that a notebook shows."""
         kinds: dict[str, int] = {}
         for p in self.places:
             kinds[p.fate.kind] = kinds.get(p.fate.kind, 0) + 1

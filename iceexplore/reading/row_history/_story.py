@@ -58,7 +58,7 @@ class RowStory:
         return "\n".join(escape.text(line) for line in out)
 
     def scene(self) -> Scene:
-        """Return the snapshots, the places that they added, and their ends, for renderers; limited to a few rows."""
+        """Return a few rows' picture for renderers: snapshots, the places that they added, and how these ended."""
         nodes: list[SceneNode] = []
         edges: list[SceneEdge] = []
         shown = self.rows[:_DRAWN]
@@ -90,7 +90,7 @@ class RowStory:
 
 
 def story_of(places: Sequence[RowPlace], state: TableState, where: str, columns: Collection[str]) -> RowStory:
-    """Arrange the places of rows by row, in order of time.
+    """Group the places by row, in order of time.
 
     Parameters
     ----------
