@@ -21,11 +21,11 @@ __all__ = ["BIG", "Budget", "DATA_RATIO", "FLOOR", "RATIO", "VARIABLE", "allowed
 
 #: The environment variable that sets the limit when the process starts.
 VARIABLE = "ICEEXPLORE_MEMORY_LIMIT"
-#: The bytes of memory that any file may take, however small it is; a large one may take `RATIO` times its stored size.
+#: The bytes of memory that even the smallest file may take; a large file may take `RATIO` times its stored size.
 FLOOR = 512 << 20
-#: Manifests compress by a factor of 10 to 30, a manifest of zeros by 1,000.
+#: Real manifests compress by a factor of 10 to 30; one full of zeros, made to exhaust memory, by 1,000.
 RATIO = 64
-#: The same ratio for data files: columns with few distinct values compress better than metadata.
+#: The ratio for data files is larger, because columns with few distinct values compress better than metadata.
 DATA_RATIO = 256
 #: The memory to assume where the machine's cannot be determined: that of a small machine.
 _UNKNOWN = 4 << 30
@@ -44,17 +44,17 @@ _given: int | None = None
 
 
 def memory_limit(limit: int | str | None = None) -> int:
-    """Return the memory that decoding may take, in bytes, after setting it if ``limit`` is given.
+    """Return the maximum memory for decoding, in bytes; if ``limit`` is given, set the maximum first.
 
-    The default is a quarter of the machine's memory, or of the container's where that is less. By default, a single
-    file is limited, too: a metadata file may decode to 64 times its size, a data file to 256 times its size, and either
-    to 512 MiB if that is more. Once a limit is set, only that limit applies.
+    The default is a quarter of the machine's memory, or of the container's where the container has less. By default,
+    each file is limited, too: a metadata file may decode to 64 times its size, a data file to 256 times its size, and
+    any file to 512 MiB, however small it is. Once a limit is set, only that limit applies.
 
     Parameters
     ----------
     limit
         Bytes, or a text such as ``"8 GiB"`` or ``"500 MB"``. The environment variable ``ICEEXPLORE_MEMORY_LIMIT``
-        sets the limit at the start, for this process and those that it starts (Spark's workers, for example).
+        sets the limit at the start, for this process and its child processes (Spark's workers, for example).
 
     Raises
     ------
@@ -103,7 +103,7 @@ def shown_bytes(value: int) -> str:
 
 
 class Budget:
-    """The memory that decoding one file takes, checked against its limit.
+    """The memory that decoding one file takes, checked against the file's limit.
 
     A context manager: a budget that grows large holds `BIG` until it ends, so that large files are decoded one at a
     time.
@@ -191,7 +191,7 @@ def _default() -> int:
 
 
 def _machine() -> list[int]:
-    """Return the machine's memory in bytes as a list of one, or an empty list where it is unknown."""
+    """Return the machine's memory in bytes, as a list with one element; an empty list where it is unknown."""
     if sys.platform == "win32":
         return _windows()
     with contextlib.suppress(ValueError, OSError, AttributeError):

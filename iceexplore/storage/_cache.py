@@ -25,8 +25,8 @@ class Cache:
     Parameters
     ----------
     max_bytes
-        Limit for the sizes of all cached values together. A value that alone is larger is returned and not cached; the
-        others stay.
+        Limit for the sizes of all cached values together. A single value above this limit is returned without being
+        cached, and the others stay.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -55,9 +55,9 @@ class Cache:
 
     @contextmanager
     def lowered(self, max_bytes: int) -> Iterator[None]:
-        """Lower the limit while the block runs, for work that passes over more values than the cache holds.
+        """Lower the limit while the block runs, for work that loads more values than the cache can hold.
 
-        Of several such blocks at the same time, the lowest limit counts.
+        If several such blocks run at the same time, the lowest limit applies.
         """
         with self._lock:
             self._lowered.append(max_bytes)
@@ -71,8 +71,8 @@ class Cache:
     def get_or_load(self, key: tuple[Any, ...], load: Callable[[], T], size: Callable[[T], int]) -> T:
         """Return the value under ``key``; load it if it is not cached.
 
-        ``load`` runs without the lock. Threads that request a key that is being loaded wait; if that load fails, the
-        next of them loads it itself, so an error is never shared.
+        ``load`` runs without the lock. Threads wait if they request a key that another thread is loading; if that load
+        fails, the next waiting thread tries to load the value itself, so threads never share an error.
         """
         while True:
             with self._lock:
@@ -86,7 +86,7 @@ class Cache:
                     mine = self._loading[key] = _Loading()
                     break
             if other.owner == threading.get_ident():
-                return load()  # this load needs its own key: waiting would be a deadlock
+                return load()  # a load that requests the key being loaded would wait for itself
             other.done.wait()
         try:
             value = load()

@@ -52,10 +52,10 @@ _OF_FILE_IO = ("py-io-impl", "client.", "s3.", "gcs.", "adls.", "hdfs.", "oss.",
 class CatalogTable:
     """A table as its catalog describes it: name, metadata location, FileIO and warehouse.
 
-    ``table`` is PyIceberg's object. It is None if PyIceberg cannot parse the metadata. It is also None, until `read` is
-    called, if only the SQL catalog's row was read, so that the metadata file is read only once; ``unread`` is then the
-    catalog and the table's identifier. For a view, ``sent`` is the metadata as the catalog sent it; ``no_file`` says
-    why there is no metadata file, in which case ``metadata_location`` is the view's folder.
+    ``table`` is PyIceberg's object, or None if PyIceberg cannot parse the metadata. If only the SQL catalog's row was
+    read (so that the metadata file is not read twice), ``table`` is None until `read` is called, and ``unread`` is the
+    catalog and the table's identifier. For a view, ``sent`` is the metadata as the catalog sent it. If a view has no
+    metadata file, ``no_file`` says why, and ``metadata_location`` is the view's folder.
     """
 
     name: str
@@ -70,7 +70,7 @@ class CatalogTable:
     def read(self, document: Mapping[str, Any]) -> CatalogTable:
         """Return a copy with PyIceberg's object, built from the parsed metadata file as PyIceberg's loading does.
 
-        PyIceberg configures a table's FileIO with the catalog's properties, which the table's own override.
+        PyIceberg configures a table's FileIO with the catalog's properties; the table's properties override them.
         """
         if self.unread is None:
             return self
@@ -101,7 +101,7 @@ class CatalogTable:
         return cls(".".join(table.name()), table.metadata_location, table.io, warehouse, table)
 
     def document(self) -> dict[str, Any] | None:
-        """Return a table's metadata as PyIceberg parsed it, without keys that it does not know; a view's as sent."""
+        """Return a table's metadata as PyIceberg parsed it, without keys unknown to PyIceberg; a view's as sent."""
         if self.table is None:
             return self.sent
         document: dict[str, Any] = json.loads(self.table.metadata.model_dump_json(by_alias=True, exclude_none=True))
@@ -160,7 +160,7 @@ def from_catalog(identifier: object, catalog: CatalogLike, properties: Mapping[s
 
 
 def from_table(table: PyIcebergTable, *, fresh: bool = False) -> CatalogTable:
-    """Return a PyIceberg Table as a catalog table; with ``fresh``, as its catalog describes it now."""
+    """Return a PyIceberg Table as a catalog table; with ``fresh``, load it again from its catalog first."""
     catalog = getattr(table, "catalog", None)
     if fresh and catalog is not None:
         unread = _unread(catalog, table.name(), ".".join(table.name()))
@@ -177,11 +177,11 @@ def from_table(table: PyIcebergTable, *, fresh: bool = False) -> CatalogTable:
 
 @cache
 def version_notes() -> tuple[str, ...]:
-    """Return a warning for the card if the installed datafusion does not fit pyiceberg-core; else nothing.
+    """Return a warning for the card if the versions of datafusion and pyiceberg-core do not fit; else nothing.
 
     pyiceberg-core passes datafusion a table provider as pointers into memory whose layout differs between datafusion
     versions: ``SessionContext.register_table`` of a PyIceberg Table, or the first query, then ends the process in a
-    segmentation fault. iceexplore never does that, but its users may.
+    segmentation fault. iceexplore never makes these calls, but its users may.
     """
     try:
         core, found = version("pyiceberg-core"), version("datafusion")
@@ -204,7 +204,7 @@ def version_notes() -> tuple[str, ...]:
 
 
 def refuse_namespace(catalog: Catalog, key: str | tuple[str, ...], cause: Exception, wanted: str = "table") -> None:
-    """Raise an error if a name is that of a namespace; the error says what the namespace contains."""
+    """Raise an error if a name belongs to a namespace; the error says what the namespace contains."""
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
         if not catalog.namespace_exists(parts):
@@ -267,7 +267,7 @@ def _without_parsing(catalog: Catalog, key: str | tuple[str, ...], shown: str) -
 
 
 def sql_location(catalog: Catalog, key: str | tuple[str, ...], kind: str | None = None) -> str | None:
-    """Return a table's metadata location from its row in an SQL catalog; with the ``kind`` ``VIEW``, a view's."""
+    """Return a table's (or with the ``kind`` ``VIEW``, a view's) metadata location from its row in an SQL catalog."""
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import select
     from sqlalchemy.orm import Session
@@ -302,7 +302,7 @@ def rest_answer(catalog: Catalog, endpoint: str, path: Mapping[str, str]) -> Map
 
 
 def located(answer: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
-    """Return the metadata location of a REST catalog's answer, and the options to read it with."""
+    """Return the metadata location in a REST catalog's answer, and the options for reading the file there."""
     location = answer.get("metadata-location")
     config = {k: v for k, v in (answer.get("config") or {}).items() if isinstance(v, str)}
     # The credential with the longest fitting prefix wins, and wins over config (REST spec, StorageCredential).

@@ -56,7 +56,7 @@ class NamespaceContents:
     no_views
         Why its views could not be listed; None if they were.
     more
-        Whether namespaces were left out after it, because there are too many.
+        Whether the listing ends with this namespace, because there are too many.
     """
 
     namespace: tuple[str, ...]
@@ -100,7 +100,7 @@ def catalog_contents(catalog: Catalog, below: tuple[str, ...] = ()) -> Iterator[
                 raise CatalogError(
                     f"catalog {catalog_name(catalog)} cannot list its namespaces ({error_text(e)})"
                 ) from e
-            found = []  # Hive and Glue have one level, and some catalogs refuse the request
+            found = []  # Hive and Glue have no nested namespaces, and some catalogs refuse to list them
         waiting += [n for n in found if len(n) > len(namespace)]
         if namespace:
             contents = _contents(catalog, namespace, no_views)
@@ -139,7 +139,7 @@ def _identifier(names: object) -> tuple[str, ...]:
 
 
 def view_names(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the identifiers of a namespace's views. Raises what the catalog raises."""
+    """Return the identifiers of a namespace's views. The catalog's errors are not caught."""
     try:
         return list(catalog.list_views(namespace))
     except NotImplementedError:
@@ -160,7 +160,7 @@ def view_names(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, 
 
 
 def is_view(catalog: Catalog, key: str | tuple[str, ...]) -> bool:
-    """Return whether a name is that of a view; False where the catalog cannot tell."""
+    """Return whether a name belongs to a view; False where the catalog cannot tell."""
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
         return bool(catalog.view_exists(parts))
@@ -199,10 +199,10 @@ def is_catalog(source: object) -> bool:
 
 
 def is_thread_bound(catalog: object) -> bool:
-    """Return whether only the thread that made a catalog can use it.
+    """Return whether a catalog can be used only by the thread that created it.
 
-    SQLAlchemy gives each thread a connection of its own to an SQLite database in memory: another thread sees an empty
-    one.
+    SQLAlchemy opens a separate connection per thread. With an SQLite database in memory, each connection has its own
+    database: other threads would see an empty one.
     """
     pool = getattr(getattr(catalog, "engine", None), "pool", None)
     return type(pool).__name__ == "SingletonThreadPool"
@@ -266,5 +266,5 @@ def catalog_name(catalog: object) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the class of an error and the gist of its message."""
+    """Return an error's class and its message, on one line."""
     return f"{type(error).__name__}: {short_message(error)}"

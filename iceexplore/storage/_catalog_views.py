@@ -93,7 +93,7 @@ def _from_sql(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> Catal
 
 
 def _from_rest(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> CatalogTable | None:
-    """Return a view of a REST catalog, whose answer is kept as it is: PyIceberg would drop what it does not know."""
+    """Return a view of a REST catalog, with the metadata exactly as sent: PyIceberg would drop keys unknown to it."""
     if not (hasattr(catalog, "_session") and hasattr(catalog, "url")):
         return None
     from pyiceberg.catalog.rest import Endpoints, IdentifierKind

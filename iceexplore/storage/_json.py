@@ -9,8 +9,8 @@ from iceexplore.storage._budget import Budget
 
 __all__ = ["JsonValue", "json_cost", "load_json"]
 
-#: A part of a parsed JSON document (dict, list, str, int, float, bool or None) that someone else wrote: its reader
-#: checks the shape.
+#: A part of a parsed JSON document (dict, list, str, int, float, bool or None) from an untrusted source: code that uses
+#: such a value must check its structure first.
 JsonValue: TypeAlias = Any
 
 #: Bytes that CPython takes, measured with 3.11 and rounded up: a list with room for a few elements, a dictionary of
@@ -19,7 +19,7 @@ _LIST = 80
 _DICT = 190
 _VALUE = 88
 _KEY = 40
-#: A smaller text (in bytes) cannot take dangerous amounts of memory: "[]," has three bytes and takes 56.
+#: Texts of fewer bytes need no check, because they cannot take much memory: the worst, "[],", takes 56 bytes for 3.
 _HARMLESS = 1 << 20
 
 
@@ -41,7 +41,7 @@ def load_json(text: str | bytes, budget: Budget, what: str) -> JsonValue:
     Parameters
     ----------
     what
-        The text's name for the error, such as "the table metadata".
+        What the text is, for the error's message, such as "the table metadata".
 
     Raises
     ------

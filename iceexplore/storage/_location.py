@@ -68,7 +68,7 @@ def canonical(location: str) -> str:
 
 
 def check_host(location: str) -> str:
-    """Return a user's location unchanged; refuse ``file://x/y``, with which a user may mean the host ``x``.
+    """Return a user's location unchanged; refuse ``file://x/y``, because the user may mean a host named ``x``.
 
     In metadata ``file://x/y`` is a writer's bug, see `canonical`.
 

@@ -109,7 +109,7 @@ class Moves:
         return None
 
     def inside(self, place: str) -> bool:
-        """Return whether a prefix lies below a canonical folder, so that its files may be in different places now."""
+        """Return whether a prefix lies below a canonical folder, whose files may then be in different places now."""
         return any(relative_to(m.prefix, place) for m in self._by_written)
 
     def unapply(self, real: str) -> str | None:
@@ -253,8 +253,8 @@ def find_moves(
         moves.add(written, folder)
         if here and not any(_strays(w, moves, folder) for w in named):
             return ()
-    # The names of earlier metadata files are known: if one of them is beside this file, the folder in which it was
-    # written is now this folder. That folder can differ from `location`, which people and engines edit by hand.
+    # The names of earlier metadata files are known: if one of them is beside this file, the folder in which the
+    # earlier file was written is now this folder. It can differ from the table's `location`, which may be edited by hand.
     for path in named:
         place = canonical(path)
         now = moves.apply(place)

@@ -82,7 +82,7 @@ class _Reporter:
 
 
 def result_of(steps: Generator[object, None, T]) -> T:
-    """Return the result of work in steps; what it yields on the way (its progress) is dropped."""
+    """Run a generator to its end and return its result; the progress that it yields is dropped."""
     while True:
         try:
             next(steps)
@@ -92,7 +92,7 @@ def result_of(steps: Generator[object, None, T]) -> T:
 
 
 class _Cell:
-    """A stream that shows the bar in a notebook cell's output and can remove it; on stderr it would stay, in red."""
+    """A stream that shows the bar in a notebook cell and can remove it; on stderr, the bar would stay, in red."""
 
     encoding = "utf-8"
 

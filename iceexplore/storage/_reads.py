@@ -26,7 +26,7 @@ class Read:
     Attributes
     ----------
     location, real
-        As the table spells it, and where it really is.
+        The file's location as the table spells it, and where the file really is.
     kind
         The role of the file in the table, see `ReadKind`.
     offset, length

@@ -14,7 +14,7 @@ __all__ = ["Places", "admitting", "allowed_places", "outside"]
 
 #: The folder of a partition, as Hive and Iceberg name it; the other partitions are beside it.
 _PARTITION = re.compile(r"[^=/]+=.*")
-#: If there are more places than this, they are merged into the folders that they share.
+#: If there are more suggestions than this, they are merged into common parent folders.
 _MOST = 8
 #: Never suggested, because they are too wide: a whole disk, or all hosts of a scheme.
 _TOP = re.compile(r"[/.]?|[A-Za-z][A-Za-z0-9+.-]*:/*")
@@ -36,7 +36,7 @@ def allowed_places(allow: Unchecked) -> tuple[str, ...]:
 
 
 def admitting(real: str) -> str:
-    """Return the folder to allow for a file: its own, or the one above its partition folders, or the file itself."""
+    """Return the place to allow for a file: its folder, or the folder above its partition folders, or only the file."""
     folder = dirname(real)
     while _PARTITION.fullmatch(basename(folder)):
         folder = dirname(folder)
@@ -51,7 +51,7 @@ class Places(Protocol):
 
 
 def outside(storage: Places, locations: Iterable[str]) -> tuple[int, tuple[str, ...]]:
-    """Return the number of locations that a storage refuses, and the fewest ``allow=`` locations that admit them."""
+    """Return how many of the locations a storage refuses, and the fewest ``allow=`` locations that admit them."""
     count = 0
     places: set[str] = set()
     for location in locations:
@@ -64,7 +64,7 @@ def outside(storage: Places, locations: Iterable[str]) -> tuple[int, tuple[str, 
 
 
 def _fewest(places: Iterable[str]) -> tuple[str, ...]:
-    """Return the places that are not inside any other; if there are too many, the folders that they share."""
+    """Return the places that are not inside any other; if there are too many, return common parent folders."""
     found = _outermost(places)
     while len(found) > _MOST:
         deepest = max(place.count("/") for place in found)

@@ -49,7 +49,7 @@ class Search(Generic[T]):
         Raises
         ------
         BaseException
-            What the iterator raised; the next call begins anew.
+            Whatever the iterator raised; the next call starts the search again.
         """
         end = None if time_limit is None else time.monotonic() + time_limit
         self._stop.clear()
@@ -65,7 +65,7 @@ class Search(Generic[T]):
     def _wait(self, end: float | None) -> None:
         try:
             while not self._is_over() and (end is None or time.monotonic() < end):
-                # A thread that was told to stop by an earlier call may be about to end: then a new one goes on.
+                # An earlier call may have asked its thread to stop: if that is about to end, a new thread goes on.
                 if self._thread is None or not self._thread.is_alive():
                     # A daemon thread: a thread that hangs cannot be ended, and Python must not wait for it at exit.
                     self._thread = threading.Thread(target=self._until, args=(None,), name="search", daemon=True)

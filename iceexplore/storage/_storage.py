@@ -9,8 +9,8 @@ A table's metadata is untrusted: it may come from anyone. Locations in it are re
 2. what ``allow=`` lists;
 3. for a table on remote storage: its ``location`` and the locations in its properties (``write.data.path`` and the
    like), if they are in the same bucket (same scheme and authority) as its metadata file;
-4. for a table from a catalog: those locations wherever they are, and the catalog's warehouse, because they come from
-the catalog, which is trusted; local locations only if the metadata file itself is local.
+4. for a table from a catalog: the locations of point 3 in any bucket, and the catalog's warehouse, because the catalog
+is trusted; local locations only if the metadata file itself is local.
 
 So the metadata of a table opened from the local disk or a zip never widens what may be read there, nor causes a
 network request: ``"location": "/etc"`` opens nothing. A legitimate ``write.data.path`` outside the table's folder
@@ -84,11 +84,11 @@ class Storage:
     Attributes
     ----------
     identity
-        Two storages with the same identity have the same bytes at the same locations (first part of cache keys).
+        Two storages with the same identity have the same bytes at the same locations; the first part of cache keys.
     reads
         Every read so far.
     roots
-        The real locations inside which files may be read.
+        The real locations (folders or files) inside which reading is allowed.
     folder
         The table's folder, a real location.
     """
@@ -112,7 +112,7 @@ class Storage:
         self.on_rescue: Callable[[str, str, str], None] | None = None
         self._moves = moves or Moves()
         self._properties = dict(properties or {})
-        readers_of(folder, self._properties)  # raises early for an invalid number
+        readers_of(folder, self._properties)  # called early, to raise for an invalid number
         self._local = LocalBackend()
         self._given = backend
         self._remote: dict[str, Backend] = {}
@@ -127,7 +127,7 @@ class Storage:
 
     @cached_property
     def identity(self) -> str:
-        """The backend's identity, with a hash of the folder and of the moved prefixes known at first use."""
+        """The backend's identity, with a hash of the folder and of those moved prefixes that are known at first use."""
         text = "\n".join((self.folder, *(f"{a}\t{b}" for a, b in self._moves.pairs)))
         return (
             f"{self._backend(self.folder).identity}:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
@@ -145,7 +145,7 @@ class Storage:
 
     @property
     def moved(self) -> Mapping[str, str]:
-        """Prefixes as written that have moved, given or found, each with its current place."""
+        """The prefixes that have moved (given by the user, or found), as written, each with its current place."""
         return self._moves.shown
 
     @property
@@ -162,7 +162,7 @@ class Storage:
         self._real_roots = tuple(os.path.realpath(r) for r in self.roots if is_local(r))
 
     def set_table_folder(self, folder: str, metadata_file: str) -> None:
-        """Replace the folder that was searched by the folder of the table that was found."""
+        """Set the storage's folder to that of the table that was found; so far, it was the folder searched."""
         self.metadata_folder = dirname(metadata_file)
         if folder != self.folder:
             self.folder = folder
@@ -195,7 +195,7 @@ class Storage:
         return real
 
     def closed_folder(self, written: str) -> tuple[str, frozenset[str]] | None:
-        """Return the real folder of a folder as written, and the names of the links in it; None if it is not known.
+        """Return the real folder of a folder as written, and the names of the links in it; None if not known yet.
 
         The real folder is known once one of the files in it has been resolved, if all of them may be read. A file whose
         name is not that of a link is then at ``folder/name``. Listing a folder once takes less time than checking each
@@ -222,7 +222,7 @@ class Storage:
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:
-        """Return the table's spelling of a real location, which any engine may have spelled; if unknown, unchanged."""
+        """Return the table's spelling of a real location, given in any engine's spelling; unchanged if there is none."""
         place = canonical(real)
         found = self._moves.unapply(place)
         if found is None and "%" in place:
@@ -292,7 +292,7 @@ class Storage:
         def fetch(offset: int, length: int) -> bytes:
             return self._ask(location, real, kind, lambda: handle.read(offset, length), offset)
 
-        if handle.size is not None:  # known from opening
+        if handle.size is not None:  # opening the file has shown its size
             return RangeFile(fetch, handle.size, location, far=True, close=handle.close)
         tail = self._tail(fetch, size)
         if tail is None or size is None:
@@ -323,7 +323,7 @@ class Storage:
         Parameters
         ----------
         file
-            The file if it is open already: it is copied from there, and stays open.
+            The file if it is open already: the copy is made from it, and it stays open.
         """
         real = self.resolve(location)
         if is_local(real):
@@ -373,7 +373,7 @@ class Storage:
         """Return modification time and size of a local file, for cache keys: they change when it is edited in place.
 
         None for remote files, where it would cost a request: Iceberg's files are immutable, and only users who repair
-        or break a table by hand edit one, in a local folder. None also for a file that is missing or may not be read.
+        or break a table by hand edit files, in a local folder. Also None for a file that is missing or may not be read.
         """
         try:
             real = self.resolve(location)
@@ -468,7 +468,7 @@ class Storage:
         return first + self._fetch(location, real, kind, len(first), size - len(first))
 
     def _small_enough(self, location: str, real: str, most: int) -> int | None:
-        """Return the size of a file that is to be read whole, None if unknown; raise if it is too large."""
+        """Return the size of a file to be read whole, None if unknown; raise an error if the file is too large."""
         size = self._size(real)
         if size is not None and size > most:
             raise MemoryLimitError(
@@ -478,7 +478,7 @@ class Storage:
         return size
 
     def _size(self, real: str) -> int | None:
-        """Return the size of a file, None if it cannot be determined; the read itself then reports the reason."""
+        """Return a file's size, None if it cannot be determined: reading the file will then report the reason."""
         try:
             return self._backend(real).stat(real).size
         except Exception:

@@ -26,14 +26,14 @@ from iceexplore.storage.stores._faults import short_message
 
 __all__ = ["TemporaryFolder", "folder_beside", "no_room", "temporary_room"]
 
-#: File locks of the system; on Windows nothing is locked, so nothing is swept.
+#: The system's file locks; on Windows no folder is locked, so the folders of killed processes are not removed.
 _LOCKS: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 #: Names of folders that their process has locked; folders of earlier versions and folders that could not be locked
 #: have other names and are never swept.
 _SWEPT = re.compile(r"iceexplore-(?:overlay|zip|table|copy)-locked-[A-Za-z0-9_]{8}")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
-#: Seconds between two sweeps by a process: listing a hundred thousand names takes a tenth of a second.
+#: Minimum seconds between two sweeps (removals of abandoned folders): listing 100,000 names takes a tenth of a second.
 _PAUSE = 60.0
 _DAY = 86_400.0
 _last_sweep: dict[str, float] = {}
@@ -70,7 +70,7 @@ class TemporaryFolder:
             parent = tempfile.gettempdir()
             _sweep(parent)
             made = os.path.realpath(tempfile.mkdtemp(prefix=f"iceexplore-{kind}-", dir=parent))
-        # Rename the folder only once it is locked, so that no process sees it unlocked under a name that is swept.
+        # Rename the folder only once it is locked, so that no process takes it for an abandoned one.
         self.path, self._lock = _locked(made, kind)
         self._owner = os.getpid()
 
@@ -94,7 +94,7 @@ def _locked(made: str, kind: str) -> tuple[str, int | None]:
 
 
 def _renamed(made: str, name: str) -> tuple[str, int | None]:
-    """Lock a folder and rename it so that it can be swept; if that fails, it keeps its name, unlocked."""
+    """Lock a folder, rename it as locked, and return the new path; if that fails, keep the old name, unlocked."""
     lock = _lock_of(made)
     if lock is None:
         return made, None
@@ -145,7 +145,7 @@ def _sweep(parent: str) -> None:
 
 
 def _sweep_one(path: str, least_age: float = 0) -> None:
-    lock = _lock_of(path)  # of a real folder: links are not followed
+    lock = _lock_of(path)  # locks only real folders: links are not followed
     if lock is None:
         return
     try:
@@ -153,7 +153,7 @@ def _sweep_one(path: str, least_age: float = 0) -> None:
         same = (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino)
         old = not least_age or time.time() - there.st_mtime >= least_age
         if same and old and stat.S_ISDIR(there.st_mode) and there.st_uid == os.getuid():
-            shutil.rmtree(path, ignore_errors=True)  # follows no links
+            shutil.rmtree(path, ignore_errors=True)  # does not follow links
     finally:
         os.close(lock)
 

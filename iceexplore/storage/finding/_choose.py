@@ -201,7 +201,7 @@ class Picker:
             return None, (explanation,)
         reason = f"from {HINT}"
         if number is not None:
-            # As HadoopTableOperations.refresh does: go on from the hint to the next version as long as one exists.
+            # As HadoopTableOperations.refresh does: from the hinted version, go on to the next one while there is one.
             hinted = number
             while number - hinted < _MOST_STEPS and (later := self._existing(folder, version_names(number + 1))):
                 number, found = number + 1, later
@@ -216,7 +216,7 @@ class Picker:
         return (entry.modified_ms if entry else None) or 0
 
     def _newer_than(self, folder: str, real: str) -> str | None:
-        """Return the file with the largest number; None if the hinted one is not smaller, or in a remote folder."""
+        """Return the file with the largest number; None if the hinted number is the largest, or for a remote folder."""
         number = parse_name(real)
         if number is None or not is_local(folder):
             return None
@@ -313,7 +313,7 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
 
 
 def _is_rival(other: Pick, best: Pick, uuid: str) -> bool:
-    """Return whether a file that no metadata log lists could be the newest; failed commits have lower numbers."""
+    """Return whether a file in no metadata log may be the newest; files of failed commits have lower numbers."""
     if other.document.get(uuid) != best.document.get(uuid):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)

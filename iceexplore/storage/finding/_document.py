@@ -13,7 +13,7 @@ from iceexplore.storage.finding._kinds import TABLE, DocumentKind
 
 __all__ = ["MAX_METADATA_BYTES", "parse_document", "too_large"]
 
-#: A metadata file may not be larger than this after decompression (property ``iceexplore.max-metadata-bytes``).
+#: A metadata file must not be larger than this after decompression (property ``iceexplore.max-metadata-bytes``).
 MAX_METADATA_BYTES = 1 << 28
 #: Memory limit for the objects of a metadata file, lower than the general limit: 2 kB for each of 500,000 snapshots.
 _MOST_OBJECTS = 1 << 30
@@ -144,7 +144,7 @@ def _json(data: bytes | bytearray, location: str, budget: Budget, what: str) -> 
         document = load_json(text, budget, what)
         if "\\ud" not in text and "\\uD" not in text:
             return document, True
-        budget.reserve(8 * len(text), what)  # two copies as UTF-16, two as text
+        budget.reserve(8 * len(text), what)  # for two copies as UTF-16, and two as text
         written = json.dumps(document, ensure_ascii=False)
         shown = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return (document, True) if shown == written else (json.loads(shown), False)

@@ -37,10 +37,10 @@ _OF_TABLES = (b"table-uuid", b"current-snapshot-id")
 
 
 def table_folder(metadata_file: str) -> str:
-    """Return a table's folder by its metadata file: the parent of ``metadata/``, else the file's own folder.
+    """Return the folder of a metadata file's table: the parent of ``metadata/``, otherwise the file's own folder.
 
-    The result is also the parent if a local folder is named ``…metadata`` (as copies often are) and ``data/`` is beside
-    it.
+    For a local folder whose name only ends in ``metadata`` (as copies often do), the result is also the parent if
+    ``data/`` is beside that folder.
     """
     folder = dirname(metadata_file)
     parent, name = dirname(folder), basename(folder)
@@ -108,7 +108,7 @@ def _loose(picker: Picker, entries: list[Entry], version: int | str | None) -> P
     try:
         return picker.newest_of(files)
     except (FormatError, UnsupportedError) as e:
-        # Damaged JSON and views (for a table) are reported; JSON of another kind is ignored.
+        # Report damaged JSON and, where a table is wanted, views; ignore other kinds of JSON files.
         if isinstance(e, FormatError) and e.code == picker.kind.code and not isinstance(version, str):
             return None
         raise

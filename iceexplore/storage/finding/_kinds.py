@@ -48,7 +48,7 @@ class DocumentKind:
         return TABLE if self == VIEW else VIEW
 
     def age(self, document: dict[str, Any]) -> tuple[float, float]:
-        """Return two numbers by which documents are ordered; the newer document has the larger ones."""
+        """Return two numbers to compare documents by age, as tuples: the newer document has the larger tuple."""
         if self == VIEW:
             times = [*_times(document.get("version-log")), *_times(document.get("versions"))]
             log = document.get("version-log")

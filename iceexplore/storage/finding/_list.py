@@ -47,7 +47,7 @@ class ListedTable:
     source, catalog
         What `open_source` takes to open it.
     namespace
-        The parts of its namespace; in a warehouse folder, those of the path.
+        The parts of its namespace; in a warehouse folder, the folders in its path.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Listing:
         return next((one.no_views for one in self._found() if one.no_views is not None), None)
 
     def _found(self) -> list[NamespaceContents]:
-        return list(self._search.found)  # the search may go on in its thread
+        return list(self._search.found)  # a copy, because the search may still add items in its thread
 
     def _listed(self, *, views: bool) -> tuple[ListedTable, ...]:
         found = [self._named(name) for one in self._found() for name in (one.views if views else one.tables)]

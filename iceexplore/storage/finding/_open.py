@@ -123,7 +123,7 @@ def open_source(
 
 
 def reopen(asked: Source) -> Opened:
-    """Open the source again in its current state, reloading from a catalog. Raises the same as `open_source`."""
+    """Open the source again in its current state; a catalog is asked again. Raises the same errors as `open_source`."""
     return _open(asked, fresh=True) if asked.newest is None else asked.newest()
 
 

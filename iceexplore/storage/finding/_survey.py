@@ -30,7 +30,7 @@ _HINT_BYTES = 64 << 10
 
 @dataclass(frozen=True)
 class MetadataSurvey:
-    """The metadata files in the folder of one that cannot be read.
+    """All metadata files in a folder whose current metadata file cannot be read.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def survey(
     allow: object = (),
     properties: Mapping[str, str] | None = None,
 ) -> MetadataSurvey | None:
-    """Survey the place of a table that `open_source` could not open; the arguments are the same.
+    """Survey the metadata files of a table that `open_source` could not open; the arguments are the same.
 
     Returns
     -------

@@ -97,11 +97,11 @@ def version_names(number: int) -> tuple[str, ...]:
 
 
 def choose(names: Iterable[str], modified: Callable[[str], int] | None = None) -> Choice:
-    """Choose the newest metadata file, with the largest number in its name; ``tied`` has files to read to decide.
+    """Choose the newest metadata file by the number in its name; ``tied`` names the files that must be read to decide.
 
     Names do not decide if both naming schemes occur (a catalog took over a file-system table), if a number occurs twice
     (a table that was dropped and created again starts from 0), or if a file with another name could be newer.
-    ``modified`` returns when a file was modified: of too many tied names, only the latest stay in ``tied``.
+    ``modified`` returns when a file was modified: if too many names are tied, only the latest stay in ``tied``.
     """
     committed = sorted(n for n in names if is_metadata_name(n))
     numbered = [(number, n) for n in committed if (number := parse_name(n)) is not None]

@@ -27,7 +27,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 class FolderStorage(CommitStorage):
-    """A storage for a table's folder to which files can also be written, but never outside the folder.
+    """A storage that can also write new files, but only inside the table's folder.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class FolderStorage(CommitStorage):
         except FileExistsError as e:
             raise ExistsError(f"{location} already exists: files of a table are never written twice") from e
         except OSError as e:
-            if e.errno in _NO_LINKS and e.filename2 is not None:  # raised by os.link: no other call has two names
+            if e.errno in _NO_LINKS and e.filename2 is not None:  # raised by os.link, the only call with two file names
                 raise UnsupportedError(
                     f"{location} could not be written: the file system at {self.folder} has no hard links "
                     f"({e.strerror}), which are needed to detect a second writer. Use another disk"

@@ -55,7 +55,7 @@ class _File:
     Attributes
     ----------
     place
-        The real location that the file would have in the base.
+        The real location that the file would have in the table's storage.
     real
         Its path in the overlay's folder.
     key
@@ -89,7 +89,7 @@ class _Files:
         self._remove = None if temporary is None else temporary.remove_with(self)
 
     def copy(self) -> _Files:
-        """Return the same files with a separate folder for new ones. The copy keeps this folder alive."""
+        """Return the same files with a separate folder for new ones. This folder stays as long as the copy is in use."""
         other = _Files(None)
         other.copied = self
         for file in self.all():
@@ -124,7 +124,7 @@ class _Files:
             return list(self.by_real.values())
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "lock": None, "writes": None, "_remove": None}  # another process only reads them
+        return {**self.__dict__, "lock": None, "writes": None, "_remove": None}  # another process only reads the files
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, lock=threading.Lock(), writes=WriteLog())
@@ -273,7 +273,7 @@ class OverlayStorage(CommitStorage):
         return self.base.key(location) if file is None else file.key
 
     def folder_of(self, location: str) -> str:
-        """Return the real folder that lists a file; for a file of the overlay, the folder it would have in the base."""
+        """Return the real folder to list for a file; for an overlay's file, the one where the base would have it."""
         file = self._find(location)
         return self.base.folder_of(location) if file is None else dirname(file.place)
 

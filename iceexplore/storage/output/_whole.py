@@ -18,7 +18,7 @@ __all__ = ["path_here", "place_to_write", "whole_file"]
 
 
 def place_to_write(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Return the path, with ``~`` expanded, if a file can be written there. For checks before expensive reads.
+    """Return the path, with ``~`` expanded, if a file can be written there; call it before expensive work.
 
     A ``file:`` URI gives the URI's path, see `path_here`.
 

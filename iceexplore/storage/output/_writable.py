@@ -31,7 +31,7 @@ class CommitStorage(Storage):
     base: Storage
 
     def _view_of(self, base: Storage) -> None:
-        """Read as ``base`` does, with a separate log of reads."""
+        """Take over the base's state, so that this storage reads as ``base`` does, with a separate log of reads."""
         self.base = base
         super().__init__(base.folder, moves=base._moves, allow=base._allow, properties=base._properties)
         self.metadata_folder = base.metadata_folder

@@ -22,9 +22,9 @@ class Write:
     Attributes
     ----------
     location, real
-        As the table spells it, and where it really is.
+        The file's location as the table spells it, and where the file really is.
     kind
-        As in the log of reads: ``metadata``, ``manifest-list``, ``manifest``, ``puffin``, ``delete-file``,
+        The file's role, as for reads: ``metadata``, ``manifest-list``, ``manifest``, ``puffin``, ``delete-file``,
         ``data-file``.
     length
         Bytes.

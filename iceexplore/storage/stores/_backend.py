@@ -29,7 +29,7 @@ class Handle(Protocol):
 
     @property
     def size(self) -> int | None:
-        """The file's size in bytes if it is known from opening; None if it would take another request."""
+        """The file's size in bytes if opening has shown it; None if a further request would be needed."""
 
     def read(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset``, or fewer if the file ends before; callable from any thread."""
@@ -43,7 +43,7 @@ class Backend(Protocol):
 
     @property
     def identity(self) -> str:
-        """An identity, equal for backends that have the same bytes at the same locations; contains no secret."""
+        """A text that is equal for backends with the same bytes at the same locations; it contains no secret."""
 
     def read(self, real: str, offset: int, length: int | None) -> bytes:
         """Return bytes from ``offset``: all, or ``length`` of them; fewer if the file ends before."""
@@ -121,7 +121,7 @@ class LocalBackend:
                         else:
                             found.append(Entry(item.path, None))
                     except FileNotFoundError:
-                        continue  # gone since, or a link to nowhere
+                        continue  # removed meanwhile, or a broken link
         return sorted(found, key=lambda e: e.real)
 
 

@@ -61,7 +61,7 @@ _MISSING_TEXT = re.compile(
 def translate(error: BaseException, location: str, real: str) -> IceexploreError:
     """Return the error for a backend's exception, with the location as written and the real one."""
     refused = next((e for e in _chain(error) if isinstance(e, OutsideRootsError)), None)
-    if refused is not None:  # a redirect, which fsspec may report as a missing file
+    if refused is not None:  # a refused redirect, which fsspec may report as a missing file
         return refused
     if isinstance(error, IceexploreError):
         return error

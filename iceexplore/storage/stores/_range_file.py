@@ -31,7 +31,7 @@ def whole_or_tail(size: int) -> int:
 
 
 class PositionedFile(io.RawIOBase):
-    """A seekable file of ``size`` bytes, which subclasses provide in `bytes_at`.
+    """A seekable file of ``size`` bytes; subclasses define `bytes_at`, which returns the bytes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""HTTP redirects, which are not followed to another address without permission.
+"""Follow HTTP redirects to other addresses only with permission.
 
 Otherwise a table's server could make this machine send requests to any host that it can reach, and disclose the
 responses.

@@ -21,7 +21,7 @@ __all__ = ["FileIOBackend", "FsspecBackend", "remote_backend"]
 
 # The schemes of PyIceberg's FileIO (pyiceberg.io.SCHEMA_TO_FILE_IO), which takes properties such as `s3.endpoint`.
 _PYICEBERG_SCHEMES = frozenset({"s3", "gs", "oss", "hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "hf"})
-# Longer requests are checked against the file's size first: the length may come from damaged metadata.
+# Requests for more bytes are checked against the file's size first: the length may come from damaged metadata.
 _CHECK_ABOVE = 64 * 1024 * 1024
 # Arrow's Google client retries for 15 minutes by default, even without credentials or network.
 _GCS_PATIENCE = timedelta(seconds=15)
@@ -258,7 +258,7 @@ class _ArrowFile:
 
 
 def _bounded_gcs(file_system: Any) -> Any:  # noqa: ANN401  rebuilt by its own pickling, which has no types
-    """Return the file system with a limit for retries, for which PyIceberg has no property."""
+    """Return Arrow's Google file system with a time limit for retries, which PyIceberg has no property for."""
     make, (given,) = file_system.__reduce__()
     return make({**given, "retry_time_limit": given["retry_time_limit"] or _GCS_PATIENCE})
 
