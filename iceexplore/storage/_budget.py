@@ -27,7 +27,7 @@ FLOOR = 512 << 20
 RATIO = 64
 #: The ratio for data files is larger, because columns with few distinct values compress better than metadata.
 DATA_RATIO = 256
-#: The memory to assume where the machine's cannot be determined: that of a small machine.
+#: The machine's memory to assume where it cannot be determined: as much as a small machine has.
 _UNKNOWN = 4 << 30
 _LEAST = 64 << 20
 _SHARE = 4

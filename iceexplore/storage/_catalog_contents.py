@@ -174,7 +174,7 @@ def is_view(catalog: Catalog, key: str | tuple[str, ...]) -> bool:
 def inside_text(catalog: Catalog, below: tuple[str, ...] = ()) -> str:
     """Return what a catalog or namespace holds, for an error: ``it has 3 tables: db.a, db.b, db.c``.
 
-    Lists for a few seconds at most.
+    The listing stops after a few seconds.
     """
     search = Search(lambda: catalog_contents(catalog, below), own_thread=not is_thread_bound(catalog))
     try:

@@ -19,7 +19,7 @@ _LIST = 80
 _DICT = 190
 _VALUE = 88
 _KEY = 40
-#: Texts of fewer bytes need no check, because they cannot take much memory: the worst, "[],", takes 56 bytes for 3.
+#: Texts of fewer bytes need no check, because they cannot take much memory: at worst, "[]," takes 56 bytes for 3.
 _HARMLESS = 1 << 20
 
 

@@ -141,7 +141,7 @@ def dirname(place: str) -> str:
 
 
 def basename(place: str) -> str:
-    """Return the last name of a location."""
+    """Return the last part of a location: the name of the file or folder."""
     return place.rstrip("/").rpartition("/")[2]
 
 

@@ -254,7 +254,7 @@ def find_moves(
         if here and not any(_strays(w, moves, folder) for w in named):
             return ()
     # The names of earlier metadata files are known: if one of them is beside this file, the folder in which the
-    # earlier file was written is now this folder. It can differ from the table's `location`, which may be edited by hand.
+    # earlier file was written is now this folder. It can differ from the table's `location`, which is often edited.
     for path in named:
         place = canonical(path)
         now = moves.apply(place)
@@ -288,7 +288,7 @@ def find_moves(
 
 
 def written_is_here(written: str, folder: str) -> bool:
-    """Return whether a location as written is the folder itself.
+    """Return whether a location in the metadata means the given folder.
 
     A relative location begins at the working directory or, if the folder is remote, at the folder.
     """
@@ -321,7 +321,7 @@ def _find_root(path: str, location: str | None, folder: str, moves: Moves, index
 
 
 def _without_common_end(a: str, b: str) -> tuple[str, str]:
-    """Return both paths without their longest common end, so that a warehouse that moved as a whole is one move."""
+    """Return both paths without their longest common end, so that a warehouse moved as a whole is one move."""
     while "/" in a and "/" in b and basename(a) == basename(b) and dirname(a) not in (a, "/") and dirname(b) != b:
         a, b = dirname(a), dirname(b)
     return a, b

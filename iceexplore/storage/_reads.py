@@ -77,7 +77,7 @@ class ReadLog:
 
     @property
     def seconds(self) -> float:
-        """Seconds spent waiting for the storage, summed over parallel reads."""
+        """Seconds spent waiting for the storage; parallel reads are added up."""
         return sum(r.seconds for r in self)
 
     def to_pandas(self) -> pd.DataFrame:

@@ -222,7 +222,7 @@ class Storage:
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:
-        """Return the table's spelling of a real location, given in any engine's spelling; unchanged if there is none."""
+        """Return the table's spelling of a real location, given in any engine's spelling; unchanged if unknown."""
         place = canonical(real)
         found = self._moves.unapply(place)
         if found is None and "%" in place:

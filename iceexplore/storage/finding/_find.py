@@ -28,7 +28,7 @@ from iceexplore.storage.stores._backend import Entry
 __all__ = ["FoundFolder", "find_table", "found_folder", "missing_path", "table_folder", "tables_below"]
 
 _MOST_LOOSE = 64
-#: The folder of a Delta table's log. The package `delta` has it, too, but this package must not import that one.
+#: The folder of a Delta table's log. The package `delta` defines the same name, but must not be imported here.
 _DELTA_LOG = "_delta_log"
 #: Java, PyIceberg and Spark write the UUID among the first keys of a metadata file; early drafts of views have none.
 _HEAD = 4096
@@ -231,7 +231,7 @@ def _what_is_there(
     if metadata:
         some = ", ".join(basename(e.real) for e in metadata[:5]) + (" …" if len(metadata) > 5 else "")
         return f"{start}: metadata/ has no *.metadata.json, only {len(metadata)} other files: {some}"
-    # The package `formats` has these suffixes, too, but this package must not import that one.
+    # The package `formats` lists the same suffixes, but this package must not import that one.
     for end, what in ((".parquet", "Parquet"), (".orc", "ORC"), (".avro", "Avro"), (".csv", "CSV")):
         count = sum(n.lower().endswith(end) for n in names_there)
         if count:

@@ -65,7 +65,7 @@ def list_versions(opened: Opened) -> list[MetadataVersion]:
     log = opened.document.get("metadata-log")
     for item in log if isinstance(log, list) else []:
         named = item.get("metadata-file") if isinstance(item, dict) else None
-        # Files in this folder that the log names but the listing lacks were removed.
+        # Leave out files of this folder that only the log names: the listing shows that they were removed.
         if isinstance(named, str) and not (listed and _same_folder(storage, named, folder)):
             found.setdefault(canonical(named), MetadataVersion(parse_name(named), named))
     here = opened.metadata_location

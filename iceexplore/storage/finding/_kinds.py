@@ -27,9 +27,9 @@ class DocumentKind:
     code
         The problem code for a document that breaks the spec.
     call
-        The function that opens it.
+        The function of the package that opens such a table or view.
     needs
-        What such a document must have, for errors.
+        What other documents lack, for errors: follows the words "its JSON has no".
     """
 
     name: str

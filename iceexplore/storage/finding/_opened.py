@@ -45,9 +45,9 @@ class Opened:
     Attributes
     ----------
     metadata_location
-        The location of the metadata file, as the table would spell it.
+        The location of the metadata file, in the table's spelling.
     document
-        The JSON as written.
+        The JSON document, as it is in the file.
     name
         The catalog's identifier, or the folder's name.
     notes

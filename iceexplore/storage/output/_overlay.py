@@ -89,7 +89,7 @@ class _Files:
         self._remove = None if temporary is None else temporary.remove_with(self)
 
     def copy(self) -> _Files:
-        """Return the same files with a separate folder for new ones. This folder stays as long as the copy is in use."""
+        """Return a copy with the same files, but a separate folder for new ones. It keeps this object alive."""
         other = _Files(None)
         other.copied = self
         for file in self.all():
@@ -209,7 +209,7 @@ class OverlayStorage(CommitStorage):
         return [f.location for f in self._files.all()]
 
     def has(self, location: str) -> bool:
-        """Return whether a location is a file of the overlay (or of an overlay below), not of the table."""
+        """Return whether a location is a file of this overlay, or of one that is its base, and not of the table."""
         if self._find(location) is not None:
             return True
         return isinstance(self.base, OverlayStorage) and self.base.has(location)
@@ -330,7 +330,7 @@ class OverlayStorage(CommitStorage):
         try:
             return self.base.exists(location)
         except (OutsideRootsError, PermissionError):
-            return False  # the base may not read there, so there is nothing to hide
+            return False  # the table's storage may not read there, so no file of the table is hidden
 
     def _name(self, location: str) -> builtins.list[str]:
         """Return the segments of a file's path in the overlay's folder: those of its path in the table, escaped."""

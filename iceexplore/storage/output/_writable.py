@@ -18,7 +18,7 @@ class ExistsError(StorageError, FileExistsError):
 
 
 class CommitStorage(Storage):
-    """A storage that reads like its base and accepts new files. No file is ever written twice.
+    """A storage that reads like its base and accepts new files. Existing files are never overwritten.
 
     Attributes
     ----------
