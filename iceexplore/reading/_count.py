@@ -36,7 +36,7 @@ class RowCount(int):
     from_deletes
         Number of these files for which position delete files or deletion vectors were read, but no data.
     read
-        Number of these files that were read, but only the columns of the filter and of equality deletes.
+        Number of these files whose data was read: only the columns that the filter and the equality deletes need.
     by_list
         Whether the manifest list was sufficient, so that no manifest was read.
     """

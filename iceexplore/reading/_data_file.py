@@ -73,7 +73,7 @@ def read_data_file(
     kind
         The file's role, under which its reads are logged.
     required
-        Whether the file must have the columns: an equality delete file without its equality columns is invalid.
+        Whether a missing column is an error: an equality delete file without its equality columns is invalid.
 
     Returns
     -------

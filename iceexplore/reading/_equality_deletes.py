@@ -215,7 +215,7 @@ class EqualityDeletes:
         self._sets: OrderedDict[tuple[int, ...], list[tuple[tuple[int, ...], _Keys]]] = OrderedDict()
 
     def numbers(self, row: int) -> tuple[int, ...]:
-        """Return which rows of `MatchedDeletes.deletes` are equality deletes that apply to a data file of the scan."""
+        """Return the numbers (rows of `MatchedDeletes.deletes`) of the equality deletes that apply to a data file."""
         return tuple(self._matched.equality[row].as_py() or ()) if len(self._matched) else ()
 
     def ids(self, numbers: Sequence[int]) -> frozenset[int]:
@@ -297,7 +297,7 @@ class EqualityDeletes:
         table: pa.Table = CACHE.get_or_load(
             key, lambda: _read_values(state, one, ids, paths), lambda table: table.nbytes
         )
-        # Check after caching, so that a table that finds the keys in the cache reports the problem, too.
+        # Check after caching: a table that finds the keys in the cache must report the problem, too.
         check_count(state, entry, table.num_rows)
         return table
 

@@ -103,7 +103,7 @@ class TaskReader:
         self.positions = PositionDeletes(state, tasks.files, tasks.matched)
         self.equality = EqualityDeletes(state, tasks.matched)
         self._condition = condition
-        # Drop column metrics: one row of them costs as much as the rest of an entry.
+        # Drop column metrics: for each file, they cost as much as the rest of its entry.
         self._files = EntryBatch(tasks.files.entries, {}, tasks.files.partition)
 
     def condition(self, row: int) -> Expression:

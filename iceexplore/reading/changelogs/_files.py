@@ -21,7 +21,7 @@ from iceexplore.reading.row_history._history import DATA, DELETES, LeafKey, Step
 
 __all__ = ["BEGIN_AFTER", "FileChanges", "changes_of_entries", "changes_of_step"]
 
-#: The advice for a snapshot whose own changes can no longer be read, because its parent has expired.
+#: Advice for errors: a snapshot's changes can no longer be read if its parent has expired.
 BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) does not include the changes of `from`"
 #: Matches a location's scheme and authority; the deletes of a moved table may still have the old ones.
 _AUTHORITY = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"

@@ -204,7 +204,7 @@ class ChangeReader:
                 yield self._with_change(table, ~masks[0], "DELETE" if self._change.kind == "removed" else "INSERT")
 
     def _check_left(self, row: int) -> None:
-        """Raise if the file is missing: an expired snapshot may have been the last to reference it."""
+        """Raise an error if the file is missing: the last snapshot that referenced it may have expired."""
         location = self._files.entries["location"][row].as_py()
         if not self._state.storage.exists(location):
             raise FileMissingError(

@@ -303,7 +303,7 @@ def _variant(found: pa.DataType, target: pa.DataType, name: str) -> Maker:
 
 
 def _as(array: AnyArray, target: pa.DataType) -> AnyArray:
-    """Cast a primitive column: promotions, and other physical forms of the same type."""
+    """Cast a primitive column to a promoted type, or from a different physical form of the same type."""
     if array.type == target:
         return array
     if isinstance(target, pa.BaseExtensionType):

@@ -1,4 +1,4 @@
-"""Find out, for each snapshot, which deletes remove which of the rows found; each delete file is read once."""
+"""Find out for each snapshot which deletes remove which of the rows that were found. Each delete file is read once."""
 
 from __future__ import annotations
 

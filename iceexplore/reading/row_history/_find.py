@@ -124,7 +124,7 @@ def search(
         candidates = list(_candidates(made, steps[i], wanted, seen))
         made.candidates += sum(len(batch) for batch in candidates)
         if not made.complete:
-            continue  # manifests are still needed to know how long the files found were live
+            continue  # read no more data, only manifests, to see how long the files found were live
         with progress(sum(len(batch) for batch in candidates), "data files") as advance:
             for batch in candidates:
                 for row in range(len(batch)):

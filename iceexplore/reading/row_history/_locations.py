@@ -59,7 +59,7 @@ def find_rows(
         Search only files of this partition, given by partition field; files of a spec without the field are searched,
         too.
     limit
-        The search ends when this number of places is found; None for no limit. Many places take much memory.
+        The search ends when this number of places is found; None for no limit. Millions of places take much memory.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class RowPlace:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """A key that is equal for the same place and fate in several branches."""
+        """A key to recognize a place that has the same fate in several branches."""
         by = None if self.fate.by is None else self.fate.by.snapshot_id
         return self.file, self.position, self.fate.kind, by
 
