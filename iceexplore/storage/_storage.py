@@ -281,7 +281,7 @@ class Storage:
         ----------
         size
             File size as recorded in a manifest. The size is then not requested from a remote store: the first read, of
-            the file's end, shows whether the recorded size is right, and only if it is wrong is it requested.
+            the file's end, shows whether the recorded size is right, and only a wrong one leads to a request.
         """
         real = self.resolve(location)
         if is_local(real):

@@ -80,7 +80,7 @@ def extract_zip(path: str, limits: ZipLimits | None = None, *, name: str | None 
 
 
 def _fault(error: BaseException, name: str) -> BaseException:
-    """Return the error for an exception of zipfile, which raises nearly anything on damaged zips."""
+    """Return the error for an exception from zipfile; for damaged zips, that may be of nearly any type."""
     if isinstance(error, IceexploreError) or not isinstance(error, Exception):
         return error
     if isinstance(error, (NotImplementedError, RuntimeError)):

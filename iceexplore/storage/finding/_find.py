@@ -1,4 +1,4 @@
-"""Find the table in a folder, or describe what the folder holds instead."""
+"""Find the table in a folder or, if there is none, describe what the folder holds."""
 
 from __future__ import annotations
 

@@ -135,8 +135,8 @@ class RangeFile(PositionedFile):
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Fetch ranges (offset, length) that a remote file's reader needs next; close ranges are merged.
 
-        Ranges of an earlier call are dropped. Ranges are clipped to the file; beyond 64 MiB they are left for later
-        reads.
+        Ranges of an earlier call are dropped. Ranges are clipped to the file; what exceeds 64 MiB in all is left for
+        later reads.
         """
         self._ahead = []
         if not self.far:
