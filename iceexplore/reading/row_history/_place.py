@@ -26,7 +26,7 @@ class RowPlace:
     row_id
         ``_row_id`` (version 3 and later, spec, "Row Lineage"); None in earlier versions.
     last_updated
-        ``_last_updated_sequence_number``, likewise.
+        ``_last_updated_sequence_number``; None in earlier versions, too.
     added
         The snapshot that added the file.
     events
