@@ -1,1 +1,1 @@
-"""Create the entries of files that a commit adds, real and synthetic."""
+"""Create manifest entries for the files that a commit adds, both real and synthetic ones."""

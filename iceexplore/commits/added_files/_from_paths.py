@@ -1,4 +1,4 @@
-"""Create entries for existing files: from the footers of Parquet files, or with the row counts of other formats."""
+"""Create manifest entries for existing files: from Parquet footers, or in other formats from the row count alone."""
 
 from __future__ import annotations
 
@@ -29,43 +29,45 @@ from iceexplore.writing import StatColumn, bounds_as, parquet_path, stat_columns
 
 __all__ = ["entry_of_file", "files_of_paths"]
 
-#: The values in folder names that Hive and Iceberg write for null.
+#: The values that Hive and Iceberg write in folder names for a null partition value.
 _NULLS = ("__HIVE_DEFAULT_PARTITION__", "null")
 
 
 @dataclass
 class _Facts:
-    """A column's counts and bounds over all row groups; ``bounds`` is an array of two, or None if unknown."""
+    """A column's counts and bounds over all row groups; ``bounds`` is an array [lower, upper], or None if unknown."""
 
     column_size: int = 0
     value_count: int = 0
     null_count: int | None = 0
     bounds: AnyArray | None = None
-    open: bool = False  # a row group has values but no bounds
+    open: bool = False  # whether some row group has values but no bounds
 
 
 def files_of_paths(
     state: TableState, paths: Sequence[str], *, check_duplicates: bool = True, spec_id: int | None = None
 ) -> EntryBatch:
-    """Return entries for Parquet files in folders that may be read (``allow=``); only their footers are read.
+    """Return entries for existing Parquet files, of which only the footers are read.
 
-    Columns are matched by field id; in a file without ids, by the table's name mapping if it has one, otherwise by
-    name. Partition values are read from folders named ``field=value``; without such a folder, they follow from bounds
-    that allow only one value. NaN counts are unknown, because footers do not have them.
+    The files must be in folders that may be read (``allow=``).
+
+    Columns are matched by field id; in a file without field ids, by the table's name mapping if there is one, otherwise
+    by name. Partition values are read from folders named ``field=value``; without such a folder, a value is derived
+    from the column's bounds if they allow only one. NaN counts are unknown, because footers do not have them.
 
     Parameters
     ----------
     check_duplicates
-        Whether files that are live already are refused.
+        Whether to refuse files that are already live in the table.
     spec_id
-        The partition spec of the files; by default the table's.
+        The id of the files' partition spec; by default the table's default spec.
 
     Raises
     ------
     OptionError
-        A file is not Parquet, has no column of the table, lacks a required column, or its partition is ambiguous.
+        A file is not Parquet, has no column of the table, lacks a required column, or has an ambiguous partition.
     RuleError
-        ``duplicate-file``.
+        ``duplicate-file``: a file is given twice or is already live.
     FormatError, FileMissingError, OutsideRootsError
         A file cannot be read.
     """
@@ -127,19 +129,19 @@ def _file(state: TableState, path: str, spec: PartitionSpec, columns: list[StatC
 
 
 def entry_of_file(state: TableState, path: str, spec_id: int, **values: Any) -> EntryBatch:
-    """Return an entry for a data or delete file of any format, with the row count read from the file.
+    """Return an entry for an existing data or delete file of any known format; the row count is read from the file.
 
-    The partition values are read from folders named ``field=value``. There are no column metrics.
+    The partition values are read from folders named ``field=value``. The entry has no column metrics.
 
     Parameters
     ----------
     values
-        Further values of the entry by column, such as ``content_type``; without them, it is the entry of a data file.
+        Values for further columns of the entry, such as ``content_type``. By default the entry is that of a data file.
 
     Raises
     ------
     OptionError
-        The format is unknown, the partition spec is missing, or the folders do not name the partition.
+        The format or the partition spec is unknown, or the folder names lack a partition value.
     FormatError, FileMissingError, OutsideRootsError
         The file cannot be read.
     """
@@ -164,7 +166,7 @@ def entry_of_file(state: TableState, path: str, spec_id: int, **values: Any) -> 
 
 
 def _columns_of(state: TableState, footer: ParquetFooter, columns: list[StatColumn]) -> dict[str, StatColumn]:
-    """Map each leaf column of the file, by its path, to the table's column."""
+    """Map the path of each leaf column in the file to the table's column; columns that the table lacks are left out."""
     by_id = {c.field.field_id: c for c in columns}
     if any(c.field_id is not None for c in footer.columns):
         return {c.path: by_id[c.field_id] for c in footer.columns if c.field_id in by_id}
@@ -178,7 +180,7 @@ def _columns_of(state: TableState, footer: ParquetFooter, columns: list[StatColu
 def _mapped(prefix: str, mapping: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
     for item in mapping:
         for name in item.get("names", ()):
-            # Children of lists and maps are one level deeper in Parquet.
+            # In Parquet, the children of lists and maps are one level deeper than in Iceberg.
             for level in ("", "list.", "key_value.") if prefix else ("",):
                 path = f"{prefix}{level}{name}"
                 if item.get("field-id") is not None:
@@ -213,12 +215,12 @@ def _facts(footer: ParquetFooter, by_leaf: dict[str, StatColumn]) -> dict[int, _
 
 
 def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> AnyArray | None:
-    """Return the bounds that a footer has as text; None if there are none or their type differs from the column's."""
+    """Convert bounds from a footer's text to the column's type; return None if one is missing or does not fit."""
     if low is None or high is None:
         return None
     base = type_base(kind)
     if base == "string" and logical != "String":
-        return None  # not ordered as text (plain bytes, INT96 and similar)
+        return None  # the bounds (of plain bytes, INT96 and similar) are not in the order of strings
     try:
         return typed_values(kind, [_value(base, low), _value(base, high)], "bound")
     except (OptionError, ValueError):
@@ -288,7 +290,7 @@ def _folder_value(column: PartitionColumn, text: str) -> PlainValue:
 
 
 def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], rows: int) -> pa.StructArray:
-    """Return the partition value of a file whose bounds show that all rows have the same one."""
+    """Derive a file's partition value from the column's bounds; refuse a file whose bounds allow several values."""
     name, source = column.field.name, column.source
     unknown = (
         f"{path}: its partition is ambiguous: no folder {name}=... exists, and the footer's bounds allow more than one "
@@ -306,8 +308,8 @@ def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], r
     ends = found.bounds[0].as_py() == found.bounds[1].as_py() if floating else found.bounds[0] == found.bounds[1]
     transform = column.transform
     values = transform.apply(source.type, found.bounds)
-    # Equal results at both ends of a range show that all values have this result only if the transform preserves order
-    # (buckets do not). Bounds of floats prove nothing, because footers do not record NaN.
+    # If the transform gives the same result for both bounds, all values between them have this result too, but only if
+    # the transform preserves order (bucket does not). Bounds of floats prove nothing: footers do not count NaN values.
     if floating or (not transform.preserves_order and not ends) or not values[0].is_valid or values[0] != values[1]:
         raise OptionError(unknown)
     return pa.StructArray.from_arrays([values[:1]], fields=[pa.field(column.key, values.type)])

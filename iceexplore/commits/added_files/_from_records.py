@@ -1,4 +1,4 @@
-"""Data file entries from dictionaries, validated before anything is written."""
+"""Create data file entries from dictionaries, which are validated before anything is written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BY_COLUMN = {
     "nan_value_counts": "nan_count",
     "column_sizes": "column_size",
 }
-#: The keys that a dictionary may have.
+#: The keys that a dictionary for a data file may have.
 RECORD_KEYS = (*_REQUIRED, "partition", "file_format", "sort_order_id", "split_offsets", *_BY_COLUMN)
 _FORMATS = sorted(f.name for f in DATA_FILE_FORMATS)
 
@@ -39,19 +39,19 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
     ----------
     records
         A dictionary for each file, with ``location``, ``record_count``, ``file_size_in_bytes`` and, in a partitioned
-        table, ``partition``: a dictionary by partition field (see `tuples_of`). Optional are ``file_format`` (by
-        default derived from the suffix), ``sort_order_id``, ``split_offsets`` and, as dictionaries by name of a column
-        or virtual column, ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``,
-        ``nan_value_counts``, ``column_sizes``.
+        table, ``partition``: a dictionary by name of the partition field (see `tuples_of`). Optional keys are
+        ``file_format`` (by default derived from the location's suffix), ``sort_order_id``, ``split_offsets`` and, as
+        dictionaries by name of a column or virtual column, ``lower_bounds``, ``upper_bounds``, ``value_counts``,
+        ``null_value_counts``, ``nan_value_counts``, ``column_sizes``.
     check_duplicates
-        Check whether a location is already live in the table; reads every data manifest.
+        Whether to refuse locations that are already live in the table; this reads every data manifest.
 
     Raises
     ------
     OptionError
         A key is unknown or missing, a count is negative, a column is unknown, or a value has the wrong type.
     RuleError
-        ``duplicate-file``: a location is given twice or already live.
+        ``duplicate-file``: a location is given twice or is already live.
     """
     for i, record in enumerate(records):
         _check(record, f"files[{i}]")
@@ -90,12 +90,12 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
 
 
 def refuse_half_characters(text: str, what: str) -> None:
-    """Refuse a string that cannot be stored in a metadata file.
+    """Refuse a value that cannot be stored as a string in a metadata file; ``what`` names it in the error.
 
     Raises
     ------
     OptionError
-        The argument has a lone surrogate, or is not a string.
+        The value is not a string, or contains a lone surrogate.
     """
     if not isinstance(text, str):
         raise OptionError(f"{what}={text!r}: give a string")
@@ -106,12 +106,12 @@ def refuse_half_characters(text: str, what: str) -> None:
 
 
 def refuse_twice(locations: Sequence[str]) -> None:
-    """Refuse a list that contains a file twice, in any spelling.
+    """Refuse a list that contains a file twice, even if the two locations are spelled differently.
 
     Raises
     ------
     RuleError
-        ``duplicate-file``.
+        ``duplicate-file``: a file is given twice.
     """
     seen: dict[str, str] = {}
     for location in locations:

@@ -1,4 +1,4 @@
-"""Entries of new data files, given as counts, dictionaries, paths of Parquet files, or data."""
+"""Create the entries of new data files, given as a number, dictionaries, paths of Parquet files, or data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from iceexplore.writing import foreign_frame
 
 __all__ = ["FilesLike", "new_files"]
 
-#: New data files as users give them: see `new_files`. The type is Any because the data frames of other libraries have
-#: no class in common.
+#: The forms in which users may give new data files, see `new_files`. The type is Any because the data frames of other
+#: libraries have no class in common.
 FilesLike: TypeAlias = Any
 
 
@@ -40,29 +40,29 @@ def new_files(
     Parameters
     ----------
     files
-        A number: this many synthetic files, without data (`is_synthetic`), with ``rows`` rows each. Dictionaries: the
-        manifest entry of each file (`files_of_records`). Paths: existing Parquet files in folders that may be read
-        (``allow=``); only their footers are read. A pandas data frame, an Arrow table or another library's frame
-        (``__arrow_c_stream__``, also LazyFrames): its rows are written as Parquet, one file per partition. Or entries
-        of files that are already written.
+        One of the following. A number: this many synthetic files are added, which exist only as entries without data
+        (`is_synthetic`). Dictionaries: each describes the manifest entry of one file (`files_of_records`). Paths of
+        existing Parquet files in folders that may be read (``allow=``): only the footers are read. A pandas data
+        frame, an Arrow table or another library's frame (``__arrow_c_stream__``, even a LazyFrame): the rows are
+        written as Parquet, one file per partition. An `EntryBatch`: the entries of files that are already written.
     rows
-        For a number of files: the rows of each file, as one number for all of them or a list with one number per file.
+        For a number of files: the rows per file, as one number for all files or a list with one number for each.
     partitions
-        For a number of files: the partitions that they are assigned to in turn, as dictionaries by partition field; by
-        default the newest partitions of the table.
+        For a number of files: the partitions to which the files are assigned in turn, as dictionaries by partition
+        field; by default the newest partitions of the table.
     bytes_per_row
-        For a number of files: their size in bytes, divided by their rows.
+        For a number of files: the bytes per row, from which each file's size is computed.
     materialize
-        For a number of files: write random data instead of synthetic files.
+        For a number of files: whether to write real files with random data instead of adding synthetic ones.
     check_duplicates
-        For dictionaries and paths: check whether they are already in the table (reads every data manifest).
+        For dictionaries and paths: whether to refuse files that are already live (this reads every data manifest).
 
     Raises
     ------
     OptionError
         The arguments are invalid, or do not fit the schema or spec.
     RuleError
-        ``duplicate-file``.
+        ``duplicate-file``: a file is given twice or is already live.
     """
     if isinstance(files, (int, np.integer)) and not isinstance(files, bool):
         return _counted(state, int(files), rows, partitions, bytes_per_row, materialize, writer)

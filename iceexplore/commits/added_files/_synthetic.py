@@ -1,4 +1,4 @@
-"""Synthetic data files: entries with plausible statistics that fit their partitions, without data."""
+"""Create synthetic data files: entries without data, with plausible statistics that fit the partitions."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ _LEAVES_READ = 4
 _TUPLES = 1000
 _NEW_TUPLES = 10
 _MOST_FILES = 20_000_000
-#: Approximate bytes of a value of variable length, and of a stored value after encoding and compression.
+#: Approximate bytes per value: in memory, for types of variable length, and as stored after encoding and compression.
 _WIDTH = {"string": LETTERS, "binary": 8}
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
-#: Shares of null values in optional columns; the column's id selects one.
+#: Shares of null values in optional columns; the column's id selects one of these shares.
 _NULLS = (0.0, 0.0, 0.01, 0.1)
-#: Shares of a column's range that a file covers: some columns are clustered, some are not.
+#: Shares of a column's range of values that one file covers: small for clustered columns, large for others.
 _COVERS = (0.02, 0.3, 0.95)
 
 
 def synthetic_folder(table_location: str) -> str:
-    """Return the folder of a table's synthetic files, with a trailing slash; nothing is written there."""
+    """Return the folder part (with the final slash) of synthetic files' locations; nothing is ever written there."""
     return f"{table_location.rstrip('/')}/{SYNTHETIC_FOLDER}/"
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The rows and partition of each new file; ``of`` has, for each file, the index of its tuple in ``tuples``."""
+    """The rows and partition of each new file; ``of`` is, for each file, the index of its partition in ``tuples``."""
 
     spec: PartitionSpec
     columns: list[PartitionColumn]
@@ -77,10 +77,10 @@ def counts_of(
     rng: np.random.Generator,
     now_ms: int,
 ) -> Counts:
-    """Validate the arguments, and choose partitions if none are given.
+    """Return the rows and partition of each file, after validating the arguments.
 
-    Without ``partitions``, the newest partitions of the table are used (its last few manifests are read); if there are
-    none in the current spec, some are generated.
+    Without ``partitions``, the newest partitions of the table are used (its last few manifests are read); if none of
+    them has the default spec, some are generated.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def _tuples(
     now_ms: int,
     rng: np.random.Generator,
 ) -> pa.StructArray:
-    """Return partitions of the newest manifests, or generated ones if no row could be in any of those."""
+    """Return the partitions of the newest manifest that has usable ones; if no manifest has, generate some."""
     kind = pa.struct([pa.field(c.key, arrow_type(c.type)) for c in columns])
     for leaf in _newest(state):
         partition = leaf.partition()
@@ -140,7 +140,7 @@ def _tuples(
                 constraints_of(columns, found, now_ms, rng)
                 return found
         except (OptionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # the tuples have other types, or no row can have them
+            continue  # the manifest's tuples have different types, or no row can be in such a partition
     count = min(most, _NEW_TUPLES)
     chosen: dict[int, AnyArray] = {}
     made: list[AnyArray] = []
@@ -158,7 +158,7 @@ def _tuples(
 
 
 def _newest(state: TableState) -> Iterator[Manifest]:
-    """Yield a manifest of the files that the root lists directly, then the last few data manifests, newest first."""
+    """Yield the files that the root lists directly, as one manifest, then the last few data manifests, newest first."""
     root = state.root()
     if root is None:
         return
@@ -176,7 +176,7 @@ def _newest(state: TableState) -> Iterator[Manifest]:
 def synthetic_files(
     state: TableState, counts: Counts, writer: CommitWriter, rng: np.random.Generator, bytes_per_row: float | None
 ) -> EntryBatch:
-    """Return the entries of synthetic files, vectorized over the files."""
+    """Return the entries of synthetic files, computed for all files at once."""
     columns = stat_columns(state.metadata, state.schema)
     n = len(counts.of)
     stats, stored = {}, np.zeros(n, dtype=np.float64)
@@ -199,14 +199,14 @@ def synthetic_files(
 def synthetic_column_files(
     state: TableState, names: Collection[str], rows: Numbers, writer: CommitWriter
 ) -> tuple[list[str], Numbers, dict[int, pa.StructArray]]:
-    """Return locations, sizes and statistics of synthetic column files: newer values of columns, without data.
+    """Return locations, sizes and statistics for synthetic column files, which stand in for new values of some columns.
 
     Parameters
     ----------
     names
-        Columns of the schema that no partition field is derived from.
+        Names of columns in the schema; no partition field may be derived from them.
     rows
-        The rows of each data file.
+        The number of rows in each data file; each gets one column file.
     """
     spec = state.metadata.spec()
     assert spec is not None
@@ -252,7 +252,7 @@ def _entries(state: TableState, counts: Counts, sizes: Numbers, rng: np.random.G
 
 
 def uuid_strings(rng: np.random.Generator, n: int) -> Strings:
-    """Return random UUIDs (version 4) as strings, vectorized."""
+    """Return ``n`` random UUIDs (version 4) as strings."""
     raw = rng.integers(0, 256, (n, 16), dtype=np.uint8)
     raw[:, 6] = raw[:, 6] & 0x0F | 0x40
     raw[:, 8] = raw[:, 8] & 0x3F | 0x80
@@ -311,7 +311,7 @@ def _stats(
 def _bounds(
     column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Return each file's bounds, null for files without values (``left`` counts values other than null and NaN)."""
+    """Return each file's lower and upper bounds, null where ``left``, the number of values but null and NaN, is 0."""
     n, of = len(counts.of), counts.of
     constraint = counts.constraints.get(column.field.field_id)
     prefix = None
@@ -358,6 +358,6 @@ def _from_pools(
     size = sizes[of]
     i = (u * size).astype(np.int64)
     j = i + (v * (size - i)).astype(np.int64)
-    # A tuple without a pool (null, or a single value) uses the additional slot at the end.
+    # For a tuple without a pool (its value is null, or only one is possible), use the extra 0 at the end of ``flat``.
     at = np.where(size > 0, begin[of], len(flat) - 1)
     return flat[at + i], flat[at + j]

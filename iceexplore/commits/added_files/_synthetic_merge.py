@@ -1,4 +1,4 @@
-"""Merge synthetic files as a compaction would, using counts and statistics only."""
+"""Merge synthetic files as a compaction would, from their counts and statistics alone."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def merged_groups(
 ) -> EntryBatch:
     """Return the synthetic files that replace the files of each group, for all groups at once.
 
-    Rows and bytes are added up, without the rows deleted by position and their share of the bytes, and distributed
-    evenly over the new files; each of these gets the bounds of all merged files. Null and NaN counts shrink with the
-    rows, as if the deleted rows were chosen at random.
+    The rows and bytes of a group are added up, less the rows deleted by position and their share of the bytes, and
+    distributed evenly over the group's new files. Each new file gets the bounds of all merged files together. Null and
+    NaN counts shrink in proportion to the rows, as if the deleted rows were chosen at random.
 
     Parameters
     ----------
     given
         Entries with statistics, ordered by group; all entries of a group have the same spec and partition.
     group
-        The number of each entry's group, ascending from 0.
+        For each entry, the number of its group; numbers ascend from 0.
     positions
-        Deleted positions by data file.
+        Deleted positions, by location of the data file.
     files
-        The number of new files of each group.
+        For each group, how many new files to create; groups without remaining rows get none.
     """
     counts = np.asarray(pc.fill_null(whole(given.entries["record_count"]), 0)).astype(np.int64)
     sizes = np.asarray(pc.fill_null(whole(given.entries["file_size_in_bytes"]), 0)).astype(np.float64)
@@ -117,18 +117,18 @@ def merged_groups(
 
 @dataclass(frozen=True)
 class _Merge:
-    """The files that are merged, and the new ones.
+    """The files that are merged ("old"), and the new files that replace them.
 
     Attributes
     ----------
     group, count
-        The group of each old file, and the number of groups.
+        The number of each old file's group, and how many groups there are.
     share, counts
-        Per old file, the share of its rows that is left, and the rows that it had.
+        For each old file, the share of its rows that is left, and its rows before any were deleted.
     of, rows
-        The group of each new file, and its rows.
+        The number of each new file's group, and the rows of each new file.
     total
-        The rows of each group that are left.
+        For each group, the rows that are left.
     """
 
     group: _Longs
@@ -140,7 +140,7 @@ class _Merge:
     total: _Longs
 
     def stats(self, column: StatColumn, old: pa.StructArray) -> pa.StructArray | None:
-        """Return a column's statistics in the new files; None if no statistic of any file is known."""
+        """Return a column's statistics in the new files; None if no statistic is known for any of them."""
         children = {f.name: pc.struct_field(old, [i]) for i, f in enumerate(old.type)}
         found: dict[str, AnyArray] = {}
         for name in ("value_count", "null_count", "nan_count", "column_size"):
@@ -160,17 +160,17 @@ class _Merge:
         return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
     def _groups_with(self, mask: AnyArray) -> npt.NDArray[np.bool_]:
-        """Return which groups have an old file for which the mask is true."""
+        """Return a mask over the groups: whether ``mask`` is true for at least one old file of the group."""
         return np.bincount(self.group[np.asarray(mask)], minlength=self.count) > 0
 
     def _new(self, values: AnyArray) -> AnyArray:
-        """Return, for each new file, the value of its group."""
+        """Return the value for each new file, given one value for each group."""
         return values.take(build.array(self.of))
 
     def _count(self, given: AnyArray) -> AnyArray:
-        """Return a count for each new file. It is unknown if it is unknown for any old file of the group."""
+        """Return a count for each new file, given one for each old file; null if a count in the group is unknown."""
         numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
-        # Counts of no rows or all rows stay exact, whichever rows were deleted.
+        # If the count includes no rows or all rows, it stays exact, whichever rows were deleted.
         kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
         sums = np.bincount(self.group, weights=kept, minlength=self.count)[self.of]
         made = np.rint(sums * (self.rows / self.total[self.of])).astype(np.int64)
@@ -178,7 +178,7 @@ class _Merge:
 
     def _bounds(self, children: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
         null, value = children["null_count"], children["value_count"]
-        without = pc.fill_null(pc.equal(null, value), False)  # files without values need no bounds
+        without = pc.fill_null(pc.equal(null, value), False)  # files with only nulls need no bounds
         out = []
         for name, pick in (("lower", "first"), ("upper", "last")):
             array = children[name]
@@ -196,7 +196,7 @@ class _Merge:
         return out[0], out[1]
 
     def _lengths(self, children: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
-        """Return the average and the maximum length of values, from the old files whose lengths are known."""
+        """Return each new file's average and maximum length of values, from the old files whose lengths are known."""
         lengths = {name: children[name] for name in ("average_length", "max_length")}
         table = build.table({"group": self.group, **lengths})
         sums = table.group_by("group", use_threads=False).aggregate([("average_length", "mean"), ("max_length", "max")])

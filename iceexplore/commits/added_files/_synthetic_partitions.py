@@ -1,4 +1,4 @@
-"""Derive from a file's partition tuple which values its columns may have."""
+"""Derive from a partition tuple which values the columns may have in a file of this partition."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 
-#: The maximum number of values kept per combination of buckets, and of those tried until each combination has one.
+#: The most values to keep for each combination of buckets, and the most to try until every combination has a value.
 _KEPT = 8
 _TRIES = 1 << 19
 
 
 @dataclass
 class Constraint:
-    """The values that a column may have, per partition tuple.
+    """The values that a column may have, with one item per partition tuple in each attribute.
 
     Attributes
     ----------
     null
-        Whether the column is null in every row.
+        Whether the column is null in every row of the partition.
     low, high
-        First and last number on the type's line (`line_of`).
+        First and last number that are possible, on the type's line of numbers (`line_of`).
     exact
-        The only value, in the column's Arrow type; null if there may be several.
+        The only possible value, in the column's Arrow type; null if several are possible.
     prefix
-        The prefix of every string or binary; None if there is none.
+        The prefix that each string or binary value must have; None if any is possible.
     pools
-        Numbers on the line whose values are in the tuple's buckets; None without a bucket transform.
+        Numbers on the line whose values fall into the tuple's buckets; None if no partition field is a bucket.
     """
 
     null: np.ndarray[Any, Any]
@@ -63,7 +63,7 @@ def constraints_of(
     Raises
     ------
     OptionError
-        No row can have a tuple, for example a day and an hour of another day.
+        No row can have one of the tuples, for example a day together with an hour of a different day.
     """
     by_source: dict[int, list[int]] = {}
     for i, column in enumerate(columns):
@@ -99,7 +99,7 @@ def _constraint(
     known = [(c, v, _preimage(c, source, v)) for c, v in given if c.transform.is_known]
     buckets = [(c, v) for c, v, found in known if found is None]
     if buckets and len(buckets) == len(known) and type_base(source.type) in ("int", "long"):
-        last = 2**31 - 1  # finding values for many buckets needs a wide range
+        last = 2**31 - 1  # widen the range, so that values are found for many buckets
     made = Constraint(
         null,
         np.full(count, first, np.int64),
@@ -132,7 +132,7 @@ def _preimage(column: PartitionColumn, source: NestedField, values: AnyArray) ->
 
 
 def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unbounded: bool) -> bool:
-    """Narrow a constraint by one partition field; return whether its interval is still the type's default."""
+    """Narrow a constraint by one partition field; return whether low and high are still the type's whole range."""
     if found.exact is not None:
         made.exact = pc.coalesce(found.exact, made.exact)
     if found.prefix is not None:
@@ -145,7 +145,7 @@ def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unboun
 
 
 def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArray:
-    """Return the longer of two prefixes, for each tuple."""
+    """Return the longer of two prefixes for each tuple; one prefix must start with the other."""
     pairs = list(zip(build.to_pylist(some), build.to_pylist(others), strict=True))
     for a, b in pairs:
         if not (a.startswith(b) or b.startswith(a)):
@@ -156,7 +156,7 @@ def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArr
 def _pools(
     made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, AnyArray]], rng: np.random.Generator
 ) -> list[Numbers]:
-    """Return numbers on the line whose values are in each tuple's buckets."""
+    """Return, for each tuple, some numbers on the line whose values fall into the tuple's buckets."""
     count = len(made.low)
     wanted = np.stack([integers_of(v) for _, v in buckets], axis=1)
     open_ = ~made.null & ~np.asarray(made.exact.is_valid())

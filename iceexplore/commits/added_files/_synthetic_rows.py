@@ -1,4 +1,4 @@
-"""Random data for files that would otherwise be synthetic, so that engines can read them."""
+"""Write random data to files that would otherwise be synthetic, so that engines can read them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from iceexplore.writing import DataFile, file_schema, write_data_files
 
 __all__ = ["MOST_ROWS", "materialized_files"]
 
-#: Limits of `materialize` per commit: rows of all files, rows times columns, files.
+#: Limits for ``materialize=True`` per commit: rows of all files, values (rows times columns), and files.
 MOST_ROWS = 5_000_000
 _MOST_VALUES = 100_000_000
 _MOST_FILES = 10_000
 
 
 def materialized_files(state: TableState, counts: Counts, writer: CommitWriter, rng: np.random.Generator) -> EntryBatch:
-    """Write Parquet files of random rows that fit their partitions, with the statistics of the data.
+    """Write Parquet files with random rows that fit the partitions, and return entries with the rows' statistics.
 
     Raises
     ------
     OptionError
-        More than `MOST_ROWS` rows, 10,000 files, or 100 million values.
+        More than `MOST_ROWS` rows, 10,000 files, or 100 million values would be written.
     UnsupportedError
-        A required column has a type without random values (variant, geometry).
+        A required column has a type without random values (variant, geometry, geography, unknown).
     """
     total = int(counts.rows.sum())
     width = max(1, sum(1 for _ in state.schema.walk()))
@@ -57,7 +57,7 @@ def materialized_files(state: TableState, counts: Counts, writer: CommitWriter, 
 
 
 def _check(fields: Sequence[NestedField]) -> None:
-    """Refuse required columns without random values, before anything is written."""
+    """Refuse required columns for whose types there are no random values, before anything is written."""
     for f in fields:
         match f.type:
             case StructType(children):
@@ -71,19 +71,19 @@ def _check(fields: Sequence[NestedField]) -> None:
 
 
 class _Rows:
-    """A generator of the random columns of one file."""
+    """A generator of random columns for one file."""
 
     def __init__(self, constraints: dict[int, Constraint], place: int, now_ms: int, rng: np.random.Generator) -> None:
         self.constraints, self.place, self.now_ms, self.rng = constraints, place, now_ms, rng
 
     def column(self, f: NestedField, rows: int, target: pa.DataType) -> AnyArray:
-        """Return random values of one column; a struct itself is never null, only its fields."""
+        """Return random values for one column; structs are never null as a whole, but their fields may be."""
         match f.type:
             case StructType(children):
                 arrays = [self.column(c, rows, target.field(i).type) for i, c in enumerate(children)]
                 mask = (
                     None if arrays else pa.repeat(pa.scalar(False), rows)
-                )  # without fields, only the mask has the length
+                )  # for a struct without fields, the mask tells Arrow the length
                 return pa.StructArray.from_arrays(arrays, fields=list(cast(pa.StructType, target)), mask=mask)
             case ListType(element):
                 offsets = self._offsets(rows)
@@ -93,7 +93,7 @@ class _Rows:
                     type=target,
                 )
             case MapType(key, value):
-                # Keys of a map must differ, so each map has at most one entry.
+                # The keys in a map must differ; with at most one entry per map, they do.
                 offsets = self._offsets(rows, most=1)
                 size = offsets[-1].as_py()
                 keys = self.column(key, size, cast(AnyMapType, target).key_type)

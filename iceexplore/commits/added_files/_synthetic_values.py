@@ -1,4 +1,4 @@
-"""Compute values of every type from int64 numbers, in the same order: the numbers are the type's "line"."""
+"""Map int64 numbers (a type's "line") to values of the type, so that a greater number gives a greater value."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["DAY", "LETTERS", "Numbers", "line_of", "values_on"]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 DAY = 86_400
-#: Length of generated strings: lowercase letters that encode a number in base 26, in the same order.
+#: Length of generated strings: lowercase letters that encode a number in base 26, so that the order is preserved.
 LETTERS = 8
 _EIGHT_BYTES = 1 << 62
 
 
 def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
-    """Return the first and last number for plausible values of a column; the range depends on the column's id."""
+    """Return the first and last number that give plausible values for a column; the range depends on the field id."""
     base = type_base(kind)
     span = 10 ** (3 + field_id % 5)
     today = now_ms // 86_400_000
@@ -47,17 +47,17 @@ def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
 
 
 def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> AnyArray:
-    """Return the values of numbers on the line, in the numbers' order.
+    """Return the value for each number on the type's line; greater numbers give greater values.
 
     Parameters
     ----------
     prefix
-        For strings and binaries: the prefix of each value.
+        For strings and binaries: a prefix for each value.
     """
     from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # also the target of unknown types
+    if pa.types.is_binary(target) and base != "fixed":  # types that are not known are binary in Arrow, too
         base = "binary"
     match base:
         case "boolean":
@@ -82,7 +82,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> A
 
 
 def _decimals(numbers: Numbers, target: pa.DataType) -> AnyArray:
-    """Return unscaled numbers as decimals: two 64-bit words each, the lower one first."""
+    """Return decimals with these unscaled values; Arrow stores each as two 64-bit words, the lower one first."""
     both = np.empty((len(numbers), 2), dtype=np.int64)
     both[:, 0] = numbers
     both[:, 1] = numbers >> 63
@@ -100,7 +100,7 @@ def _words(numbers: Numbers) -> AnyArray:
 
 
 def _fixed_bytes(numbers: Numbers, length: int) -> AnyArray:
-    """Return numbers as big-endian bytes, padded on the right, so that bytes and numbers have the same order."""
+    """Return each number as big-endian bytes, padded on the right, so that the bytes sort like the numbers."""
     raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
     if length < 8:
         out = raw[:, 8 - length :]

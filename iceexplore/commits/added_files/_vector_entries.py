@@ -1,4 +1,4 @@
-"""Create the entries of deletion vectors from their positions in a Puffin file."""
+"""Create the entries for deletion vectors, given where each one is in a Puffin file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["entries_of_vectors"]
 def entries_of_vectors(
     targets: EntryBatch, location: str, length: int, places: Sequence[tuple[int, int]], counts: Sequence[int]
 ) -> EntryBatch:
-    """Return the entries of the vectors in one Puffin file, in the specs and partitions of their data files.
+    """Return entries for the vectors in one Puffin file, with the specs and partitions of the data files.
 
     Parameters
     ----------
     targets
         The entries of the data files, one per vector.
     location, length
-        The Puffin file, and its size in bytes.
+        The Puffin file's location, and its size in bytes.
     places
-        Offset and size in bytes of each vector's blob.
+        For each vector, the offset and size of its blob in bytes.
     counts
-        Number of positions of each vector.
+        For each vector, the number of positions that it deletes.
     """
     names, specs = (targets.entries[column].to_pylist() for column in ("location", "partition_spec_id"))
     entries = [
