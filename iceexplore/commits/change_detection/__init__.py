@@ -1,1 +1,1 @@
-"""Detect what changed between two roots."""
+"""Detect what a snapshot changed, or what changed between two states of a table."""

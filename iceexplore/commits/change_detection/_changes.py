@@ -1,4 +1,4 @@
-"""Detect the files added and removed by a snapshot or between two states, and list the metadata read for this."""
+"""Detect the files added and removed by a snapshot or between two states, and list the metadata files read."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ Role = Literal["root", "previous root", "manifest", "manifest DV"]
 
 @dataclass(frozen=True)
 class MetadataRead:
-    """A metadata file that change detection needs, whether or not it was already cached.
+    """A metadata file that change detection had to read; files that were already in the cache are included.
 
     Attributes
     ----------
     role
-        The snapshot's root (or manifest list), the parent's, a manifest, or a Puffin file with manifest DVs.
+        What the file is: the snapshot's root (or manifest list), the parent's root (or manifest list), a manifest, or a
+        Puffin file with manifest DVs.
     names_only
-        Whether it was read only for the names of files; the roots already showed which entries changed.
+        Whether the file was read only for the names of data and delete files, because the roots already showed which
+        entries changed.
     """
 
     location: str
@@ -59,10 +61,10 @@ class Changes:
         One row per file added or removed, with the columns of `iceexplore.graph.Diff.files_arrow`. For a removed file
         that was listed directly in a root, ``snapshot_id`` is the id of the snapshot that removed it.
     read
-        The metadata files that had to be read, in reading order.
+        The metadata files that had to be read, in the order in which they were needed.
     doubts
-        Sentences that say why the root can be interpreted in another way, or how the snapshot's summary differs from
-        the result. Empty if all rules were followed.
+        Sentences that say why the metadata can also be interpreted differently, or how the snapshot's summary differs
+        from the result. Empty if neither is the case.
     """
 
     title: str
@@ -77,16 +79,16 @@ class Changes:
 
     @property
     def unambiguous(self) -> bool:
-        """Whether the metadata has only one interpretation."""
+        """Whether the metadata has only one interpretation, that is, there are no doubts."""
         return not self.doubts
 
     @property
     def root_alone(self) -> bool:
-        """Whether the snapshot's root was enough to detect the changes; other metadata was read at most for names."""
+        """Whether the root and manifest DVs were enough to detect changes; manifests were read at most for names."""
         return all(r.role in ("root", "manifest DV") or r.names_only for r in self.read)
 
     def locations(self, change: Literal["added", "removed"]) -> list[str]:
-        """Return the locations of the added or removed files; DVs that share a Puffin file share its location."""
+        """Return the locations of the added or removed files; the location of a DV is its Puffin file."""
         if change not in ("added", "removed"):
             raise OptionError(f"change={change!r}: choose 'added' or 'removed'")
         mine = self.files_arrow.filter(pc.equal(self.files_arrow["change"], change))
@@ -120,7 +122,8 @@ class Changes:
         return card_html(self.card())
 
 
-#: Entries of a summary (spec, "Optional Snapshot Summary Fields"): name, change, and whether it counts data files.
+#: Counts in a snapshot's summary (spec, "Optional Snapshot Summary Fields"): the name, the change that is counted, and
+#: whether data files are counted (True) or delete files (False).
 _SUMMARY = (
     ("added-data-files", "added", True),
     ("deleted-data-files", "removed", True),
@@ -146,32 +149,33 @@ def changes_of(
 ) -> Changes:
     """Detect what a snapshot changed, from its root.
 
-    A root of the V4 proposal shows the changes by its statuses and manifest DVs; the leaf manifests are read only for
-    the names of files. The parent's root is also read if a manifest DV leaves no trace of the DV that it replaced. A
+    A root of the V4 proposal shows the changes by its statuses and manifest DVs; leaf manifests are read only for the
+    names of files. The parent's root is also read if a manifest DV leaves no trace of the DV that it replaced. A
     manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries show the changes. A
     root of the V4 draft shows the changes by its statuses and the removed positions that it records (``tracking``); if
-    it does not record them completely, it is compared with the parent's root.
+    these are incomplete, the root is compared with the parent's.
 
-    A root that breaks rules is interpreted as if it followed them; `Changes.doubts` then say why the result may be
-    wrong. `changes_between` the parent and the snapshot is right regardless of the root's statuses.
+    A root that violates rules is interpreted as if it followed them; `Changes.doubts` then say why the result may be
+    wrong. `changes_between`, called with the parent's state and the snapshot's, does not depend on these statuses.
 
     Parameters
     ----------
     snapshot
-        By default the state's snapshot.
+        The snapshot whose changes to detect; by default the state's snapshot.
     dv_encoding
-        How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`). With ``removed`` and ``delta``
-        a single ADDED DV is known to be the manifest's first, without reading more. None if not known.
+        How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`). With ``removed`` and
+        ``delta``, all positions of a single ADDED DV are newly removed, so that nothing else needs to be read. None if
+        the encoding is not known.
     deleted_manifests
-        What a DELETED manifest of a V4 root means: by the rules, that its entries were ``compacted`` into other
-        manifests, or that they were ``removed``, as in option 1 of the proposal's first scenario.
+        What a DELETED manifest in a root of the V4 proposal means: that its entries were ``compacted`` into other
+        manifests (by the rules), or ``removed`` (by option 1 of the proposal's first scenario).
 
     Raises
     ------
     OptionError
-        An option does not have one of its values.
+        ``dv_encoding`` or ``deleted_manifests`` has an unknown value.
     IceexploreError
-        A manifest DV cannot be read.
+        The root, a manifest or a manifest DV cannot be read.
     """
     if dv_encoding is not None and dv_encoding not in get_args(DvEncoding):
         raise OptionError(f"dv_encoding={dv_encoding!r}: one of {', '.join(map(repr, get_args(DvEncoding)))}, or None")
@@ -207,10 +211,10 @@ def changes_of(
 
 
 def changes_between(a: TableState, b: TableState) -> Changes:
-    """Detect what changed from one state to another, of one table or of two, by comparing their roots (`graph.diff`).
+    """Detect what changed from state ``a`` to state ``b``, by comparing their roots (`graph.diff`).
 
-    Manifests that both roots list with the same manifest DV are not read. A file that was added and removed in between
-    is not in the result.
+    The states may belong to the same table or to two tables. Manifests that both roots list with the same manifest DV
+    are not read. The result does not contain files that were added after ``a`` but removed before ``b``.
     """
     found = diff(a, b)
     reads: list[MetadataRead] = []
@@ -247,7 +251,7 @@ def _of_draft(state: TableState, root: Manifest, snapshot: Snapshot, title: str)
 
 
 def _compared(state: TableState, snapshot: Snapshot, title: str) -> Changes:
-    """Compare a snapshot's root with its parent's."""
+    """Detect a snapshot's changes by comparing its root with the parent's root."""
     now = state.showing(snapshot, state.schema, ref=None, travel=None)
     parent = snapshot.parent_snapshot_id
     found = None if parent is None else state.metadata.snapshot(parent)
@@ -261,7 +265,7 @@ def _compared(state: TableState, snapshot: Snapshot, title: str) -> Changes:
 def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) -> Changes:
     """Detect a snapshot's changes from a manifest list (spec, "Manifest Entry Fields": status and snapshot id)."""
     mine = numbers(root.entries["snapshot_id"]) == snapshot.snapshot_id
-    unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # optional in v1
+    unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # the snapshot id is optional in a v1 manifest list
     rows = np.flatnonzero(mine | unknown).tolist()
     parts, doubts = [], [*_unreadable(root), *_without_parent(root, snapshot)]
     for row, leaf in zip(rows, state.reader.leaves(root, rows) if rows else (), strict=True):
@@ -279,7 +283,7 @@ def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) 
 
 
 def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a doubt if a snapshot without a parent has entries of earlier snapshots."""
+    """Yield a doubt if a snapshot without a parent has live entries with the ids of other snapshots."""
     if snapshot.parent_snapshot_id is None:
         before = np.asarray(live(root.entries)) & (numbers(root.entries["snapshot_id"]) != snapshot.snapshot_id)
         if before.any():
@@ -287,7 +291,7 @@ def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:
-    """Yield a doubt for each count in the snapshot's summary that differs from the files found."""
+    """Yield a doubt for each count in the snapshot's summary that differs from the number of files found."""
     found = found.filter(pc.not_equal(found["content"], "column file"))
     change, is_data = found["change"], pc.equal(found["content"], "data file")
     for name, wanted, data in _SUMMARY:

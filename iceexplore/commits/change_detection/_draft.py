@@ -1,10 +1,12 @@
 """Read what a root of the V4 draft records about its snapshot: statuses, and positions removed from leaves.
 
-When a commit changes a data file, it lists the file again as MODIFIED. It marks the previous entry as REPLACED, or adds
-its position in a leaf to that leaf's ``replaced_positions`` (field 7); ``deleted_positions`` (field 6) are those of
-removed files. The changes are the difference between the entries taken out and those put in: files, deletion vectors
-and column files. Older writers, such as Delta Lake 4.4, record no positions, and a root that drops manifests does not
-say where their entries went: such roots are compared with the parent's.
+A commit that changes a data file lists the file again as MODIFIED. The previous entry is marked as REPLACED if it is in
+the root; if it is in a leaf, its position is added to the leaf's ``replaced_positions`` (field 7). The positions of
+removed files are in ``deleted_positions`` (field 6). The changes (to files, deletion vectors and column files) are the
+difference between the entries that the commit took out and those that it put in.
+
+Two kinds of roots must be compared with the parent's root instead: older writers, such as Delta Lake 4.4, record no
+positions, and a root that drops whole manifests does not say where their entries went.
 """
 
 from __future__ import annotations
@@ -35,16 +37,17 @@ _GONE = (Status.DELETED, Status.REPLACED)
 
 @dataclass
 class Tracked:
-    """The entries that a snapshot took out of the tree, and those that it put in.
+    """The entries that a snapshot took out of the metadata tree, and the entries that it put in.
 
     Attributes
     ----------
     before, after
-        Entries of data files with their deletion vectors, and of delete files.
+        The entries taken out (``before``) and put in (``after``): data files, and their deletion vectors.
     named
-        Manifests that were read only for the names of files: the root has the positions, or all their entries are new.
+        Manifests that were read only for the names of files, because the root has the removed positions, or because all
+        entries of the manifest are new.
     read
-        Manifests that were read for the statuses of their entries, too.
+        Manifests that were read for the entries' statuses as well as the names.
     """
 
     before: list[pa.Table] = field(default_factory=list)
@@ -54,13 +57,13 @@ class Tracked:
 
     @property
     def sides(self) -> tuple[pa.Table, pa.Table]:
-        """The entries taken out and those put in, as two tables."""
+        """The entries taken out, and the entries put in, as two tables."""
         none = ENTRY_SCHEMA.empty_table()
         return pa.concat_tables([none, *self.before]), pa.concat_tables([none, *self.after])
 
 
 def read_tracking(state: TableState, root: Manifest, snapshot: Snapshot) -> Tracked | None:
-    """Read a snapshot's changes from its root; None if the root does not record them completely.
+    """Read a snapshot's changes from its root; return None if the root does not record them completely.
 
     Parameters
     ----------
@@ -86,20 +89,20 @@ def read_tracking(state: TableState, root: Manifest, snapshot: Snapshot) -> Trac
     added = np.flatnonzero(manifests & new).tolist()
     vectors = numbers(entries["ordinal"])[kind == ContentType.MANIFEST_DV]
     if np.isin(numbers(entries["ordinal"])[added], vectors).any():
-        return None  # a new leaf already has a manifest DV
+        return None  # a leaf that this snapshot added already has a manifest DV
     _read_leaves(state, root, changed, added, out)
     return out
 
 
 def _with_vectors(entries: pa.Table, files: np.ndarray) -> pa.Table:
-    """Return data files with their deletion vectors, which come from the same rows."""
+    """Return the entries of some data files and of their deletion vectors, which have the same ordinals."""
     ordinals = numbers(entries["ordinal"])
     vectors = (numbers(entries["content_type"]) == ContentType.POSITION_DELETE) & np.isin(ordinals, ordinals[files])
     return entries.filter(pa.array(files | vectors))
 
 
 def _positions(root: Manifest, rows: np.ndarray, kind: np.ndarray, snapshot: Snapshot) -> dict[int, BitMap] | None:
-    """Return the positions that the snapshot removed, by row of the manifest; None if a manifest DV lacks them."""
+    """Return the positions that the snapshot removed from each manifest, by row; None if the root lacks some."""
     ordinals = numbers(root.entries["ordinal"])
     owners = numbers(root.entries["snapshot_id"])
     vector_of = {int(ordinals[row]): int(owners[row]) for row in np.flatnonzero(kind == ContentType.MANIFEST_DV)}
@@ -117,7 +120,7 @@ def _positions(root: Manifest, rows: np.ndarray, kind: np.ndarray, snapshot: Sna
                 first |= bitmap
             out[row] = first
         elif status[row] == Status.MODIFIED or vector_of.get(int(ordinals[row])) == snapshot.snapshot_id:
-            return None  # its manifest DV changed, and the root does not say which positions are new
+            return None  # the leaf's manifest DV changed, and the root does not say which positions are new
     return out
 
 

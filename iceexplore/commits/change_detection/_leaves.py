@@ -1,4 +1,4 @@
-"""Leaf manifests as stored, and their entries by position."""
+"""Read leaf manifests without their manifest DVs, and find entries by position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["bare_leaves", "is_at"]
 
 
 def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[Manifest]:
-    """Read manifests of a root as stored, without applying their manifest DVs."""
+    """Read the manifests in some rows of a root as they are stored, without applying manifest DVs."""
     if not rows:
         return ()
     entries = root.entries.take(pa.array(rows, pa.int64()))
@@ -30,7 +30,7 @@ def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[
 
 
 def is_at(ordinals: np.ndarray, positions: BitMap | None) -> np.ndarray:
-    """Return a mask of the ordinals that are in the positions; positions may be far larger than the leaf."""
+    """Return a mask of the ordinals that are among the positions, some of which may be far beyond the leaf's end."""
     mask = np.zeros(len(ordinals), np.bool_)
     if positions is None or not len(ordinals):
         return mask

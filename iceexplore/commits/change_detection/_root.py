@@ -1,9 +1,10 @@
 """Read what a V4 root records about its snapshot: statuses, and the positions that its manifest DVs gained.
 
-The encodings are those of the proposal ("Brainstorming about detecting changes"). Only the root and manifest DVs in
-Puffin files are read, and the parent's root if an encoding leaves no trace of the previous DV. If a root has more than
-one interpretation, a doubt is noted and the rules decide: ADDED is new, DELETED was removed, and DELETED manifests were
-compacted (rules ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``, ``compaction-existing``).
+The proposal describes the encodings of DV changes ("Brainstorming about detecting changes"). Only the root and
+manifest DVs in Puffin files are read, and the parent's root too if an encoding leaves no trace of the previous DV. If a
+root has more than one interpretation, a doubt is noted and the rules decide: ADDED files are new, DELETED files were
+removed, and DELETED manifests were compacted (rules ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``,
+``compaction-existing``).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeletedManifests", "RootReading", "read_root"]
 
-#: What a DELETED manifest means: its live entries were moved to other manifests ("compacted"), or they were removed.
+#: What a DELETED manifest means: its live entries were moved to other manifests ("compacted"), or dropped ("removed").
 DeletedManifests = Literal["compacted", "removed"]
 
 _FILES = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
@@ -45,16 +46,17 @@ class RootReading:
     Attributes
     ----------
     added_rows, removed_rows
-        Rows of the files added and removed, where the root lists them directly.
+        The root's rows for added and for removed files that the root lists directly.
     added_leaves
-        Rows of manifests whose live entries are all new.
+        The root's rows for manifests whose live entries are all new.
     hidden, gone, back
-        Positions of entries (`pyroaring.BitMap`), keyed by the row of their manifest: entries of an added manifest that
-        its manifest DV already removes; removed entries; entries that were removed before and are live again.
+        Positions of entries (`pyroaring.BitMap`) in each manifest, by the manifest's row in the root. ``hidden``:
+        entries that a manifest DV already removes from an added manifest; ``gone``: removed entries; ``back``: entries
+        that were removed earlier and are live again.
     puffins
         Puffin files from which manifest DVs were read.
     previous
-        Location of the parent's root, if it had to be read.
+        Location of the parent's root if that had to be read, otherwise None.
     doubts
         Why the root can also be interpreted in another way.
     """
@@ -84,8 +86,8 @@ def read_root(
     root
         The snapshot's root, of the dialect ``v4-proposal``.
     dv_encoding
-        How the writer records that a manifest DV changed. None if not known; then a DV that leaves no trace of the one
-        that it replaced is compared with the parent's.
+        How the writer records that a manifest DV changed. If this is not known (None), a DV that may have replaced
+        another one without a trace is compared with the parent's DV.
     deleted_manifests
         What a DELETED manifest means: ``compacted`` (by the rules), or ``removed``, as in option 1 of the proposal's
         first scenario: "The diff can be computed from applying m1_dv on m1 and the remaining 3 entries are the newly
@@ -120,7 +122,7 @@ class _Reader:
         manifests = np.flatnonzero(np.isin(self.kind, _MANIFESTS))
         names = [canonical(x) for x in self.texts("location", manifests)]
         gone = np.isin(self.status, _GONE)
-        # If a manifest is listed twice, its live row is used.
+        # If a manifest is listed twice, the row that is live is used: it comes last and replaces the other.
         places = dict(sorted(zip(names, manifests.tolist(), strict=True), key=lambda item: not gone[item[1]]))
         vectors = np.flatnonzero(self.kind == ContentType.MANIFEST_DV)
         by_leaf: dict[str, dict[int, list[int]]] = {}
@@ -166,7 +168,7 @@ class _Reader:
             self.out.doubts.append(f"{self.name(row)} is DELETED and has an ADDED manifest DV.")
 
     def removed_leaf(self, row: int, vectors: list[int]) -> None:
-        """Record that a manifest was removed together with the entries that its manifest DVs had left live."""
+        """Record that a manifest was removed, with the entries in it that no manifest DV had removed before."""
         from pyroaring import BitMap
 
         counts = [self.count(row, name) for name in ("added", "existing", "deleted")]
@@ -179,13 +181,13 @@ class _Reader:
             self.out.gone[row] = left
 
     def kept_leaf(self, name: str, row: int, rows: dict[int, list[int]], *, attached: bool) -> None:
-        """Record what was removed from a manifest that the parent's root lists too."""
+        """Record what was removed from a manifest that was neither added nor removed."""
         added, deleted = rows.get(Status.ADDED, []), rows.get(Status.DELETED, [])
         existing = rows.get(Status.EXISTING, [])
         if not (added or deleted or attached):
             return
         if added and not deleted and (existing or attached or self.encoding in ("removed", "delta")):
-            # The previous DV is also listed, or there was none: all positions of the ADDED DV are newly removed.
+            # The previous DV is still listed, or there was none: all positions of the ADDED DV are newly removed.
             self.changed(row, self.positions(added), None)
         elif deleted:
             now = self.positions([*added, *existing, *([row] if attached else [])])
@@ -194,7 +196,7 @@ class _Reader:
             self.against_previous(name, row, [*added, *existing, *([row] if attached else [])])
 
     def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
-        """Compare a DV that leaves no trace of its predecessor with the parent's DV."""
+        """Compare a manifest's DV with the one in the parent's root, because this root has no trace of the latter."""
         if self.snapshot.parent_snapshot_id is None:
             self.changed(row, self.positions(vectors), None)
             return
@@ -221,7 +223,7 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Check that the live entries of dropped manifests were moved by compaction (``leaf-change-by-dv``)."""
+        """Note a doubt if live entries of dropped manifests were not moved by compaction (``leaf-change-by-dv``)."""
         for kind in _MANIFESTS:
             if self.deleted_are_removed:
                 new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
@@ -237,7 +239,7 @@ class _Reader:
                 if bearing[row]:
                     removed.append(len(self.positions([row])))
                 if None in counts or None in removed:
-                    continue  # unknown, as in a v1 manifest list
+                    continue  # the counts are unknown, which a v1 manifest list allows
                 left += sum(counts) - sum(removed)  # type: ignore[arg-type]
             new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
             taken = sum(self.count(row, "existing") or 0 for row in new.tolist())
@@ -269,7 +271,7 @@ class _Reader:
         return Removals(self.previous)
 
     def positions(self, rows: Iterable[int], root: Manifest | None = None) -> BitMap:
-        """Return the union of the positions that some manifest DVs remove."""
+        """Return all positions that the manifest DVs in some rows of a root remove."""
         from pyroaring import BitMap
 
         root = root or self.root
