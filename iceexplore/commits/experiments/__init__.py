@@ -1,1 +1,1 @@
-"""Commits that break rules on purpose, and change-detection scenarios."""
+"""Make commits that violate rules on purpose, and try out how changes are detected in the proposal's scenarios."""

@@ -1,8 +1,8 @@
-"""Commit the proposal's three scenarios of change detection, as it describes them and by rule, and detect the changes.
+"""Commit the V4 proposal's three scenarios for change detection, as described and by the rules; detect the changes.
 
-Proposal, "(tmp) change detection": a manifest m1 has 10 entries, 7 of them removed by a manifest DV m1_dv. (1) The
-remaining 3 are removed. (2) m1 is rewritten as m2. (3) One file of m1 is removed, 5 are added, and m1 is rewritten,
-all in one commit.
+The proposal's section "(tmp) change detection" starts with a manifest m1 that has 10 entries, 7 of them removed by a
+manifest DV m1_dv. In scenario 1, the remaining 3 entries are removed. In scenario 2, m1 is rewritten as m2. In scenario
+3, one commit removes a file of m1, adds 5 files, and rewrites m1.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ __all__ = ["ChangeScenarios", "change_scenarios"]
 _HOME = "/warehouse/db/events"
 _M2 = f"{_HOME}/metadata/m2.parquet"
 _ENTRIES, _GONE, _NEW = 10, 7, 5
-#: The maximum scale: above it, the nine simulations would take minutes and a lot of memory.
+#: The maximum scale: with a larger one, the simulated commits would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: Option 1 for a reader that takes a DELETED manifest for a compacted one, as the rules do.
+#: The form in which option 1 is read by the rules: a DELETED manifest was compacted.
 _BY_RULE = "proposal, option 1, read by rule"
-#: The rules that some of the compared forms violate; such forms are committed with these rules relaxed.
+#: The rules that the proposal's forms may violate: these forms are committed with the rules relaxed.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = build.schema(
     [
@@ -81,17 +81,18 @@ _SCHEMA = build.schema(
 
 @dataclass(frozen=True, eq=False)
 class ChangeScenarios:
-    """Scenarios by encoding: what each commit wrote, and how its change is detected.
+    """A table of scenarios and forms of commits: what each commit wrote, and how its changes are detected.
 
     Attributes
     ----------
     arrow
-        A row per scenario and form. ``read_to_know`` and ``read_for_names`` are the roles of the metadata files read.
-        ``added`` and ``removed`` count the files that really changed, ``found_*`` those that detection found;
-        ``unambiguous`` is true if these are the same and there was no doubt. ``right_by_entries``: whether a reader
-        that opens every added and removed manifest, and uses the statuses of its entries instead of the root's, finds
-        the right files; ``opened_by_entries``: how many manifests this reader opens. ``violates`` lists the rules that
-        the state breaks.
+        A row per scenario and form of the commit. ``read_to_know`` and ``read_for_names`` list the roles of the
+        metadata files that were read to detect the changes, and only for file names. ``added`` and ``removed`` count
+        the files that really changed, ``found_*`` the files that change detection found; ``right`` is true if these
+        are the same files, and ``unambiguous`` if there was no doubt either. ``right_by_entries``: whether the right
+        files are found by a reader that opens every added and removed manifest and uses the entries' statuses instead
+        of the root's; ``opened_by_entries``: how many manifests this reader opens. ``violates`` lists the rules that
+        the commit breaks.
     """
 
     arrow: pa.Table
@@ -101,7 +102,7 @@ class ChangeScenarios:
         return to_frame(self.arrow)
 
     def card(self) -> Card:
-        """Return the table as a card, for text and HTML."""
+        """Return the table as a card, which can be shown as text or HTML."""
         columns = ("form", "root", "manifests", "Puffin", "read to know", "for names", "changed", "found",
                    "unambiguous", "by entries", "breaks")  # fmt: skip
         tables = []
@@ -138,25 +139,27 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
 
 
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
-    """Commit the proposal's three scenarios in each form, and detect the changes of each commit.
+    """Commit each of the proposal's three scenarios in several forms, and detect the changes that each commit made.
 
-    Each scenario is committed as in the proposal, which breaks rules: scenario 1 has two options there, and the first
-    is read both as the document says and by a reader that takes a DELETED manifest for a compacted one. It is also
-    committed by rule, with each ``dv_encoding`` and with the manifest DV in a separate row or attached. By rule, a
-    commit does not rewrite a leaf whose files it changes: in scenario 3 a manifest DV removes the file, and the new
-    files are in a new manifest.
+    Each scenario is committed as the proposal describes it, which breaks rules. The proposal has two options for
+    scenario 1; the changes of option 1 are detected twice, as the proposal says and by the rules, which take a DELETED
+    manifest for a compacted one.
+
+    Each scenario is also committed by the rules, with each ``dv_encoding``, and with the manifest DV in a separate row
+    or attached to the manifest's entry. By the rules, a commit does not rewrite a leaf whose files it changes: in
+    scenario 3, a manifest DV removes the file, and the new files are in a new manifest.
 
     Parameters
     ----------
     scale
         Multiply the proposal's 10 entries by this number.
     layout
-        Options of the layout: ``manifest_format``, ``inline_dv_bytes``, ...
+        Further layout options (see `LayoutOptions`), such as ``manifest_format`` or ``inline_dv_bytes``.
 
     Raises
     ------
     OptionError
-        The scale is below 1 or above 10,000, or an option is invalid.
+        The scale is below 1 or above 10,000, or an option is invalid or set by the scenarios themselves.
     """
     if type(scale) is not int or scale < 1:
         raise OptionError(f"scale={scale!r}: expected an integer of at least 1")
@@ -177,7 +180,8 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     return ChangeScenarios(pa.Table.from_pylist(rows, schema=_SCHEMA))
 
 
-#: The proposal's forms of each scenario with the encoding of manifest DVs that each uses: option 2 has a "diff DV".
+#: For each scenario, the forms that the proposal describes, and how each encodes that a manifest DV changed. Option 2
+#: uses a "diff DV", which is the encoding ``delta``.
 _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
     1: (("proposal, option 1", "removed"), (_BY_RULE, "removed"), ("proposal, option 2", "delta")),
     2: (("proposal", "removed"),),
@@ -186,7 +190,7 @@ _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
 
 
 def _base(scale: int, layout: dict[str, Any], encoding: DvEncoding, *, attached: bool) -> Sandbox:
-    """Return a sandbox with a table whose manifest m1 has 10 entries, 7 of them removed by m1_dv."""
+    """Return a sandbox with a table whose manifest m1 has 10 entries (times ``scale``), of which m1_dv removes 7."""
     options = LayoutOptions.of(4, **{"leaf_entries": 10**6, "inline_dv_bytes": 4096, **layout})
     options = options.replace(flush_data_files=0, dv_encoding=encoding, dv_attached=attached)
     box = Sandbox(empty_state({"id": "long", "name": "string"}, location=_HOME), options, seed="scenarios")
@@ -209,7 +213,7 @@ def _new(scale: int) -> list[str]:
 
 
 def _rest(scale: int, *, first: bool = False) -> list[int]:
-    """Return the positions in m1 that m1_dv leaves live; with ``first``, only one of every three such positions."""
+    """Return the positions in m1 that m1_dv does not remove; with ``first``, only every third of these."""
     return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
 
 
@@ -229,7 +233,7 @@ def _by_rule(box: Sandbox, number: int, scale: int) -> Snapshot:
 
 
 def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
-    """Commit the root as the proposal describes it."""
+    """Commit a scenario as the proposal describes it, in one of ``_FORMS``."""
     state = box.state
     old = root_rows(state)
     dropped = old.with_columns(status=int(Status.DELETED), snapshot_id=None)
@@ -252,7 +256,7 @@ def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
 
 
 def _with_changes(kept: EntryBatch, scale: int) -> EntryBatch:
-    """Return the carried-over entries with one in three DELETED, and new entries ADDED."""
+    """Return the entries of m2 in scenario 3: every third of the old ones is DELETED, and the new ones are ADDED."""
     goes = np.arange(len(kept)) % (_ENTRIES - _GONE) == 0
     deleted = kept.filter(pa.array(goes)).with_columns(status=int(Status.DELETED), snapshot_id=None)
     entry = {"content_type": int(ContentType.DATA), "file_format": "parquet", "status": int(Status.ADDED)}
@@ -273,7 +277,7 @@ def _row(
     read_as: DvEncoding,
 ) -> dict[str, Any]:
     state = box.state
-    # The proposal says: "The diff can be computed from applying m1_dv on m1".
+    # For option 1 the proposal says: "The diff can be computed from applying m1_dv on m1", so DELETED means removed.
     deleted: DeletedManifests = "removed" if form == "proposal, option 1" else "compacted"
     found = changes_of(state, snapshot, dv_encoding=read_as, deleted_manifests=deleted)
     before, now = _live(_parent(state, snapshot)), _live(state)
@@ -326,11 +330,12 @@ def _live(state: TableState) -> set[str]:
 
 
 def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> tuple[set[str], set[str], int]:
-    """Return added and removed files according to the statuses of entries, and how many manifests were opened.
+    """Return the files added and removed according to the entries' statuses, and how many manifests were opened.
 
-    In a manifest that the snapshot wrote, ADDED entries were added and DELETED ones removed. In a manifest that is
-    DELETED in the root, the entries that its manifest DV leaves were removed (or, if it has an ADDED manifest DV, the
-    entries that this removes), unless a manifest that the snapshot wrote lists them as EXISTING.
+    In a manifest that the snapshot wrote, ADDED entries count as added and DELETED entries as removed. If a manifest
+    is DELETED in the root, the entries that no manifest DV removes from it count as removed. If a manifest has an
+    ADDED manifest DV, the entries that this DV removes count as removed instead. Entries that a manifest written by the
+    snapshot lists as EXISTING do not count as removed.
     """
     root = state.root()
     assert root is not None
@@ -362,7 +367,7 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
 
 
 def _removed(state: TableState, root: Manifest, row: int) -> BitMap:
-    """Return the positions that a manifest's DVs in a root remove, regardless of their status."""
+    """Return the positions that all of a manifest's DVs in the root remove, whatever the status of these DVs is."""
     from pyroaring import BitMap
 
     entries = root.entries

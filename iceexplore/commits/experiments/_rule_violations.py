@@ -1,7 +1,8 @@
-"""Commits that break rules on purpose, to try approaches that the V4 proposal discarded.
+"""Commit roots that break rules on purpose, to try approaches that the V4 proposal discarded.
 
-Their root rows and leaves are written exactly as given, by the code that writes all others, and read like any others.
-The caller must list every rule that the result breaks; the snapshot's summary records them (``violated-rules``).
+The root's rows and the leaves are written exactly as the caller gives them, with the code that writes all manifests,
+and can be read like any others. The caller must list every rule that the commit breaks; the snapshot's summary records
+these rules (``violated-rules``).
 """
 
 from __future__ import annotations
@@ -43,24 +44,25 @@ __all__ = [
     "root_rows",
 ]
 
-#: The entry of a snapshot's summary that lists the rules that it breaks.
+#: The key in a snapshot's summary under which the rules that the snapshot breaks are listed.
 VIOLATED_RULES = "violated-rules"
 
 
 @dataclass(frozen=True)
 class ViolatingLeaf:
-    """A leaf manifest to write; its row takes this item's place in the root.
+    """A leaf manifest to write; among the rows for a root, it stands for the row that lists this manifest.
 
     Attributes
     ----------
     location
-        Location of the new file.
+        Location at which to write the manifest.
     rows
-        Its entries as they are written, with their statuses; all have the same spec. Null values are inherited.
+        The entries to write, with statuses, unchanged; all must have the same partition spec. Where the snapshot id or
+        sequence number is null, it is inherited.
     status
-        Status of its row in the root.
+        Status of the manifest's row in the root.
     referenced_file
-        The data manifest that a delete manifest is affiliated with.
+        For a delete manifest: location of the data manifest with which it is affiliated.
     """
 
     location: str
@@ -72,7 +74,7 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """The layout of a commit whose root rows are given."""
+    """A layout (it applies a change to a table) that ignores the change's files, and writes given rows as a root."""
 
     items: Sequence[EntryBatch | ViolatingLeaf]
     files: Mapping[str, bytes]
@@ -106,7 +108,7 @@ class _GivenRows:
         return Applied(location, dict(change.summary) | self.summary, first - (writer.first_row_id or 0))
 
     def written(self, leaf: ViolatingLeaf, writer: CommitWriter) -> EntryBatch:
-        """Write a leaf, and return its row in the root."""
+        """Write a leaf manifest, and return the root's row for it."""
         batch = leaf.rows.with_columns(ordinal=pa.array(np.arange(len(leaf.rows))), manifest_dv=None)
         spec_id = int(batch.entries["partition_spec_id"][0].as_py())
         data = self.manifest(batch, leaf.content, writer, spec_id)
@@ -151,34 +153,34 @@ def commit_violating_rules(
     summary: Mapping[str, str] | None = None,
     ref: str = "main",
 ) -> Snapshot:
-    """Commit a root with exactly these rows, whatever rules that breaks.
+    """Commit a root with exactly these rows, even if it breaks rules that are listed as ``relaxed``.
 
-    The root is first built and checked (`check_rules`) in a separate sandbox: if it breaks a rule that is not listed,
-    the commit is refused, and neither the table nor the sandbox changes.
+    The root is first written and checked (`check_rules`) in a separate sandbox. If it breaks a rule that is not in
+    ``relaxed``, the commit is refused, and neither the table nor ``sandbox`` changes.
 
     Parameters
     ----------
     sandbox
         A sandbox of the dialect ``v4-proposal``.
     rows
-        The root's rows in order (`root_rows` returns the existing ones, `manifest_dv_entry` creates a manifest DV), and
-        leaves to write. Null snapshot ids and sequence numbers are inherited; data files and leaves without row ids are
-        assigned some.
+        The root's rows in order: entries (`root_rows` returns the existing ones, `manifest_dv_entry` creates one for a
+        manifest DV) or leaves to write. Null snapshot ids and sequence numbers are inherited; data files and leaves
+        without row ids get new ones.
     relaxed
         Names of the rules that may be broken.
     files
-        Puffin files to write as well, by location.
+        Contents of Puffin files that should also be written, by location.
     summary
-        Additional entries of the snapshot's summary, which has no counts and no totals.
+        Entries for the snapshot's summary, to which no counts and totals are added.
 
     Raises
     ------
     RuleError
-        A rule is broken but not listed.
+        The root breaks a rule that is not in ``relaxed``.
     CommitConflictError
-        Another commit was published first: such a commit is not retried.
+        A different commit was published first; a commit with given rows is not retried.
     OptionError
-        A rule is unknown, a leaf has no rows, or the sandbox has another dialect.
+        A rule is unknown, a leaf has no rows, or the sandbox's dialect has no root manifest.
     """
     items = list(rows)
     for name in relaxed:
@@ -198,7 +200,10 @@ def commit_violating_rules(
 
 
 def _broken(sandbox: Sandbox, change: Change, layout: _GivenRows, ref: str, relaxed: frozenset[str]) -> list[str]:
-    """Return the rules that a commit would break, found by committing it in a separate sandbox."""
+    """Return the rules that a commit would break, or raise `RuleError` for one that is not in ``relaxed``.
+
+    To find these rules, the change is committed in a separate sandbox.
+    """
     aside = Sandbox(sandbox.state, sandbox.options, seed=0)
     try:
         snapshot = aside.commit(lambda writer: change, ref=ref, layout=layout)
@@ -212,12 +217,12 @@ def _broken(sandbox: Sandbox, change: Change, layout: _GivenRows, ref: str, rela
 
 
 def root_rows(state: TableState) -> EntryBatch:
-    """Return the rows of a V4 root with the partition tuples of its files; no rows without a snapshot.
+    """Return the rows of a state's V4 root, with the partition tuples of files; without a snapshot, return no rows.
 
     Raises
     ------
     FormatError
-        The root is damaged.
+        The root is missing or damaged.
     """
     root = state.root()
     if root is None:
@@ -228,7 +233,7 @@ def root_rows(state: TableState) -> EntryBatch:
 def manifest_dv_entry(
     leaf: str, positions: Iterable[int], status: Status = Status.ADDED, *, spec_id: int = 0
 ) -> EntryBatch:
-    """Return the row of an inline manifest DV for the leaf at a location."""
+    """Return a root's row for an inline manifest DV that removes some positions from the leaf at this location."""
     from pyroaring import BitMap
 
     bitmap = BitMap(positions)
@@ -246,7 +251,10 @@ def manifest_dv_entry(
 
 
 def _numberless(rows: EntryBatch) -> np.ndarray:
-    """Return the row count of each data file without row ids; 0 for other and for DELETED entries."""
+    """Return how many row ids each entry needs: a data file's row count, or 0 if it has row ids or is DELETED.
+
+    Entries of other types need none.
+    """
     entries = rows.entries
     wanted = np.asarray(whole(entries["first_row_id"]).is_null())
     wanted &= numbers(entries["content_type"]) == ContentType.DATA
