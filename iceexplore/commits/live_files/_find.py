@@ -1,4 +1,4 @@
-"""Find the live files of a state by location, leaf by leaf, without a Python object per file."""
+"""Find the live files of a table's state by location, reading leaf after leaf without a Python object per file."""
 
 from __future__ import annotations
 
@@ -38,17 +38,20 @@ __all__ = [
 def applied_deletes(
     state: TableState, files: EntryBatch, *, replaced: bool = True, manifests: Collection[str] | None = None
 ) -> MatchedDeletes:
-    """Match deletes to live data files; with ``replaced`` also the position delete files that vectors replace.
+    """Match the live deletes to the data files to which they apply.
+
+    With ``replaced``, position delete files that a deletion vector replaces are matched as well.
 
     Parameters
     ----------
     manifests
-        Locations of the data manifests that list the files: in the V4 draft, only these have their deletion vectors.
+        Locations of the data manifests that list the files. They save reads in the V4 draft, where deletion vectors are
+        in the same manifests as the data files; other dialects ignore them.
 
     Raises
     ------
     FormatError
-        A delete manifest cannot be read; a commit without its deletes would restore deleted rows.
+        A manifest with deletes cannot be read; a commit that ignores these deletes would restore deleted rows.
     """
     root, rows, names = state.root(), None, None
     if manifests is not None and root is not None and root.dialect.deletion_vectors_on_entries:
@@ -61,7 +64,10 @@ def applied_deletes(
 
 
 def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]:
-    """Return the entries of the position delete files, and the data file that each references, if only one."""
+    """Return the entries of position delete files (not DVs), and for each the only data file that it references.
+
+    The latter is None if a delete file references several data files, or it is not known which.
+    """
     entries = matched.deletes.entries
     mine = pc.and_(
         pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)), entries["deletion_vector"].is_null()
@@ -70,7 +76,10 @@ def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]
 
 
 def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
-    """Return position delete files scoped to one of these data files (Java: ``ContentFileUtil.isFileScoped``)."""
+    """Return the position delete files that reference only one data file, if it is one of these.
+
+    Java calls such files file-scoped (``ContentFileUtil.isFileScoped``).
+    """
     entries, referenced = position_files(matched)
     paths = {path_only(name) for name in names}
     locations = build.to_pylist(entries["location"])
@@ -78,7 +87,10 @@ def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def files_of_vectors(files: EntryBatch, matched: MatchedDeletes) -> dict[str, str]:
-    """Map data files with a deletion vector to their location as the vector spells it."""
+    """Map each data file with a deletion vector to the location by which the vector references it.
+
+    The two may be spelled differently.
+    """
     referenced = build.to_pylist(matched.referenced)
     pairs = zip(build.to_pylist(files.entries["location"]), build.to_pylist(matched.vector), strict=True)
     return {name: referenced[n] for name, n in pairs if n is not None}
@@ -95,17 +107,19 @@ def live_leaves(
     parts: Iterable[str] = ("entries",),
     manifests: Collection[str] | None = None,
 ) -> Iterator[tuple[Manifest, pa.BooleanArray]]:
-    """Yield the files listed in the root, then each leaf that may list these types, with a mask of the live files.
+    """Yield manifests that may list files of these types, each with a mask of such entries that are live.
+
+    The files that the root lists directly come first, as one manifest, then the leaves.
 
     Parameters
     ----------
     manifests
-        Locations of the only manifests to read; all by default.
+        Locations of the leaves to read; by default all are read.
 
     Raises
     ------
     FormatError
-        The root or a manifest cannot be read, so no commit can build on it.
+        The root or a leaf cannot be read; a commit must not build on a damaged snapshot.
     """
     wanted = frozenset(contents)
     root = state.root()
@@ -125,7 +139,7 @@ def live_leaves(
 
 
 def _listed(root: Manifest, rows: list[int], manifests: Collection[str]) -> list[int]:
-    """Return the rows of a root that list one of these manifests."""
+    """Return those of the given rows of a root that list one of these manifests."""
     names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
     return [row for row, name in zip(rows, names, strict=True) if name in manifests]
 
@@ -137,7 +151,7 @@ def live_files(
     stats: bool = False,
     keep: Callable[[Manifest], Any] | None = None,
 ) -> EntryBatch:
-    """Return the live files of these types; ``keep`` returns a mask that narrows a leaf's live files."""
+    """Return the live files of these types; if given, ``keep`` returns a mask of the files in a leaf to keep."""
     found = []
     for leaf, mask in live_leaves(state, contents, parts=_parts(stats)):
         if keep is not None:
@@ -156,7 +170,7 @@ def find_files(
     tuples: bool = True,
     manifests: Collection[str] | None = None,
 ) -> tuple[EntryBatch, list[str]]:
-    """Return the live files at some locations, and the locations without a live file (see `find_named`)."""
+    """Return the live files at some locations, and the locations at which no file is live (see `find_named`)."""
     found, _, missing = find_named(state, locations, contents, stats=stats, tuples=tuples, manifests=manifests)
     return found, missing
 
@@ -170,11 +184,12 @@ def find_named(
     tuples: bool = True,
     manifests: Collection[str] | None = None,
 ) -> tuple[EntryBatch, list[str], list[str]]:
-    """Return the live files at some locations, the given location of each, and the locations without a live file.
+    """Return the live files at some locations, the location given for each, and the locations where no file is live.
 
-    Locations are first compared as written, then canonically (``file:/x`` equals ``/x``; a moved table's new location
-    equals the old). Reading stops when all are found. Statistics and partition tuples are decoded only if ``stats`` or
-    ``tuples`` is true, and only from manifests with a match. With ``manifests``, only these are read.
+    Locations are first compared as written, then in canonical form (``file:/x`` equals ``/x``; in a table that was
+    moved, a file's new location equals the old one). Reading stops when all files are found. Partition tuples are
+    decoded only if ``tuples`` or ``stats`` is true, statistics only if ``stats`` is, both only from manifests with a
+    match. With ``manifests``, only these leaves are read.
     """
     missing = dict.fromkeys(locations)
     kinds, found, names = tuple(contents), [], []
@@ -206,12 +221,12 @@ def must_be_live(
     stats: bool = False,
     tuples: bool = True,
 ) -> tuple[EntryBatch, list[str]]:
-    """Return the live files at these locations, and the given location of each.
+    """Return the live files at these locations, and for each the location as it was given.
 
     Raises
     ------
     RuleError
-        ``files-exist``: some are not live.
+        ``files-exist``: at some location, no file of these types is live.
     """
     found, names, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
     if missing:
@@ -228,12 +243,12 @@ def must_be_live(
 
 
 def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
-    """Refuse locations that are already live.
+    """Refuse locations at which a data or delete file is already live.
 
     Raises
     ------
     RuleError
-        ``duplicate-file``.
+        ``duplicate-file``: at least one location is already live.
     """
     found = find_files(state, locations, (*_DATA, *_DELETES), tuples=False)[0]
     if len(found):
@@ -242,17 +257,17 @@ def refuse_duplicates(state: TableState, locations: Iterable[str]) -> None:
         raise RuleError("duplicate-file", f"already in the table: {', '.join(names[:5])}{more}")
 
 
-#: Locations as users give them: one, several, or a data frame of any library with a column of them.
+#: The forms in which users may give locations: one, several, or a data frame of any library with a column of locations.
 LocationsLike: TypeAlias = Any
 
 
 def locations_of(paths: LocationsLike, what: str = "paths") -> list[str]:
-    """Return locations given as one path, several, or a column of a data frame, without duplicates.
+    """Return the locations from one path, several paths, or a data frame's column, as a list without duplicates.
 
     Raises
     ------
     OptionError
-        No location is given, or they are not paths.
+        No location is given, or one is not a path.
     """
     if isinstance(paths, str) or hasattr(paths, "__fspath__"):
         paths = [paths]
@@ -286,7 +301,7 @@ def _parts(stats: bool) -> frozenset[str]:
 
 
 def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map rows whose location is spelled like a wanted one to that location."""
+    """Map the rows of a leaf whose location is spelled exactly like a wanted one to this location."""
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
     names = build.to_pylist(leaf.entries["location"].take(build.array(rows)))
@@ -294,7 +309,10 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map each row whose location is canonically equal to a wanted one to the latter; other file names are skipped."""
+    """Map the rows of a leaf whose location equals a wanted one in canonical form to the wanted location.
+
+    To save time, only locations with the file name of a wanted one are compared.
+    """
     meaning = {}
     for text in wanted:
         meaning[canonical(text)] = text

@@ -1,4 +1,7 @@
-"""Locate files in a state: in the root, or by leaf and ordinal. Columnar; leaves are read lazily."""
+"""Locate a state's live files: in which row of the root, or in which leaf at which ordinal.
+
+Results are columns rather than objects, and a leaf is read only when it is needed.
+"""
 
 from __future__ import annotations
 
@@ -40,23 +43,23 @@ __all__ = [
 _FILE_TYPES = pa.array([ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE], pa.int32())
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
-#: `root_row` is the row of the leaf in the root, null for files that the root lists directly. It is followed by every
-#: column of the entry as read; `ordinal` is the position in the leaf, or in the root.
+#: The columns of a table of located files: `root_row`, the root's row for the leaf that lists the file (null if the
+#: root lists the file directly), then all columns of the entry, of which `ordinal` is its position in the leaf or root.
 LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 
 
 def texts(values: Iterable[str]) -> AnyArray:
-    """Return locations as an Arrow array."""
+    """Return strings, such as locations, as an Arrow array."""
     return pa.array(values if isinstance(values, (list, tuple)) else list(values), pa.string())
 
 
 def readable(manifest: Manifest) -> Manifest:
-    """Return the manifest if its entries could be read; a commit must not build on a damaged one.
+    """Return the manifest unchanged if all of it could be read; otherwise raise the problem that reading it found.
 
     Raises
     ------
     FormatError
-        The manifest is missing or damaged; a commit would lose the files that it lists.
+        The manifest is missing or damaged; a commit that builds on it would lose the files that it lists.
     """
     for item in manifest.problems:
         if item.severity == "error":
@@ -69,29 +72,29 @@ def readable(manifest: Manifest) -> Manifest:
 
 
 def delete_manifests(root: Manifest) -> set[ContentType]:
-    """Return the content types of a root's manifests that may list deletes: in the V4 draft also data manifests."""
+    """Return the content types of manifests that may list deletes; in a V4 draft these include data manifests."""
     own = {ContentType.DELETE_MANIFEST}
     return own | {ContentType.DATA_MANIFEST} if root.dialect.deletion_vectors_on_entries else own
 
 
 def live_manifests(entries: pa.Table, kinds: Collection[int]) -> list[int]:
-    """Return the rows of a root that are live manifests of these content types."""
+    """Return the rows of a root that list live manifests of these content types."""
     wanted = pc.is_in(entries["content_type"], pa.array([int(k) for k in kinds], pa.int32()))
     return [int(i) for i in np.flatnonzero(bool_array(wanted) & bool_array(live(entries)))]
 
 
 @dataclass(frozen=True)
 class Found:
-    """The positions and entries of the files that were found.
+    """The entries of files that were found, and where in the root or its leaves they are.
 
     Attributes
     ----------
     root_row
-        int64: the leaf's row in the root, -1 for a file that the root lists directly.
+        For each file, the root's row for the leaf that lists it; -1 if the root lists the file directly (int64).
     ordinal
-        int64: the entry's ordinal in the leaf, or its row in the root.
+        For each file, the ordinal of the entry in the leaf, or its row in the root (int64).
     batch
-        The entries with their partition tuples, without statistics.
+        The files' entries without statistics; partition tuples are included if they were asked for.
     """
 
     root_row: np.ndarray
@@ -109,22 +112,23 @@ def locate(
     contents: Collection[int] = (ContentType.DATA,),
     referenced: Iterable[str] = (),
 ) -> pa.Table:
-    """Locate live files in a state's snapshot.
+    """Return where in a state's snapshot some live files are listed, with their entries.
 
     Parameters
     ----------
     locations
         Locations of files, as the table spells them.
     contents
-        The content types to look for. Leaves that cannot list any of them are not read; all others are read to the end,
-        so a file that a damaged table lists twice is found twice.
+        The content types to look for. Leaves that cannot list files of these types are not read; all other leaves are
+        read, so that a file that a damaged table lists twice is found twice.
     referenced
-        Data files whose deletion vectors are also looked for.
+        Locations of data files whose deletion vectors should be located as well.
 
     Returns
     -------
     pyarrow.Table
-        A table of `LOCATED_SCHEMA`, in the order of the root and its leaves.
+        The files found, with the columns of `LOCATED_SCHEMA`: first files that the root lists directly, then files in
+        leaves, in the root's order.
 
     Raises
     ------
@@ -155,9 +159,10 @@ def find_files(
     Parameters
     ----------
     rows
-        The leaves that may be read; files listed directly in the root are always checked.
+        The root's rows for the leaves that may be read; by default all. Files listed directly in the root are always
+        checked.
     tuples
-        Whether to derive partition tuples also for files found in leaves; in V4 that reads their statistics.
+        Whether to derive partition tuples for files found in leaves, too; in V4, this reads the files' statistics.
     """
     kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in contents and len(locations) else set()
     if len(referenced) or (len(locations) and any(k in contents for k in _DELETES)):
@@ -197,13 +202,13 @@ def find_data_files(
     *,
     tuples: bool = True,
 ) -> Found:
-    """Locate data files in a root, like `find_files`, but first only in the manifests that should list them.
+    """Locate data files in a root, like `find_files`, but read at first only the manifests that should list them.
 
     Parameters
     ----------
     manifests
-        Locations of these manifests. All others are read only if a file is missing: another writer may have rewritten
-        its manifest. None reads all.
+        Locations of the manifests that should list the files. All manifests are read only if a file is in none of
+        these, because a concurrent commit may have rewritten manifests. None reads all from the start.
     """
     contents, none = (ContentType.DATA,), texts(())
     if manifests is not None:
@@ -237,7 +242,7 @@ def _hits(entries: pa.Table, locations: AnyArray, contents: Collection[int], ref
 
 
 def data_leaf_of(reader: ManifestReader, root: Manifest, files: AnyArray) -> np.ndarray:
-    """Return, for each data file, the root's row of the leaf in which it is live; -1 if it is in no leaf."""
+    """Return, for each data file, the root's row for the leaf in which it is live; -1 if there is no such leaf."""
     found = np.full(len(files), -1, dtype=np.int64)
     rows = live_manifests(root.entries, {ContentType.DATA_MANIFEST}) if len(files) else []
     names: list[AnyChunkedArray] = []

@@ -1,4 +1,4 @@
-"""Select data files that a filter matches completely or perhaps partly, by tuples and statistics only."""
+"""Select the data files that a filter matches fully, or perhaps in part, by partition tuples and statistics alone."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class Selection:
-    """The live data files that a filter may match.
+    """The live data files that may have rows that match a filter.
 
     Attributes
     ----------
     filter
-        The filter.
+        The filter by which the files were selected.
     whole
-        Files in which all rows match, unless metadata also shows that none can.
+        Files of which the metadata shows that all rows match.
     part
-        Files in which some rows may match, but not certainly all; only reading the data would decide.
+        Files in which some rows may match, but not certainly all; only the data could show which.
     skipped
-        How many manifests the root ruled out.
+        How many data manifests were not read because the root shows that no file in them can match.
     manifests
-        Locations of the manifests that were read: the selected files are in these, or in the root itself.
+        Locations of the data manifests that were read; selected files are listed there, or directly in the root.
     """
 
     filter: Filter
@@ -49,12 +49,12 @@ class Selection:
 
     @property
     def read(self) -> int:
-        """How many manifests were read."""
+        """The number of data manifests that were read."""
         return len(self.manifests)
 
     @property
     def text(self) -> str:
-        """The filter as text for messages."""
+        """The filter as text, for use in messages."""
         return self.filter.text
 
 
@@ -66,12 +66,12 @@ def select(
     Parameters
     ----------
     where, partition
-        See `make_filter`; without either, every file matches.
+        The filter, as for `make_filter`. If neither is given, every file matches.
 
     Raises
     ------
     OptionError
-        The filter cannot be parsed or does not fit the schema.
+        The filter cannot be parsed, or does not fit the schema or partition spec.
     """
     wanted = make_filter(state.metadata, state.schema, where, partition)
     whole, part = [], []
@@ -95,12 +95,12 @@ def select(
 
 
 def refuse_straddling(selection: Selection) -> None:
-    """Refuse a selection with a file that may match only partly.
+    """Refuse a selection that contains a file in which perhaps not all rows match.
 
     Raises
     ------
     RuleError
-        ``whole-files``.
+        ``whole-files``: perhaps not all rows match in some file.
     """
     if not len(selection.part):
         return
