@@ -1,1 +1,1 @@
-"""The change that a commit makes (`Change`), the layout of its metadata (`LayoutOptions`), and its writer."""
+"""Define what a commit is made from: the file changes (`Change`), the metadata layout (`LayoutOptions`), the writer."""

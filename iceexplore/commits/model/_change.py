@@ -1,4 +1,4 @@
-"""The file changes that an operation requests, independent of the layout, so that a retry can apply them again."""
+"""Describe the file changes that an operation requests, independent of the layout, so that retries can reuse them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["ADDED_COLUMN_FILES", "Applied", "Change", "Isolation", "NothingToDo"
 Operation = Literal["append", "replace", "overwrite", "delete"]
 Isolation = Literal["serializable", "snapshot"]
 
-#: The summary key under which new column files are counted; the draft defines no key for this.
+#: The key in a snapshot's summary for the number of new column files; the V4 draft defines no key for this.
 ADDED_COLUMN_FILES = "added-column-files"
 
 
 class NothingToDo(OptionError):  # noqa: N818 (it ends an operation, and callers return None)
-    """An operation found no file and no row to change, so there is nothing to commit.
+    """Raised when an operation finds neither a file nor a row to change, so that there is nothing to commit.
 
-    Operations that may run on a schedule (`compact`) and operations on rows (`delete`) then return None. Callers that
-    need exactly one commit, such as the commit panel, show the message.
+    Methods for operations that may run on a schedule (`compact`) and for operations on rows (`delete`) catch this error
+    and return None. Callers that need exactly one commit, such as the commit panel, show the error's message.
     """
 
 
@@ -32,48 +32,50 @@ class NothingToDo(OptionError):  # noqa: N818 (it ends an operation, and callers
 class Change:
     """The file changes of one commit.
 
-    Files to add are already written; their entries have null status, snapshot and sequence numbers (a file given an
-    older data sequence number by a compaction keeps it in ``sequence_number``). Files to remove are given by location
-    and looked up in each base that the change is applied to.
+    Files to add are already written. Their entries have no status, snapshot id or sequence numbers yet, except that
+    ``sequence_number`` is set if a compaction gives a file an older data sequence number. Files to remove are given by
+    location; each time the change is applied, they are looked up in the state that the commit then builds on.
 
     Attributes
     ----------
     operation
-        Defined by the spec, "Snapshots": append only adds files, replace keeps the rows, overwrite adds and removes
-        files, delete only removes files.
+        The snapshot's operation (spec, "Snapshots"): ``append`` only adds files, ``replace`` keeps the rows,
+        ``overwrite`` adds and removes files, ``delete`` only removes files.
     added
-        DATA, POSITION_DELETE (DVs, or position delete files of v2) and EQUALITY_DELETE entries.
+        The entries of files to add: DATA, POSITION_DELETE (DVs, or position delete files in v2) and EQUALITY_DELETE.
     remove_data
-        Locations of data files to remove. Their DVs are removed with them.
+        Locations of data files to remove. The DVs of these files are removed with them.
     remove_deletes
-        Locations of delete files (position, equality) to remove.
+        Locations of position or equality delete files to remove.
     data_manifests
-        Locations of the data manifests that list the data files to remove or change, if the operation planned which to
-        read: a commit reads the others only if it misses a file. None if that is unknown.
+        Locations of the data manifests that list the data files to remove or change; the commit reads other manifests
+        only if it does not find a file in these. None if the operation does not know the manifests.
     replace_dvs
-        Data files whose DV is replaced by one in ``added`` (or, after a compaction, removed without replacement).
+        Locations of data files whose DV is replaced by one in ``added``, or, in a compaction, just removed.
     rewrite_manifests
-        Leaf manifests to rewrite without changing the data: their locations, or ``True`` to let the layout choose.
+        Locations of leaf manifests to rewrite without changing the data, or ``True`` to let the layout choose some.
     ignore_missing
-        Whether locations in ``remove_data`` may be missing on a retry (deletes by expression).
+        Whether a retry may ignore that locations in ``remove_data`` are no longer live (for deletes by expression).
     base_snapshot_id
-        The snapshot that the operation read; validations check the commits since then.
+        The id of the snapshot that the operation read; validations check the commits since then.
     isolation
         The isolation level, which determines the validations against concurrent commits.
     conflict_partitions, conflict_files
-        The data files and partitions that the operation read: removing one of these files, or adding a file to one of
-        these partitions, conflicts with the operation. ``conflict_partitions=None`` means the whole table.
+        The partitions and data files that the operation read. A concurrent commit conflicts with the operation if it
+        adds a file to one of these partitions or removes one of these files. ``conflict_partitions=None`` means all
+        partitions.
     conflict_filter
-        Narrows ``conflict_partitions=None``: only new files that may contain matching rows conflict
+        If ``conflict_partitions`` is None: a filter, so that only new files that may contain matching rows conflict
         (`Filter.evaluate`).
     reapply
-        Recomputes the change on a newer base. A retry calls it instead of reapplying this change if the files to
-        remove depend on the base (deletes by expression). It writes nothing.
+        A function that computes the change anew for a newer state of the table, without writing files. A retry calls it
+        instead of applying this change again. It is needed if the files to remove depend on the state (deletes by
+        expression).
     summary
         Additional entries for the snapshot's summary.
     column_files
-        V4 draft: data files that get a column file: their location, the new file alone in ``column_files``, and the
-        statistics of its columns, which replace those of the data file.
+        For the V4 draft: an entry for each data file that gets a column file, with the data file's location, only the
+        new file in ``column_files``, and statistics of the new file's columns, which replace the old statistics.
     """
 
     operation: Operation
@@ -101,11 +103,12 @@ class Applied:
     Attributes
     ----------
     root_location
-        Location of the manifest list or root manifest.
+        Location of the new manifest list or root manifest.
     summary
-        ``added-data-files``, the other counts and the totals (spec, "Optional Snapshot Summary Fields").
+        The snapshot's summary: ``added-data-files`` and other counts, and totals (spec, "Optional Snapshot Summary
+        Fields").
     added_rows
-        Number of rows that were assigned row ids (v3 and later), by which ``next-row-id`` grows; None below v3.
+        The number of row ids that were assigned, by which ``next-row-id`` grows; None below v3.
     """
 
     root_location: str

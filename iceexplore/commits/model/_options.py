@@ -1,4 +1,4 @@
-"""Options for the metadata layout of a commit: the choices that the V4 proposal leaves open, and those of v1-v3."""
+"""Define the options for a commit's metadata layout, mainly the choices that the V4 proposal leaves open."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _SECTION = "Attributes\n----------\n"
 
 @dataclass(frozen=True)
 class OptionDoc:
-    """An option of `LayoutOptions`.
+    """The description of one option of `LayoutOptions`.
 
     Attributes
     ----------
     name
-        The keyword argument.
+        The name of the keyword argument.
     default
         The default value.
     choices
-        The accepted words; empty if the option is not a choice between words.
+        The accepted strings; empty if the option is not a choice between strings.
     least, most
-        The limits of a number; None for no limit.
+        The lowest and highest number that are accepted; None without a limit.
     text
         The option's description in the docstring of `LayoutOptions`.
     """
@@ -49,9 +49,11 @@ class OptionDoc:
 
 
 def option_docs(format_version: int) -> tuple[OptionDoc, ...]:
-    """Return the options of a format version in declaration order, without ``format_version`` and ``relaxed``.
+    """Return descriptions of a format version's options, in declaration order.
 
-    Only version 4 has options; the result is empty for others.
+    The options ``format_version`` and ``relaxed`` are left out.
+
+    The result is empty below version 4, which leaves no choice of layout.
 
     Raises
     ------
@@ -89,26 +91,28 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 #: How the root records that a manifest DV changed ("Brainstorming about detecting changes" in the proposal):
-#: ``removed``: one merged DV, and the DV that it replaces stays as DELETED in that snapshot's root; ``replace``: one
-#: merged DV, no trace of the old one; ``delta``: the old DV as EXISTING and the new positions as ADDED, side by side.
+#: ``removed``: a merged DV is added, and the DV that it replaces stays in that snapshot's root as DELETED; ``replace``:
+#: a merged DV is added, without a trace of the old one; ``delta``: the old DV stays as EXISTING, and the newly removed
+#: positions are in a second DV, which is ADDED.
 DvEncoding = Literal["removed", "replace", "delta"]
-#: Which delete manifests are affiliated with one data manifest ("Optional Affinity between Data and Delete Manifests").
+#: Which delete manifests are affiliated with one data manifest (in the proposal: "Optional Affinity between Data and
+#: Delete Manifests").
 Affinity = Literal["all", "some", "none"]
 #: Where partition values are stored: in separate ``derived`` columns (layout (a), the preferred one), in the ``source``
 #: column's struct (layout (b)), or in a ``tuple`` as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
-#: Options for choices that the V4 draft does not leave open.
+#: Options that are refused for the dialect ``v4-draft``, because the draft leaves no such choice.
 _PROPOSAL_ONLY = (
     "dv_encoding", "dv_attached", "partition_storage", "affinity", "unaffiliated_manifests", "affiliated_manifests",
     "inline_dv_bytes", "relaxed",
 )  # fmt: skip
 _TREES = ("v4-proposal", "v4-draft")
 _DIALECTS_V4 = (*_TREES, "v4-java")
-#: The number of files, and of DVs, that add half a millisecond to reading and writing a root (Parquet;
-#: `benchmarks/flush.py`).
+#: How many data files, or DVs, in a Parquet root make reading and writing it half a millisecond slower, as measured by
+#: `benchmarks/flush.py`.
 _FILES_IN_HALF_A_MS = 80
 _VECTORS_IN_HALF_A_MS = 160
-#: The integer options, and the minimum of each.
+#: The options whose values are integers, each with its minimum.
 LEAST = {
     "flush_data_files": 0,
     "flush_delete_files": 0,
@@ -136,17 +140,18 @@ class LayoutOptions:
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
     dv_encoding
-        How the root records that a manifest DV changed. ``removed``: one merged DV, and the DV that it replaces stays
-        as DELETED in that snapshot's root; ``replace``: one merged DV, no trace of the old one; ``delta``: the old DV
-        as EXISTING and the new positions as ADDED, side by side.
+        How the root records that a manifest DV changed. ``removed``: a merged DV is added, and the DV that it replaces
+        stays in that snapshot's root as DELETED; ``replace``: a merged DV is added, without a trace of the old one;
+        ``delta``: the old DV stays as EXISTING, and the newly removed positions are in a second DV, which is ADDED.
     dv_attached
         Store the manifest DV in the manifest's entry, as field 522 of the draft, instead of in a separate entry.
     partition_storage
         Where partition values are stored. ``derived``: in separate columns (layout (a), the preferred one); ``source``:
         in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
     flush_data_files, flush_delete_files
-        How many data files, and how many DVs and equality deletes, the root may hold directly. A commit that adds
-        more writes them to new leaf manifests; EXISTING entries above the limit are flushed to leaves in any commit.
+        How many data files, and how many DVs and equality deletes, the root may list directly. A commit that adds more
+        files than that writes them to new leaf manifests. Any commit flushes EXISTING entries to leaves if the root
+        would otherwise list too many.
         The proposal: "Ideally the time to do I/O on the root node should be close to the round trip latency of cloud
         storage systems". The defaults are for a round trip of 50 ms; see `for_round_trip`.
     leaf_entries
@@ -155,22 +160,22 @@ class LayoutOptions:
         Which delete manifests are affiliated with one data manifest, so that a planner that skips the data manifest
         skips them too: ``all``, ``none``, or ``some``, once more than `unaffiliated_manifests` are unaffiliated.
     unaffiliated_manifests
-        With affinity ``some``, how many delete manifests may be unaffiliated after a commit. More remain only if they
-        hold equality deletes or DVs of files in the root, which no data manifest can have.
+        With affinity ``some``, how many delete manifests may be unaffiliated after a commit. More than that remain only
+        with equality deletes, or with DVs of data files in the root: neither belong to one data manifest.
     affiliated_manifests
-        How many delete manifests may be affiliated with one data manifest before a flush merges them: 1 rewrites the
-        data manifest's delete manifest on each flush, 0 always adds another one. With the default, flushes write no
-        more than with 0, and planning opens a fraction of the manifests (`benchmarks/results/evidence.md`).
+        How many delete manifests may be affiliated with one data manifest before a flush merges them. With 1, each
+        flush rewrites the data manifest's delete manifest; with 0, each flush adds a new one. With the default, flushes
+        write no more than with 0, and planning opens far fewer manifests (`benchmarks/results/evidence.md`).
     inline_dv_bytes
-        Manifest DVs larger than this are written to a Puffin file.
+        Manifest DVs with more bytes than this are written to a Puffin file instead of the root.
     compact_leaves
-        Merge small EXISTING leaves in any commit once there are this many; 0 for never.
+        Once there are this many small leaves, the next commit merges them, whatever its operation; 0 for never.
     rewrite_leaf_at
-        Rewrite a leaf (EXISTING entries only) in the commit after its manifest DV reached this share of its entries;
-        None for never.
+        Once the manifest DV removes this share of a leaf's entries, the next commit that does not change the leaf
+        rewrites it, with EXISTING entries only; None for never.
     relaxed
-        Names of rules that this layout breaks on purpose (the discarded approaches); checks skip these rules and report
-        that they do.
+        Names of rules that this layout breaks on purpose, to try discarded approaches; checks skip these rules and
+        report that they do.
     """
 
     format_version: int = 2
@@ -192,14 +197,15 @@ class LayoutOptions:
 
     @classmethod
     def of(cls, format_version: int, **given: Any) -> LayoutOptions:
-        """Return the options of a format version, with the given values.
+        """Return layout options for a format version: the given ones, and defaults for the others.
 
-        ``round_trip_ms=`` sets the thresholds of `for_round_trip`; a threshold that is also given takes precedence.
+        ``round_trip_ms=`` sets the flush thresholds to the result of `for_round_trip`; a threshold that is given
+        explicitly takes precedence.
 
         Raises
         ------
         OptionError
-            An option is unknown or its value is invalid; the message lists what is accepted.
+            An option is unknown, or a value is invalid; the message lists what is accepted.
         """
         format_version = version_of(format_version)
         if "round_trip_ms" in given:
@@ -218,7 +224,7 @@ class LayoutOptions:
         return made
 
     def replace(self, **given: Any) -> LayoutOptions:
-        """Return these options with the given ones replaced. Raises the same errors as `of`."""
+        """Return a copy of these options with some values replaced; raises the same errors as `of`."""
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "format_version"}
         if "round_trip_ms" in given:
             given = {**self.for_round_trip(given.pop("round_trip_ms")), **given}
@@ -230,17 +236,19 @@ class LayoutOptions:
     def for_round_trip(milliseconds: float) -> dict[str, int]:
         """Return the flush thresholds for a storage with this round-trip time, as options by name.
 
-        Measured in this library on Parquet roots of 100 leaves with ten columns of statistics: CPU time for reading and
-        writing, and transfer at 100 MB/s each way (`benchmarks/results/flush.md`). The additional time is proportional
-        to the number of files, and to the number of DVs. The cost of a root without them is not counted, because it is
-        paid whether or not they are flushed. Data files may use half of the round trip, DVs and equality deletes the
-        other half. Avro is not measured: this library writes it slowly, row by row, so its thresholds would describe
-        the library rather than the format.
+        The thresholds limit the time that the files listed directly in a root add to reading and writing it: data files
+        may add half of the round trip, DVs and equality deletes the other half. The time for the rest of the root is
+        not counted, because it is needed whether or not the files are flushed to leaves.
+
+        The added time is proportional to the number of files. It was measured with this library on Parquet roots that
+        list 100 leaves, with ten columns of statistics: CPU time for reading and writing, and transfer at 100 MB/s each
+        way (`benchmarks/results/flush.md`). Avro roots were not measured: this library writes Avro slowly, row by row,
+        so thresholds for Avro would describe the library rather than the format.
 
         Raises
         ------
         OptionError
-            The time is not above 0 and at most 10,000 ms.
+            The time is not a number, not above 0, or above 10,000 ms.
         """
         given: object = milliseconds
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= 10_000:
@@ -252,7 +260,7 @@ class LayoutOptions:
 
     @property
     def has_root_manifest(self) -> bool:
-        """Whether a snapshot references a root manifest instead of a manifest list."""
+        """Whether snapshots have a root manifest instead of a manifest list."""
         return self.dialect in _TREES
 
     @property
@@ -267,12 +275,12 @@ class LayoutOptions:
 
     @property
     def has_layout(self) -> bool:
-        """Whether this version leaves a choice of layout: from version 4 on."""
+        """Whether the format version leaves a choice of layout, as version 4 does."""
         return self.format_version >= 4
 
     @property
     def title(self) -> str:
-        """The layout in a few letters: ``v3``, ``V4``, ``V4, draft``, or ``V4, list`` for one with manifest lists."""
+        """A short name for the layout: ``v3``, ``V4``, ``V4, draft``, or ``V4, list`` for V4 with a manifest list."""
         if self.deletion_vectors_on_entries:
             return "V4, draft"
         if self.has_root_manifest:

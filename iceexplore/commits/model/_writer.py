@@ -1,4 +1,4 @@
-"""The writer of one commit: it names and writes files, and keeps what retries can reuse."""
+"""Define the writer of a commit, which names and writes the new files, and keeps what retries can reuse."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ T = TypeVar("T")
 
 
 def metadata_folder(state: TableState) -> str:
-    """Return the folder for new manifests and manifest lists, as the table spells it.
+    """Return the folder for new manifests and manifest lists, in the spelling that the table's metadata uses.
 
-    This is ``write.metadata.path`` if the table's metadata file is in that folder, where Iceberg's catalogs place it.
-    Otherwise it is ``metadata`` below the table's location: file-system tables ignore the property.
+    This is the folder in the property ``write.metadata.path`` if the table's metadata file is there, as in tables from
+    Iceberg's catalogs. Otherwise it is ``metadata`` below the table's location, because file-system tables ignore the
+    property.
     """
     given = state.metadata.properties.get("write.metadata.path")
     if given and canonical(given) == canonical(state.metadata_location.rpartition("/")[0]):
@@ -30,21 +31,21 @@ def metadata_folder(state: TableState) -> str:
 
 
 class WritableStorage(Protocol):
-    """The storage to which new files are written (`iceexplore.storage.OverlayStorage`)."""
+    """A storage to which new files can be written, such as `iceexplore.storage.OverlayStorage`."""
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a file that does not exist yet."""
+        """Write a new file; there must be none at this location yet."""
 
 
 @dataclass
 class CommitWriter:
-    """The state of one commit across its attempts: ids, options, and the files written so far.
+    """What one commit needs in all attempts: ids, options, a storage for new files, and results that retries reuse.
 
     Attributes
     ----------
     base
-        The state that this attempt builds on. Its metadata already includes the commit's other changes (format
-        version, schemas, specs, expressions).
+        The state of the table that this attempt builds on. Its metadata already includes the commit's changes to the
+        format version, schemas, specs and expressions.
     snapshot_id
         The new snapshot's id; the same in every attempt, so that manifests can be reused.
     sequence_number
@@ -54,12 +55,12 @@ class CommitWriter:
     attempt
         The number of the attempt, from 1.
     names
-        Generates file names; seeded, so that a simulation can be repeated.
+        A random generator for file names, with a seed, so that a simulation can be repeated with the same names.
     made
-        Results of `once`, kept between attempts.
+        The results of `once` by key, kept from one attempt to the next.
     doubts
-        Reasons why the plan that the operation used may miss rows (`ScanPlan.doubts`); the committer decides what to
-        do.
+        Reasons why the scan plan that the operation used may miss rows (`ScanPlan.doubts`); the code that runs the
+        commit decides what to do about them.
     """
 
     storage: WritableStorage
@@ -80,7 +81,7 @@ class CommitWriter:
         Parameters
         ----------
         folder
-            A folder below the table's location; ``"metadata"`` is the one that `metadata_folder` returns.
+            A folder below the table's location; for ``"metadata"``, the folder that `metadata_folder` returns is used.
         """
         name = uuid.UUID(int=self.names.getrandbits(128), version=4)
         place = f"{self.base.metadata.location.rstrip('/')}/{folder}"
@@ -89,11 +90,11 @@ class CommitWriter:
         return f"{place}/{name}-{kind}{suffix}"
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file; ``kind`` as in the storage's read log."""
+        """Write a new file; ``kind`` is the type of file, with the same names as in the storage's log of reads."""
         self.storage.write(location, data, kind=kind)
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """Return the result of ``make``, which is called only once per key, so that retries reuse manifests."""
+        """Return the result of ``make``, which is called only once per key, so that retries reuse what it wrote."""
         if key not in self.made:
             self.made[key] = make()
         return cast("T", self.made[key])
