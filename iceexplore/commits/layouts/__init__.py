@@ -1,1 +1,1 @@
-"""Arrange manifest entries in manifest lists and root manifests."""
+"""Apply the file changes of a commit: write manifests, and the manifest list or root manifest that lists them."""

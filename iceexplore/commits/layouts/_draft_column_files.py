@@ -1,8 +1,9 @@
-"""Give entries of the V4 draft new column files, with the statistics of their columns.
+"""Add new column files to data files' entries in the V4 draft, with the statistics of the updated columns.
 
-A column file has newer values of some columns for all rows of its data file. Its columns are taken out of the data
-file's older column files, so that each column has its values in one file; column files without columns are dropped.
-The data file gets the commit's data sequence number, which its changed rows inherit (apache/iceberg#16425).
+A column file has newer values of some columns, for all rows of one data file. When a data file gets a new column file,
+the columns in this file are taken out of the older ones, so that each column is read from one file only; older column
+files without remaining columns are dropped. The data file's entry gets the commit's data sequence number, which the
+changed rows inherit (apache/iceberg#16425).
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ __all__ = ["leaf_ids", "with_column_files"]
 
 
 def with_column_files(data: EntryBatch, updates: EntryBatch, writer: CommitWriter) -> EntryBatch:
-    """Return entries of data files with their new column files; files without one stay as they are.
+    """Return data file entries with the new column files added; entries without a new column file stay unchanged.
 
     Parameters
     ----------
     data
-        Entries of data files.
+        The data file entries.
     updates
-        As in `Change.column_files`.
+        The new column files, as in `Change.column_files`.
     """
     if not len(updates) or not len(data):
         return data
@@ -54,14 +55,14 @@ def with_column_files(data: EntryBatch, updates: EntryBatch, writer: CommitWrite
 
 
 def merged(before: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return column files, the newest last, each with the columns that no newer one has."""
+    """Return a data file's old and new column files, newest last; columns that a newer file has are left out."""
     taken = {i for one in new for i in one["field_ids"]}
     left = [{**one, "field_ids": [i for i in one["field_ids"] or () if i not in taken]} for one in before]
     return [*(one for one in left if one["field_ids"]), *new]
 
 
 def leaf_ids(schema: Schema, field_ids: Collection[int]) -> set[int]:
-    """Return the ids of columns, and of the fields inside them."""
+    """Return the ids of top-level columns together with the ids of all fields nested in them."""
     found = set(field_ids)
     for f in schema.fields:
         if f.field_id in found:
@@ -72,7 +73,7 @@ def leaf_ids(schema: Schema, field_ids: Collection[int]) -> set[int]:
 def _stats(
     data: EntryBatch, updates: EntryBatch, places: Sequence[int | None], schema: Schema
 ) -> dict[int, pa.StructArray]:
-    """Return the entries' statistics. Those of updated columns come from the update; null if it has none."""
+    """Return the entries' statistics; those of updated columns are replaced, by null if the update has none."""
     rows = np.arange(len(data), dtype=np.int64)
     ids = [
         leaf_ids(schema, [i for one in files for i in one["field_ids"]])

@@ -1,8 +1,9 @@
 """Remove files from a root of the V4 draft and its leaves, change deletion vectors and column files, and add files.
 
-In the draft, a deletion vector and column files are part of their data file's entry. A commit that changes them lists
-the file again, as MODIFIED in the root or in a new leaf, and marks the previous entry as replaced: as REPLACED in the
-root, or in the manifest DV of its leaf (``replaced_positions``; those of removed files are its ``deleted_positions``).
+In the draft, a data file's entry includes its deletion vector and column files. A commit that changes one of them lists
+the file again, as MODIFIED in the root or in a new leaf. The previous entry gets the status REPLACED if it is in the
+root. If it is in a leaf, the leaf's manifest DV removes it, and its position is recorded in the leaf's
+``replaced_positions``, whereas positions of removed files are recorded in ``deleted_positions``.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 @dataclass(frozen=True)
 class Taken:
-    """The entries that a commit takes out of the base, the state that it builds on.
+    """The entries that a commit takes out of the base (the state that the commit builds on).
 
     Attributes
     ----------
     removed
         The removed entries: data files with their deletion vectors, replaced deletion vectors, delete files.
     modified
-        The entries of data files whose deletion vector or column files change, as MODIFIED, with the deletion vectors
-        that they keep.
+        The entries of data files whose deletion vector or column files change, with the status MODIFIED, and of the
+        deletion vectors that such files keep.
     """
 
     removed: EntryBatch
@@ -61,7 +62,8 @@ def refuse_in_draft(change: Change) -> None:
     Raises
     ------
     RuleError
-        ``no-new-equality-deletes``: only delete manifests from before V4 have equality deletes.
+        ``no-new-equality-deletes``: the change adds equality deletes, which the draft allows only in delete manifests
+        from before V4.
     """
     kinds = numbers(change.added.entries["content_type"])
     if (kinds == ContentType.EQUALITY_DELETE).any():
@@ -73,17 +75,20 @@ def refuse_in_draft(change: Change) -> None:
 
 
 def only_data(batch: EntryBatch) -> EntryBatch:
-    """Return a batch without the deletion vectors that are parts of its data files' entries."""
+    """Return a batch without deletion vectors, which in the draft are part of data files' entries."""
     return batch.filter(pa.array(numbers(batch.entries["content_type"]) != _VECTOR))
 
 
 def take_out_of_draft(draft: Draft, change: Change) -> Taken:
-    """Remove files, and take out the entries of data files whose deletion vector or column files change.
+    """Take out of the draft's root and leaves the files to remove, and the data files whose entries change.
+
+    An entry changes if the file's deletion vector or column files do.
 
     Raises
     ------
     RuleError
-        ``files-exist``: files are not live in the base (unless the change allows them to be missing).
+        ``files-exist``: files to remove or change are not live in the base. The change may allow that files to remove
+        are missing.
     """
     added = change.added.entries
     kind = numbers(added["content_type"])
@@ -122,7 +127,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
 def refuse_missing(
     change: Change, names: Iterable[str], ignore: bool = False, *, what: str = "files to remove "
 ) -> None:
-    """Refuse a change that names files that are not live."""
+    """Refuse a change that names files that are not live (``names``), unless ``ignore`` is true."""
     missing = list(names)
     if missing and not ignore:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -134,14 +139,17 @@ def _absent(wanted: Iterable[str], found: EntryBatch) -> list[str]:
     return [name for name in wanted if name not in there]
 
 
-#: By row of a leaf in the root, the positions that a commit deletes and those that it replaces.
+#: For each leaf, by its row in the root: the positions that a commit deletes, and the positions that it replaces.
 _Positions = dict[int, "tuple[set[int], set[int]]"]
 
 
 def _data(
     draft: Draft, wanted: list[str], gone: set[str], manifests: frozenset[str] | None
 ) -> tuple[list[EntryBatch], _Positions, set[str]]:
-    """Take out data files with their deletion vectors: entries of the root, and positions in leaves."""
+    """Take data files and their deletion vectors out of the root; also find their positions in leaves.
+
+    Return all these entries, the positions to remove from leaves, and the locations of the files found.
+    """
     assert draft.root is not None
     reader, root, entries = draft.writer.base.reader, draft.root, draft.rows.entries
     found = find_data_files(reader, root, texts(wanted), manifests, tuples=False)
@@ -174,7 +182,10 @@ def _data(
 
 
 def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBatch, _Positions]:
-    """Take entries out of delete manifests from before V4: those to remove, and vectors that move to data files."""
+    """Find the entries to take out of delete manifests from before V4, and their positions there.
+
+    These are delete files to remove, and vectors of the given data files, which move to the data files' entries.
+    """
     assert draft.root is not None
     leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))
     if not leaves:
@@ -190,7 +201,7 @@ def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBa
 
 
 def hide(draft: Draft, leaf: int, deleted: set[int], replaced: set[int]) -> None:
-    """Add positions to the manifest DV of a leaf, which becomes MODIFIED."""
+    """Add positions to a leaf's manifest DV, and record which of them are deleted and which replaced."""
     from pyroaring import BitMap
 
     assert draft.root is not None
@@ -224,12 +235,12 @@ def _bitmap(positions: set[int]) -> bytes | None:
 
 
 def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> EntryBatch:
-    """Add files and the entries that changed: as rows of the root or, above the threshold, in new leaves.
+    """Add new and modified entries to the root, or to new leaves if there are more than the flush threshold.
 
     Returns
     -------
     EntryBatch
-        The added files, for the checks of rules.
+        The entries of the added files, for the checks of rules.
     """
     o, w = draft.writer.options, draft.writer
     kind = numbers(added.entries["content_type"])
@@ -256,7 +267,7 @@ def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> En
 
 
 def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
-    """Return the data files, followed by the new vectors; each vector gets the spec id of its data file."""
+    """Return the data files followed by their vectors; each vector gets the data file's spec id."""
     if not len(vectors):
         return data
     at = pc.index_in(whole(vectors.entries["referenced_file"]), value_set=whole(data.entries["location"]))
@@ -265,14 +276,14 @@ def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
 
 
 def draft_chunks(batch: EntryBatch, size: int) -> Iterator[EntryBatch]:
-    """Yield a batch in even parts of about ``size`` data files, each of one spec, with the vectors of its files."""
+    """Yield the data files in even parts of at most ``size`` files of one spec, each with the files' vectors."""
     is_data = numbers(batch.entries["content_type"]) == _DATA
     specs = numbers(batch.entries["partition_spec_id"])
     vectors = np.flatnonzero(~is_data)
     at = pc.index_in(
         batch.entries["referenced_file"], value_set=whole(batch.entries["location"].filter(pa.array(is_data)))
     )
-    # For each vector, the row of its data file among the data files.
+    # For each vector, the row of its data file in the batch.
     owner = np.flatnonzero(is_data)[numbers(at)[vectors]] if len(vectors) else vectors
     for spec in np.unique(specs[is_data]):
         rows = np.flatnonzero((specs == spec) & is_data)

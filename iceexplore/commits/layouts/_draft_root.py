@@ -1,8 +1,8 @@
-"""The layout of the V4 draft: a commit writes one root of tracked files, and leaves only if it is large.
+"""Commit in the layout of the V4 draft: a commit writes one root manifest, and leaves only if it is large.
 
 As in the V4 proposal's layout, leaves are changed by manifest DVs, and files above a threshold are flushed to leaves.
-What differs follows from the draft: vectors are parts of entries, manifest DVs are inline, and the only delete
-manifests are those from before V4, which are carried over and never written anew.
+Three things differ, as the draft requires: deletion vectors are part of data files' entries, manifest DVs are always
+inline, and no delete manifests are written (the ones from before V4 are carried over).
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ _DATA, _VECTOR = int(ContentType.DATA), int(ContentType.POSITION_DELETE)
 
 
 def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
-    """Build the new snapshot's root manifest from the base, the state that the commit builds on, and write it.
+    """Build and write the new snapshot's root manifest, from the change and the base (the state to build on).
 
     The base may have no snapshot, a root of the draft (even one that Delta Lake wrote), or a manifest list of v1-v3,
-    whose manifests the root then lists unchanged. Locations below the table's are written relative to it.
+    whose manifests the new root then lists unchanged. Locations below the table's location are written as relative
+    paths.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
     RuleError
         The change breaks a rule; nothing was written.
     UnsupportedError
-        The base's root is of the V4 proposal.
+        The base's root has the dialect of the V4 proposal.
     FormatError
         Metadata that the commit builds on is damaged.
     """
@@ -107,7 +108,7 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
 
 
 def _finished(draft: Draft) -> EntryBatch:
-    """Return the rows of the new root: rows of the base that stay or that this commit removed, then the new ones.
+    """Return the new root's rows: those of the base, except dropped ones, with updated statuses; then the new ones.
 
     A removed or replaced row has this snapshot's id, as in Java (``TrackingBuilder.terminal``).
     """
@@ -115,8 +116,7 @@ def _finished(draft: Draft) -> EntryBatch:
     base = draft.rows.take(pa.array(kept))
     fate = draft.row_status[kept]
     ended = np.isin(fate, (int(Status.DELETED), int(Status.REPLACED)))
-    # A vector's id is that of the snapshot that added it (dv_snapshot_id), even on a row that becomes DELETED or
-    # REPLACED.
+    # A vector keeps the id of the snapshot that added it (dv_snapshot_id), even if its row becomes DELETED or REPLACED.
     is_vector = np.isin(draft.kind[kept], (_VECTOR, int(ContentType.MANIFEST_DV)))
     snapshot_id = pc.if_else(pa.array(ended & ~is_vector), draft.writer.snapshot_id, base.entries["snapshot_id"])
     hidden = [draft.hidden.get(row, (None, None)) for row in kept.tolist()]
@@ -131,7 +131,7 @@ def _finished(draft: Draft) -> EntryBatch:
 
 
 def _flush(draft: Draft, coming: int) -> None:
-    """Flush data files with their vectors to leaves, if the root would list too many of them after this commit."""
+    """Flush data files and their vectors to leaves if the root would list too many files after this commit."""
     o = draft.writer.options
     rows = draft.standing(ContentType.DATA)
     if not len(rows) or len(rows) + (coming if coming <= o.flush_data_files else 0) <= o.flush_data_files:
@@ -146,9 +146,9 @@ def _flush(draft: Draft, coming: int) -> None:
 def _compact(draft: Draft, change: Change) -> None:
     """Merge and rewrite the data manifests that the options and the change ask for.
 
-    Deletion vectors in delete manifests from before V4 move to the entries of data files that are rewritten. Other
-    deletes stay in those manifests, because the draft has no other place for them; a manifest that has none left is
-    removed.
+    If a data manifest from before V4 is rewritten, its files' deletion vectors move from delete manifests to the data
+    files' entries. Other deletes stay in their delete manifests, because the draft has no other place for them. Delete
+    manifests that become empty are removed.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _rewrite(draft: Draft, leaves: list[Leaf], moved: dict[int, set[int]]) -> No
 
 
 def _old_vectors(draft: Draft, data: EntryBatch, moved: dict[int, set[int]]) -> EntryBatch:
-    """Return these data files' vectors in delete manifests from before V4, and add their positions to ``moved``."""
+    """Return the vectors of these data files in delete manifests from before V4; add their positions to ``moved``."""
     assert draft.root is not None
     leaves = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     if not leaves:
@@ -196,7 +196,7 @@ def _old_vectors(draft: Draft, data: EntryBatch, moved: dict[int, set[int]]) -> 
 
 
 def _drop_moved(draft: Draft, moved: dict[int, set[int]]) -> None:
-    """Remove delete manifests without entries, and take the moved vectors out of the others."""
+    """Take the moved vectors out of delete manifests, and remove delete manifests that have no entries left."""
     assert draft.root is not None
     for row in draft.standing(ContentType.DELETE_MANIFEST).tolist():
         if row in draft.changed:

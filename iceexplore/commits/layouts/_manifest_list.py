@@ -1,6 +1,6 @@
-"""The layout of v1, v2, v3 and of V4 as Java writes it today: a manifest list that references manifests.
+"""Commit in the layout of v1, v2, v3, and of V4 as Java writes it today: a manifest list and manifests.
 
-Spec, "Manifests", "Manifest Lists", "Snapshots". Where the spec leaves choices, this follows Java's
+See the spec, "Manifests", "Manifest Lists" and "Snapshots". Where the spec leaves choices, this module follows Java's
 ``MergingSnapshotProducer`` without merging (``commit.manifest-merge.enabled=false``).
 """
 
@@ -28,21 +28,24 @@ _DELETE_TYPES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
-    """Write the manifests and the manifest list of a change.
+    """Write the manifests and the manifest list for a change.
 
-    New files go to new manifests, one per spec and ``leaf_entries``; a manifest that lists removed files is rewritten;
-    all others are carried over unchanged. A rewritten manifest without live entries stays in this snapshot's list with
-    its DELETED entries, and the next commit leaves it out. The DVs of removed data files are removed too (Java:
-    ``removeDanglingDeletesFor``). A commit that removes files also removes delete files that are older than all data
-    files (Java: ``dropDeleteFilesOlderThan``); if it names delete files to remove, it looks for old ones only in the
-    manifests of these (``canTrustManifestReferences``).
+    New files are written to new manifests, one for each spec and at most ``leaf_entries`` files. Manifests that list
+    removed files are rewritten; all others are carried over unchanged. A rewritten manifest without live entries stays
+    in this snapshot's list with its DELETED entries, and the next commit leaves it out.
+
+    The DVs of removed data files are removed too (Java: ``removeDanglingDeletesFor``). A commit that removes files also
+    removes delete files that are older than all data files (Java: ``dropDeleteFilesOlderThan``). If the commit names
+    delete files to remove, it looks for older ones only in manifests that list a named one
+    (``canTrustManifestReferences``).
 
     Raises
     ------
     RuleError
-        ``files-exist`` (a file to remove is not live), ``deletes-need-v2``, ``duplicate-file``, ``one-dv``.
+        ``files-exist`` (a file to remove is not live), ``deletes-need-v2`` (the format version does not have this type
+        of delete file), ``duplicate-file`` (a file is added twice), ``one-dv`` (a data file would get a second DV).
     UnsupportedError
-        The base has a root manifest.
+        The state that the commit builds on has a root manifest.
     OptionError
         The change both rewrites manifests and changes files.
     IceexploreError
@@ -112,7 +115,7 @@ def _filter_data(change: Change, base: ListBase) -> Filtered:
 
     out = filter_leaves(base, ordinals, "data", goes, manifests=change.data_manifests)
     if change.data_manifests is not None and _missing(names, out.removed, "location"):
-        out = filter_leaves(base, ordinals, "data", goes)  # another writer may have rewritten a manifest
+        out = filter_leaves(base, ordinals, "data", goes)  # a concurrent commit may have rewritten a manifest
     if not change.ignore_missing:
         _all_found("data file", names, out.removed, "location", base)
     return out
@@ -136,7 +139,8 @@ def _filter_deletes(
         mask = is_dv & _is_in(entries, "referenced_file", superseded)
         return np.asarray(mask | (~is_dv & _is_in(entries, "location", files)))
 
-    # Java's rewrites name the vectors of the files that they rewrite; other commits leave these to the filter.
+    # In Java, a rewrite of data files names their vectors as delete files to remove. Other operations leave it to the
+    # manifest filter to find such vectors.
     referenced = bool(len(files) or len(replaced))
     if not referenced and change.operation == "replace" and oldest:
         held = (named(leaf.entries) & np.asarray(live(leaf.entries)) for _, leaf in base.leaves(ordinals))
@@ -168,8 +172,8 @@ def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: AnyChunkedArr
 def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
     """Return a lower bound of the data sequence numbers in the new snapshot; older delete files apply to nothing.
 
-    Java uses the minimum of the remaining manifests. This function also includes the numbers that a compaction gives to
-    new files, because a delete file that still applies to them must stay.
+    Java uses the minimum over the manifests that remain. This function also includes the sequence numbers that a
+    compaction gives to new files, because a delete file that still applies to such a file must stay.
     """
     numbers: list[int | None] = [base.writer.base.metadata.last_sequence_number]
     for batch in data.rows:
@@ -212,10 +216,10 @@ def _written(
 
 
 def _with_row_ids(batch: EntryBatch, next_row_id: int) -> tuple[EntryBatch, int]:
-    """Assign a ``first_row_id`` to data manifests without one: new ones, and after an upgrade to v3 old ones.
+    """Assign a ``first_row_id`` to data manifests without one; also return the number of row ids assigned.
 
-    Spec, "First Row ID Assignment": the range also covers existing rows, since their files may have no id yet. Also
-    returns the number of row ids assigned.
+    Manifests without one are new, or older than an upgrade to v3. The assigned range includes rows of EXISTING entries,
+    since these files may have no row ids yet (spec, "First Row ID Assignment").
     """
     entries = batch.entries
     stats = whole(entries["manifest_stats"])

@@ -1,4 +1,4 @@
-"""The manifest list that a commit builds on: read completely, or refused."""
+"""Read the manifest list that a commit builds on; one that cannot be read completely is refused."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class ListBase:
-    """The manifests of the state that a commit builds on.
+    """The manifest list of the state that a commit builds on, and access to the manifests in it.
 
     Attributes
     ----------
     root
         The manifest list as read; None for a table without a snapshot.
     rows
-        Its rows, completed with the counts that the new list needs.
+        The list's rows; counts that are missing but needed in the new list are filled in.
     """
 
     writer: CommitWriter
@@ -44,12 +44,12 @@ class ListBase:
     rows: EntryBatch
 
     def ordinals(self, content: ContentType, *, live: bool) -> list[int]:
-        """Return the rows of a content type in order; ``live``: only of manifests that may have live entries."""
+        """Return the rows of manifests of one content type; with ``live``, only if they may have live entries."""
         mask = np.asarray(pc.equal(self.rows.entries["content_type"], int(content)))
         return [int(i) for i in np.flatnonzero(mask & has_live(self.rows.entries["manifest_stats"]) if live else mask)]
 
     def leaves(self, ordinals: Iterable[int]) -> Iterator[tuple[int, Manifest]]:
-        """Yield the entries of these manifests, each with its ordinal."""
+        """Yield the manifests in these rows of the list, each with its row number."""
         wanted = list(ordinals)
         if self.root is not None and wanted:
             leaves = self.writer.base.reader.leaves(self.root, wanted)
@@ -57,14 +57,14 @@ class ListBase:
                 yield ordinal, readable(leaf)
 
     def whole_leaf(self, ordinal: int) -> EntryBatch:
-        """Return all entries of one manifest, with partition tuples and statistics."""
+        """Return all entries of the manifest in one row of the list, with partition tuples and statistics."""
         if self.root is None:
             raise IndexError(ordinal)
         return EntryBatch.of(readable(self.writer.base.reader.leaf(self.root, ordinal, _ALL_PARTS)))
 
 
 def readable(manifest: Manifest) -> Manifest:
-    """Return the manifest if it was read completely; a commit would lose the entries that could not be read.
+    """Return the manifest if it was read completely; otherwise a commit would lose the entries that were not read.
 
     Raises
     ------
@@ -80,18 +80,18 @@ def readable(manifest: Manifest) -> Manifest:
 
 def has_live(stats: AnyChunkedArray | pa.StructArray) -> np.ndarray:
     """Return a mask of the manifests that may have live entries, by their ``manifest_stats``."""
-    # An unknown count may have any value (spec, "Manifest Lists").
+    # If a count is unknown, assume that it is not zero (spec, "Manifest Lists").
     added, existing = (pc.fill_null(pc.struct_field(stats, f"{n}_files_count"), 1) for n in ("added", "existing"))
     return np.asarray(pc.greater(pc.add(added, existing), 0))
 
 
 def read_base(writer: CommitWriter) -> ListBase:
-    """Read the manifest list of the writer's base.
+    """Read the manifest list of the state that the commit builds on (``writer.base``).
 
     Raises
     ------
     UnsupportedError
-        The base has a root manifest, and a table cannot be downgraded.
+        The state has a root manifest instead, and a table cannot be downgraded.
     IceexploreError
         The list cannot be read completely.
     """
@@ -108,10 +108,10 @@ def read_base(writer: CommitWriter) -> ListBase:
 
 
 def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
-    """Return the list's rows with counts, read from the manifests if missing.
+    """Return the list's rows with counts; missing counts are computed from the manifests' entries.
 
-    Manifests that a v1 snapshot lists without a manifest list have no counts, and v1 lists may omit them, but later
-    versions require them.
+    In v1, counts are optional in a manifest list, and a snapshot without a manifest list has none. Later versions
+    require them.
     """
     rows = EntryBatch(root.entries)
     if root.dialect == "v1" == writer.options.dialect:

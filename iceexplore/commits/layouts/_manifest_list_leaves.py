@@ -1,4 +1,4 @@
-"""Leaf manifests of a manifest list: new ones, and old ones rewritten without the entries that a commit removes."""
+"""Write the manifests in a manifest list: for new files, without entries that a commit removes, or merged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass
 class Merged:
-    """The result of merging manifests: the new list's rows, new ones first, and counts of what was merged."""
+    """The new list's rows after a merge of manifests, and how many manifests and entries were merged."""
 
     rows: list[EntryBatch] = field(default_factory=list)
     replaced: int = 0
@@ -47,18 +47,20 @@ class Merged:
 
 
 def merge_leaves(base: ListBase, wanted: tuple[str, ...] | bool) -> Merged:
-    """Merge manifests of the same content and spec: new ones list ``leaf_entries`` of their live entries, all EXISTING.
+    """Merge manifests of the same content and spec into new ones with up to ``leaf_entries`` EXISTING entries each.
+
+    Only live entries are carried over.
 
     Parameters
     ----------
     wanted
-        Locations of manifests. ``True`` for those with fewer live entries than ``leaf_entries`` or with entries that
-        are not live, as long as that results in fewer or smaller manifests.
+        Locations of the manifests to merge. ``True`` chooses manifests with fewer live entries than ``leaf_entries``,
+        or with entries that are not live, where merging them leads to fewer or smaller manifests.
 
     Raises
     ------
     RuleError
-        ``files-exist``: the list does not contain a location.
+        ``files-exist``: a manifest to merge is not in the manifest list.
     """
     chosen = _worth_it(base) if wanted is True else _named(base, wanted or ())
     groups: dict[tuple[int, int], list[int]] = {}
@@ -106,7 +108,7 @@ def _rows(batch: EntryBatch, start: int, stop: int) -> EntryBatch:
 
 
 def _live_count(stats: dict[str, int | None]) -> tuple[int, int]:
-    """Return the counts of added and existing entries; an unknown count is 1."""
+    """Return the counts of added and existing entries; an unknown count is taken as 1."""
     added, existing = stats["added_files_count"], stats["existing_files_count"]
     return (1 if added is None else added), (1 if existing is None else existing)
 
@@ -140,10 +142,10 @@ LeafContent = Literal["data", "delete"]
 
 
 def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) -> list[EntryBatch]:
-    """Write a commit's new files to manifests, per partition spec, and return the list's rows for them.
+    """Write entries for a commit's new files to manifests, one or more per spec, and return the list's rows for these.
 
-    The files are ADDED with null sequence numbers, so that a retry can reuse the manifest (spec, "Sequence Number
-    Inheritance"); only an older data sequence number, if a file was given one, is written.
+    The entries are ADDED with null sequence numbers, so that a retry can reuse the manifest (spec, "Sequence Number
+    Inheritance"). A data sequence number is written only if a file was explicitly given an older one.
     """
     rows = []
     for spec_id, chunk, part in chunks_by_spec(batch, writer.options.leaf_entries):
@@ -160,7 +162,7 @@ def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) ->
 
 
 def _digest(batch: EntryBatch) -> str:
-    """Return a digest of the files, so that a retry reuses a manifest only if it adds the same files."""
+    """Return a digest of the entries, by which a retry recognizes that a manifest with the same files was written."""
     named = batch.entries.select(["location", "referenced_file", "record_count", "sequence_number"]).combine_chunks()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, named.schema) as out:
@@ -169,7 +171,7 @@ def _digest(batch: EntryBatch) -> str:
 
 
 def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, EntryBatch]]:
-    """Yield the rows of each spec in chunks of at most ``size``: spec id, number of the chunk, rows."""
+    """Yield the entries of each spec in chunks of at most ``size``: the spec id, the chunk's number, its entries."""
     specs = whole(batch.entries["partition_spec_id"])
     for spec_id in build.to_pylist(specs.unique()):
         rows = np.flatnonzero(np.asarray(pc.equal(specs, spec_id)))
@@ -178,7 +180,7 @@ def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, Ent
 
 
 def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafContent, spec_id: int) -> EntryBatch:
-    """Write a manifest unless an earlier attempt did so under this key, and return its row for the list."""
+    """Return the list's row for a manifest, which is written unless an earlier attempt did so under the same key."""
     options, metadata = writer.options, writer.base.metadata
 
     def make() -> tuple[str, int]:
@@ -212,15 +214,15 @@ def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafC
 
 @dataclass
 class Filtered:
-    """The remaining rows of a manifest list after entries were removed.
+    """What is left of a manifest list after some entries were removed from the manifests.
 
     Attributes
     ----------
     rows
-        In the old order, unchanged or replaced by the row of the rewritten manifest. Manifests without live entries
-        are left out, unless this commit removed the entries.
+        The list's rows in the old order; the row of a rewritten manifest takes the place of the old one. Manifests
+        without live entries were already left out, but manifests that this commit emptied are included.
     removed
-        The entries removed, without statistics.
+        The removed entries, without statistics.
     replaced
         How many manifests were rewritten.
     """
@@ -238,17 +240,18 @@ def filter_leaves(
     *,
     manifests: Collection[str] | None = None,
 ) -> Filtered:
-    """Remove entries as Java's ``ManifestFilterManager`` does: only manifests that contain one are rewritten.
+    """Remove entries from manifests, as Java's ``ManifestFilterManager`` does; other manifests stay as they are.
 
-    In those, remaining entries are EXISTING and removed ones are DELETED by this snapshot, with the sequence numbers
-    that they inherited; entries that older snapshots DELETED are left out.
+    In a rewritten manifest, the remaining entries are EXISTING, and the removed entries are DELETED, with the new
+    snapshot's id. Both have the sequence numbers that were inherited so far. Entries that older snapshots DELETED are
+    left out.
 
     Parameters
     ----------
     goes
-        Returns a mask of the entries to remove; entries that are not live are ignored.
+        A function that returns a mask of the entries to remove; the mask is ignored for entries that are not live.
     manifests
-        Locations of the only manifests to read; the others stay as they are. By default all.
+        Locations of the manifests to read; all others stay as they are. By default, all are read.
     """
     out, kept = Filtered(), list[int]()
     names = base.rows.entries["location"]
@@ -266,7 +269,7 @@ def filter_leaves(
             kept.append(ordinal)
             continue
         row, removed = _without(base, ordinal, mask, content)
-        out.rows += [base.rows.take(kept), row]  # in one batch: taking rows one by one is slow
+        out.rows += [base.rows.take(kept), row]  # rows are taken in batches, because taking them one by one is slow
         kept = []
         out.removed.append(removed)
         out.replaced += 1
@@ -287,7 +290,7 @@ def _without(base: ListBase, ordinal: int, mask: np.ndarray, content: LeafConten
         status=pc.if_else(going, pa.scalar(int(Status.DELETED), pa.int32()), int(Status.EXISTING)).cast(pa.int32()),
         snapshot_id=pc.if_else(going, pa.scalar(writer.snapshot_id, pa.int64()), batch.entries["snapshot_id"]),
     )
-    # Only these values of the row affect the content: entries inherit them.
+    # Of the old manifest's row, only these values affect the new content, because entries inherit them.
     inherited = [listed[n] for n in ("snapshot_id", "sequence_number", "first_row_id", "partition_spec_id")]
     digest = hashlib.sha1(mask.tobytes(), usedforsecurity=False).hexdigest()
     key = f"filtered:{listed['location']}:{inherited}:{digest}"

@@ -1,4 +1,4 @@
-"""The root manifest under construction during a commit: the status of the base's rows, new rows, and new files."""
+"""Collect what a commit changes in a root manifest: statuses of the base's rows, new rows, and new files."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _COUNTED = {"added": Status.ADDED, "existing": Status.EXISTING, "deleted": Statu
 
 
 def upgraded_rows(state: TableState, root: Manifest, *, derived: bool = True) -> EntryBatch:
-    """Return the rows of the root that the first V4 commit writes.
+    """Convert the rows of a manifest list to rows of a V4 root, for the first V4 commit after an upgrade.
 
-    Early manifest lists may omit a manifest's counts (spec: "When null, assume non-zero"), which V4 requires; those
-    manifests are read. See `upgrade_entries` for ``derived``.
+    V4 requires the counts of each manifest, but early manifest lists may lack some (spec: "When null, assume
+    non-zero"); the manifests concerned are read and counted. For ``derived``, see `upgrade_entries`.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def upgraded_rows(state: TableState, root: Manifest, *, derived: bool = True) ->
 
 
 def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch:
-    """Return the rows of a root with the counts of its manifests; manifests that lack a count are read."""
+    """Return a root's rows with all counts of manifests; a manifest whose row lacks a count is read."""
     stated = build.to_pylist(batch.entries["manifest_stats"])
     is_leaf = bool_array(pc.is_in(batch.entries["content_type"], _MANIFESTS)).tolist()
     lacking = [
@@ -93,20 +93,21 @@ def _counts(leaf: Manifest) -> dict[str, Any]:
     return out
 
 
-#: Status of a row of the base that the new root does not list; others have `Status.EXISTING`, `Status.DELETED` or, in
-#: the V4 draft, `Status.REPLACED`.
+#: The value in `Draft.row_status` for a row of the base that the new root does not list. Other rows have
+#: `Status.EXISTING`, `Status.DELETED` or, in the V4 draft, `Status.REPLACED`.
 DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
-#: The draft's format_version (field 157) for files that were written before V4.
+#: The value of format_version (field 157 of the V4 draft) for files that were written before V4.
 _BEFORE_V4 = 0
-#: The columns that identify a leaf's content, so that a retry can reuse the leaf; statistics follow from the files.
+#: The columns from which a retry recognizes that it can reuse a leaf with the same content. Statistics are not among
+#: them, because they depend only on the files.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
              "deletion_vector", "first_row_id", "format_version", "column_files")  # fmt: skip
 
 
 @dataclass
 class NewFile:
-    """A new file, kept in memory until all checks are done; ``data`` is dropped once it is written."""
+    """A new file, kept in memory until all checks are done; ``data`` becomes None once the file is written."""
 
     location: str
     length: int
@@ -116,16 +117,16 @@ class NewFile:
 
 @dataclass
 class NewDv:
-    """A manifest DV to write, for the manifest in row ``leaf``, with its own snapshot id and sequence number.
+    """A manifest DV to write for the manifest in row ``leaf``; the ids and status are the DV's, not the manifest's.
 
     Attributes
     ----------
     bitmap
-        `pyroaring.BitMap` of the positions.
+        The removed positions, a `pyroaring.BitMap`.
     attach
-        Whether it is attached to the manifest's own row.
+        Whether the DV is attached to the manifest's row, instead of being a separate row.
     place
-        Puffin file, offset and size; None if it is inline.
+        The location of the Puffin file, and the DV's offset and size in it; None for an inline DV.
     """
 
     leaf: int
@@ -144,34 +145,36 @@ class Draft:
     Attributes
     ----------
     root
-        The base's root or manifest list; None if there is no snapshot yet.
+        The root manifest or manifest list of the base (the state to build on); None if there is no snapshot yet.
     rows
-        The base's rows as V4 content entries in the same order (converted by `upgraded_rows` below V4).
+        The rows of ``root`` as V4 content entries, in the same order (below V4, converted by `upgraded_rows`).
     kind, row_status
-        Per row, its content type, and its status in the new root, or `DROPPED`.
+        For each of these rows, the content type, and the status in the new root or `DROPPED`.
     dvs
-        By row of a live manifest, the rows of its live manifest DVs (the manifest's own row if the DV is attached).
+        For each live manifest, by row: the rows of its live manifest DVs. An attached DV has the manifest's row.
     attached
-        By row of a manifest, the deletion vector to attach to it; None to remove it.
+        For some manifests, by row: the deletion vector to attach to the row, or None to remove an attached one.
     changed
         Rows of manifests that this commit changes; compaction skips them.
     moved
-        By location of a data manifest that compaction replaced, the new location; None if no entries remained.
+        For each data manifest that compaction replaced, by location: the new location, or None if no entries remained.
     fresh
-        New data manifests with files that the base's root listed directly: their location, and those of the files.
+        New data manifests with files that the base's root listed directly: the manifest's location, and the files'
+        locations.
     made
-        New rows.
+        New rows for the root.
     vectors
-        Manifest DVs that become rows at the end.
+        New manifest DVs, which become rows at the end, or are attached to rows.
     files
-        New files, written at the end.
+        New files (leaves and Puffin files), which are written at the end.
     unnumbered
-        By location of a new leaf, how many rows of its files need row ids.
+        For each new data manifest, by location: how many rows of the files in it need row ids.
     hidden
-        V4 draft: by row of a manifest, the bitmaps of the positions that this commit deletes and replaces in it; None
-        for no positions.
+        In the V4 draft, for each manifest, by row: two encoded bitmaps, of the positions that this commit deletes and
+        of those that it replaces; None instead of an empty bitmap.
     affiliate_new
-        Whether this commit's own delete manifests are affiliated because no more unaffiliated ones are allowed.
+        Whether to affiliate the delete manifests that this commit writes for its own deletes, because no further
+        unaffiliated ones are allowed.
     """
 
     writer: CommitWriter
@@ -192,16 +195,16 @@ class Draft:
     affiliate_new: bool = False
 
     def standing(self, *kinds: int) -> np.ndarray:
-        """Return the rows of these content types that stay in the root."""
+        """Return the row numbers of entries of these content types that stay live in the root."""
         return np.flatnonzero((self.row_status == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
 
     def row(self, index: int) -> dict[str, object]:
-        """Return a row of the base as a dictionary; meant for manifests and their DVs, of which there are few."""
+        """Return one of the base's rows as a dictionary. This is slow: use it only for manifests and their DVs."""
         found: dict[str, object] = self.rows.entries.slice(index, 1).to_pylist()[0]
         return found
 
     def location(self, index: int) -> str:
-        """Return the location in a row of the base."""
+        """Return the location in one of the base's rows."""
         return str(self.rows.entries["location"][index].as_py())
 
     def drop_leaf(self, row: int) -> None:
@@ -212,8 +215,8 @@ class Draft:
     def leaf_rows(self, row: int) -> EntryBatch | None:
         """Return a leaf's live entries as EXISTING, with statistics; None if V4 cannot write them.
 
-        Position delete files (below v3) have no V4 entry, so a leaf that lists any is kept unchanged. Sort orders of
-        equality deletes are left out, because V4 has none ("Can only be set if content_type is 0").
+        V4 has no entries for position delete files (from v2), so a leaf that lists one cannot be rewritten. Sort orders
+        of equality deletes are left out, because V4 has none ("Can only be set if content_type is 0").
         """
         assert self.root is not None
         leaf = readable(self.writer.base.reader.leaf(self.root, row, _ALL_PARTS))
@@ -227,9 +230,10 @@ class Draft:
     def add_leaf(
         self, batch: EntryBatch, *, content: ContentType, status: Status, referenced_file: str | None = None
     ) -> str:
-        """Add a new leaf manifest with these rows (of one spec) and its row in the root; return its location.
+        """Add a new leaf manifest, and the root's row for it; return the leaf's location.
 
-        The file is reused if an earlier attempt wrote the same rows.
+        All entries in ``batch`` must have the same partition spec. If an earlier attempt wrote the same entries, that
+        file is reused.
         """
         w, spec_id = self.writer, int(batch.entries["partition_spec_id"][0].as_py())
         leaf_content: Literal["data", "delete"] = "data" if content == ContentType.DATA_MANIFEST else "delete"
@@ -277,7 +281,7 @@ class Draft:
         return made.location
 
     def add_file(self, name: str, suffix: str, kind: str, data: bytes) -> str:
-        """Add another new file and return its location; the same bytes are written only once across attempts."""
+        """Add a new file that is not a leaf, and return its location; if an earlier attempt wrote it, it is reused."""
         key = f"{name} {hashlib.blake2b(data, digest_size=16).hexdigest()}"
         w = self.writer
         made = w.once(key, lambda: NewFile(w.new_location(name, suffix), len(data), kind, data))
@@ -285,7 +289,7 @@ class Draft:
         return made.location
 
     def write_files(self) -> None:
-        """Write the files that no earlier attempt wrote."""
+        """Write the new files, except for those that an earlier attempt already wrote."""
         for new in self.files:
             if new.data is not None:
                 self.writer.write(new.location, new.data, kind=new.kind)
@@ -293,7 +297,7 @@ class Draft:
 
 
 def begin(writer: CommitWriter) -> Draft:
-    """Return the draft of a commit without changes: live rows stay as EXISTING, the base's DELETED ones are dropped.
+    """Return a draft without changes: the base's live rows are EXISTING, and rows that are not live are dropped.
 
     Raises
     ------
@@ -319,7 +323,7 @@ def begin(writer: CommitWriter) -> Draft:
     at = pc.index_in(entries["referenced_file"].take(pa.array(vectors)), value_set=whole(names))
     for row, place in zip(vectors.tolist(), at.to_pylist(), strict=True):
         if place is None:
-            draft.row_status[row] = DROPPED  # it references no live manifest
+            draft.row_status[row] = DROPPED  # the manifest that this DV references is not live
         else:
             draft.dvs.setdefault(leaves[place], []).append(row)
     bearing = bool_array(whole(entries["deletion_vector"]).is_valid())
@@ -330,7 +334,7 @@ def begin(writer: CommitWriter) -> Draft:
 
 
 def chunks(batch: EntryBatch, size: int) -> Iterable[EntryBatch]:
-    """Yield a batch in even parts of about ``size`` rows, each of one spec, in ascending order of specs."""
+    """Yield a batch in even parts of at most ``size`` rows of one spec, ordered by spec id."""
     specs = numbers(batch.entries["partition_spec_id"])
     for spec in np.unique(specs):
         rows = np.flatnonzero(specs == spec)
@@ -345,7 +349,7 @@ def numbers(column: AnyColumn) -> np.ndarray:
 
 
 def bare_position_deletes(entries: pa.Table) -> AnyArray:
-    """Return a mask of the entries that are position delete files, not deletion vectors."""
+    """Return a mask of the entries of position delete files; deletion vectors are not included."""
     position = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     return pc.and_(position, whole(entries["deletion_vector"]).is_null())
 

@@ -1,4 +1,4 @@
-"""Remove files from a root and its leaves, and add files to them."""
+"""Remove files from a V4 root and its leaves, and add files to the root or to new leaves."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ __all__ = [
 
 
 def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
-    """Return, for each DV, the data manifest in the new root that lists its data file; null if there is none.
+    """Return, for each DV, the location of the data manifest in the new root that lists its data file.
 
-    It is also null for equality deletes, which apply to a partition or the whole table, not to the files of one
-    manifest. This reads the base's data manifests.
+    The result is null if the root lists the data file directly, and for equality deletes, because they apply to a
+    partition or the whole table rather than the files of one manifest. The base's data manifests are read.
     """
     files = whole(batch.entries["referenced_file"])
     names = np.full(len(batch), None, dtype=object)
@@ -61,9 +61,10 @@ def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
 
 
 def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> int:
-    """Write delete entries to leaves, grouped by data manifest; those without one go to unaffiliated leaves.
+    """Write delete entries to new leaves, each affiliated with a data manifest where that is possible.
 
-    Without ``affiliate``, all go to unaffiliated leaves. EXISTING delete entries are merged with those in the data
+    Entries that do not belong to one data manifest are written to unaffiliated leaves; without ``affiliate``, all
+    entries are. EXISTING delete entries are merged with those in the data
     manifest's delete manifests, if there would otherwise be more of these than the options allow: "Flushing the data
     files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten" (proposal,
     "Optional Affinity").
@@ -94,7 +95,7 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
 
 
 def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
-    """Return the base's delete manifests that this commit has left unchanged, by their data manifest's new location."""
+    """Return the rows of the base's unchanged delete manifests, by new location of the affiliated data manifest."""
     rows = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     owners = draft.rows.entries["referenced_file"].take(pa.array(rows, pa.int64())).to_pylist()
     out: dict[str, list[int]] = {}
@@ -106,7 +107,7 @@ def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
 
 
 def take_leaves(draft: Draft, rows: list[int]) -> EntryBatch | None:
-    """Mark leaves as replaced, and return their live entries; None if there are none."""
+    """Mark leaves as replaced, except any that V4 cannot rewrite; return their live entries, None without any."""
     parts = []
     for row in rows:
         batch = draft.leaf_rows(row)
@@ -122,20 +123,21 @@ _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
 def counts_partitions(metadata: TableMetadata) -> bool:
-    """Return whether a table property requests that a snapshot's summary describes each changed partition."""
+    """Return whether a table property asks for summaries of individual changed partitions."""
     return metadata.properties.get(_PARTITION_LIMIT, "0") != "0"
 
 
 def refuse_change(draft: Draft, change: Change) -> None:
-    """Refuse a change that is invalid in itself or contradicts the rows of the base's root; no leaf is read.
+    """Refuse a change that is invalid in itself, or contradicts the rows of the base's root; leaves are not read.
 
     Raises
     ------
     RuleError
         ``duplicate-file``: a file is added twice, added and removed in the same commit, or already listed directly in
-        the base's root (a file that is live in a leaf is not found, because that would need all leaves);
-        ``deletes-need-v2``: a position delete file is added; ``one-dv``: a DV is added for a data file that has another
-        one in the change or in the base's root; ``orphan-dv``: a DV is added for a data file that this commit removes.
+        the base's root (a file that is live in a leaf is not noticed, because all leaves would have to be read);
+        ``deletes-need-v2``: a position delete file is added; ``one-dv``: a DV is added for a data file that has a
+        second DV in the change, or a DV in the base's root that is not replaced; ``orphan-dv``: a DV is added for
+        a data file that this commit removes.
     """
     entries = change.added.entries
     if not len(entries):
@@ -190,18 +192,18 @@ def _refuse(rule: str, text: str, names: Sequence[str]) -> None:
 
 
 def take_out(draft: Draft, change: Change) -> EntryBatch:
-    """Remove files: rows of the root become DELETED, entries of leaves are removed by manifest DVs.
+    """Remove the change's files: rows of the root become DELETED, and manifest DVs remove entries from leaves.
 
     Returns
     -------
     EntryBatch
-        The removed entries, including the DVs of removed data files, without statistics. Entries removed from leaves
-        have no partition tuples either, unless the table's properties request summaries of partitions.
+        The removed entries, without statistics; they include the DVs of removed data files. Entries removed from leaves
+        have partition tuples only if the table's properties ask for summaries of partitions.
 
     Raises
     ------
     RuleError
-        ``files-exist``: files are not live in the base (unless the change allows them to be missing).
+        ``files-exist``: files to remove are not live in the base, and the change does not allow that.
     """
     if draft.root is None:
         _refuse_missing(change, [*change.remove_data, *change.remove_deletes, *change.replace_dvs])
@@ -234,9 +236,10 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
 
 
 def _delete_leaves(draft: Draft, change: Change, data: Found) -> list[int] | None:
-    """Return the delete leaves that may list removed entries: affiliated with a touched leaf, or unaffiliated.
+    """Return the rows of the delete manifests that may list deletes to remove; None if all of them may.
 
-    None for all of them.
+    If only data files are removed, their DVs are in delete manifests that are unaffiliated, or affiliated with a data
+    manifest from which a file is removed.
     """
     if change.remove_deletes or change.replace_dvs:
         return None
@@ -258,10 +261,10 @@ def _refuse_missing(change: Change, names: Sequence[str], what: str = "") -> Non
 
 
 def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
-    """Add files as rows of the root or, above the flush thresholds, in new leaves of this commit.
+    """Add files to the root or, if there are more than the flush thresholds, to new leaves; return their entries.
 
-    Rows of such leaves have null sequence numbers (inherited from the leaf's row), so that a retry can reuse the
-    leaves.
+    Entries in new leaves have null sequence numbers, which are inherited from the leaf's row in the root, so that a
+    retry can reuse the leaves.
     """
     o, w = draft.writer.options, draft.writer
     kind = numbers(added.entries["content_type"])

@@ -1,9 +1,9 @@
-"""Compaction of leaves as part of any commit (proposal, "Manifest Compaction").
+"""Flush files from the root to leaves, and compact leaves, in any commit (proposal, "Manifest Compaction").
 
-Leaves that this commit changes are skipped, as are the files that it adds: new leaves list only EXISTING entries, and
-the leaves that they replace are DELETED in the root together with their manifest DVs. Delete manifests affiliated with
-a replaced data manifest become affiliated with its successor; because a leaf is never split, that needs a new row but
-no new file.
+Leaves that the commit changes are not compacted, and files that it adds are not included: leaves written by compaction
+list only EXISTING entries. The leaves that they replace become DELETED in the root, as do the replaced leaves' manifest
+DVs. Delete manifests affiliated with a replaced data manifest become affiliated with the new one. This changes only
+their rows in the root, because compaction never splits a data manifest.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def flush_root(draft: Draft, change: Change) -> None:
-    """Flush data files, then deletes, if the root would list too many of them after this commit.
+    """Flush data files, then deletes, to leaves if the root would otherwise list too many after this commit.
 
-    Also enforce the options' limits on delete manifests, including those that this commit writes.
+    Also enforce the options' limits for delete manifests; manifests that this commit writes count as well.
     """
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
@@ -59,12 +59,12 @@ def _leaving(draft: Draft, rows: np.ndarray) -> EntryBatch:
 
 
 def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
-    """Flush deletes of the root to leaves.
+    """Flush deletes from the root to leaves, and affiliate delete manifests as the options require.
 
     Parameters
     ----------
     rows
-        Rows of the root.
+        The root's rows for the deletes to flush; may be empty.
     coming
         The number of delete manifests that this commit writes for its own deletes.
     """
@@ -73,7 +73,7 @@ def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
         batch = draft.rows.take(pa.array(rows))
         equality = numbers(batch.entries["content_type"]) == ContentType.EQUALITY_DELETE
         owned = np.asarray(owners_of(draft, batch).is_valid())
-        going = rows[owned | equality]  # the DV of a data file in the root stays in the root
+        going = rows[owned | equality]  # if the root lists a data file directly, the file's DV stays in the root, too
         if len(going):
             add_delete_leaves(draft, _leaving(draft, going), Status.EXISTING, affiliate=True)
         return
@@ -86,7 +86,7 @@ def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
         return
     parts = [batch]
     for row in loose:
-        # A manifest that this commit changes cannot be rewritten by it (rule leaf-change-by-dv).
+        # A commit cannot rewrite a manifest from which it also removes entries (rule leaf-change-by-dv).
         held = None if row in draft.changed else draft.leaf_rows(row)
         if held is not None:
             draft.drop_leaf(row)
@@ -97,15 +97,15 @@ def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
 
 
 def _unaffiliated(draft: Draft) -> list[int]:
-    """Return the rows of unaffiliated delete manifests of the base."""
+    """Return the rows of the base's unaffiliated delete manifests that stay in the root."""
     owner = whole(draft.rows.entries["referenced_file"])
     return [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if not owner[row].is_valid]
 
 
 def _merge_affiliated(draft: Draft) -> None:
-    """Merge the delete manifests of each data manifest that has more of them than the options allow.
+    """Merge the delete manifests affiliated with a data manifest if there are more than the options allow.
 
-    Delete manifests that this commit writes or changes are left to a later commit.
+    Delete manifests that this commit writes or changes are not merged before a later commit.
     """
     limit = draft.writer.options.affiliated_manifests
     for owner, rows in affiliated_leaves(draft).items() if limit else ():
@@ -124,9 +124,9 @@ class Leaf:
 
     row: int
     location: str
-    group: tuple[int, str | None]  # leaves are merged with those of the same spec and data manifest
-    stored: int | None  # number of entries as written; None if the manifest list has no counts
-    removed: int  # number of these entries that manifest DVs have removed
+    group: tuple[int, str | None]  # spec id and affiliated data manifest; only leaves with the same group are merged
+    stored: int | None  # number of entries in the file; None if the root has no counts
+    removed: int  # number of these entries that manifest DVs remove (at least 1 for an attached DV)
 
     @property
     def left(self) -> int | None:
@@ -135,7 +135,7 @@ class Leaf:
 
 
 def compact_leaves(draft: Draft, change: Change) -> None:
-    """Merge and rewrite the leaves that the options and the change ask for.
+    """Merge and rewrite leaves, as the layout options and the change require.
 
     Raises
     ------
@@ -149,12 +149,12 @@ def compact_leaves(draft: Draft, change: Change) -> None:
 
 
 def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
-    """Return groups of leaves of one content type; the options and the change ask to rewrite each group as one leaf.
+    """Return groups of leaves of one content type, each of which is to be rewritten as one leaf.
 
     Parameters
     ----------
     named
-        The result of `named_leaves` for the root before any leaf is rewritten.
+        The result of `named_leaves`, called before any leaf is rewritten.
     """
     o = draft.writer.options
     if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
@@ -229,7 +229,10 @@ def _is_old(draft: Draft, leaf: Leaf) -> bool:
 
 
 def _bins(leaves: list[Leaf], size: int) -> Iterator[list[Leaf]]:
-    """Yield groups of whole leaves of one spec and owner, in root order, of about ``size`` entries in total."""
+    """Yield groups of leaves with the same spec and data manifest, in root order, with up to ``size`` entries in total.
+
+    A single leaf may have more entries than that.
+    """
     groups: dict[tuple[int, str | None], list[Leaf]] = {}
     for leaf in leaves:
         groups.setdefault(leaf.group, []).append(leaf)

@@ -1,4 +1,4 @@
-"""The V4 layout: a commit writes one root manifest, and leaves only if it is large ("Commit Procedure")."""
+"""Commit in the V4 proposal's layout: a root manifest, and leaves only if a commit is large ("Commit Procedure")."""
 
 from __future__ import annotations
 
@@ -23,29 +23,30 @@ __all__ = ["apply_to_root", "rules_violated_by"]
 
 
 def rules_violated_by(options: LayoutOptions) -> tuple[str, ...]:
-    """Return the rules that a layout breaks on purpose: those in its options, and those that ``dv_attached`` breaks."""
+    """Return the rules that a layout breaks on purpose: the ``relaxed`` ones, and those that ``dv_attached`` breaks."""
     return tuple(sorted({*options.relaxed, *(VIOLATED_BY_ATTACHING if options.dv_attached else ())}))
 
 
 def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
-    """Build the new snapshot's root manifest from the base, the state that the commit builds on, and write it.
+    """Build and write the new snapshot's root manifest, from the change and the base (the state to build on).
 
-    The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests the root then lists
-    unchanged (proposal, "Upgrade"). Paths in them that are relative to a working directory have no meaning in V4, which
-    resolves them against the table. Leaves are read only to find files to remove, to compact them, and to affiliate
-    delete manifests; an append reads none.
+    The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests the new root
+    then lists unchanged (proposal, "Upgrade"). If these manifests contain paths relative to a working directory, V4
+    misinterprets them, because it resolves relative paths against the table's location. Leaves are read only to find
+    files to remove, to compact leaves, and to affiliate delete manifests; otherwise, an append reads none.
 
     Parameters
     ----------
     change
-        Removed files must be spelled as the table spells them. An added file that a *leaf* of the base already lists is
-        not noticed, because that would need all leaves (`check_rules` finds it). Position delete files of v2 stay in
-        their old leaves, and a rewrite keeps these leaves unchanged. The summary has no ``changed-partition-count`` if
-        files are removed from leaves, because their partitions would have to be read; with the table property
-        ``write.summary.partition-limit`` above 0 they are read and counted. Totals that the base's summary lacks are
-        left out, as in Java (``SnapshotProducer.updateTotal``).
+        The file changes. Locations of files to remove must be spelled as in the table's metadata. It is not noticed if
+        a *leaf* of the base already lists an added file, because all leaves would have to be read (`check_rules` finds
+        this). Position delete files from v2 stay in their old leaves, and these leaves are never rewritten.
+
+        If files are removed from leaves, the summary has no ``changed-partition-count``, because the files' partitions
+        would have to be read. They are read and counted only if the table property ``write.summary.partition-limit`` is
+        above 0. Totals that the base's summary lacks are left out, as in Java (``SnapshotProducer.updateTotal``).
     writer
-        Files are written only after all checks: a refused change leaves no files behind.
+        The writer of the commit. Files are written only after all checks, so that a refused change leaves none behind.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
 
 
 def _finished(draft: Draft) -> EntryBatch:
-    """Return the rows of the new root: rows of the base that stay or that this commit removed, then the new ones."""
+    """Return the new root's rows: those of the base, except dropped ones, with updated statuses; then the new ones."""
     kept = np.flatnonzero(draft.row_status != DROPPED)
     base = draft.rows.take(pa.array(kept))
     fate = draft.row_status[kept]
@@ -125,7 +126,7 @@ def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> AnyColumn:
 
 
 def _owners(draft: Draft, entries: pa.Table) -> AnyArray:
-    """Return ``referenced_file``, updated for live delete manifests whose data manifest was replaced."""
+    """Return the column ``referenced_file``; for live delete manifests, a replaced data manifest is updated."""
     owners = whole(entries["referenced_file"])
     old = pa.array(list(draft.moved), pa.string())
     at = pc.index_in(owners, value_set=old)

@@ -1,13 +1,14 @@
-"""Manifest DVs: how a commit removes entries from leaves without rewriting them (proposal, "Commit Procedure").
+"""Remove entries from leaves by manifest DVs, without rewriting the leaves (proposal, "Commit Procedure").
 
-The encodings are those of "Brainstorming about detecting changes": `LayoutOptions.dv_encoding`. Inline DVs are
+The option `LayoutOptions.dv_encoding` chooses one of the encodings that the proposal compares ("Brainstorming about
+detecting changes"). Inline DVs are
 portable roaring bitmaps; DVs above ``inline_dv_bytes`` go to one Puffin file per commit, as blobs of the type
-``deletion-vector-v1`` (length, magic and CRC around the same bitmap). It is the only blob type for bitmaps in the
-Puffin specification, so any reader of DVs can read them.
+``deletion-vector-v1`` (length, magic and CRC around the same bitmap). This is the only blob type for bitmaps in the
+Puffin specification, so that any reader of DVs can read these blobs.
 
-With ``dv_attached``, the DV with a leaf's whole state is stored in the leaf's own entry, as field 522 of the draft. As
-in the draft, it is always inline, because an entry has only one location, the leaf's. The other DVs of an encoding (the
-removed DV, the delta) keep separate rows. That breaks the rules `VIOLATED_BY_ATTACHING`.
+With ``dv_attached``, the DV with all positions removed from a leaf is stored in the leaf's entry in the root, as field
+522 of the draft. As in the draft, this DV is always inline, because the location in the entry is the leaf's. Other DVs
+of an encoding (the removed DV, the delta) have separate rows. Attaching breaks the rules `VIOLATED_BY_ATTACHING`.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
 
 __all__ = ["VIOLATED_BY_ATTACHING", "change_dvs", "place_dvs"]
 
-#: The rules that ``dv_attached`` breaks: a manifest's entry has a deletion_vector, and the first DV of a leaf leaves no
-#: trace in the root.
+#: The rules that ``dv_attached`` breaks. By the first, a leaf's first DV must be an ADDED row of the root; by the
+#: second, a manifest's entry must not have a deletion_vector.
 VIOLATED_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 
 def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
-    """Remove entries from leaves by manifest DVs.
+    """Remove entries from leaves, by new or changed manifest DVs in the draft.
 
     Parameters
     ----------
     removed
-        By row of a manifest in the base's root, the ordinals of the live entries to remove.
+        For each manifest, by row in the base's root: the ordinals of the live entries to remove.
     """
     for leaf in sorted(removed):
         draft.changed.add(leaf)
@@ -45,10 +46,10 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
 
 
 def place_dvs(draft: Draft) -> None:
-    """Add rows for the new manifest DVs once the remaining leaves are known: inline, in a Puffin file, or attached.
+    """Add the new manifest DVs to the root: as rows (inline or in a Puffin file), or attached to the leaves' rows.
 
-    DVs that an earlier commit with ``delta`` left side by side are merged, even for leaves that this commit does not
-    change.
+    This must be called when it is known which leaves remain. If an earlier commit with ``delta`` left several DVs of a
+    leaf, they are merged, even if this commit does not change the leaf.
     """
     for leaf, dvs in draft.dvs.items():
         if len(dvs) > 1 and leaf not in draft.changed and draft.row_status[leaf] == Status.EXISTING:
@@ -86,7 +87,7 @@ def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[NewDv]:
 
 
 def _merged(draft: Draft, leaf: int) -> NewDv:
-    """Merge the DVs of a leaf into one EXISTING DV, as old as the newest of them; the old rows are dropped."""
+    """Merge a leaf's DVs into one EXISTING DV, with the ids of the newest of them; drop the rows of the old DVs."""
     rows = draft.dvs[leaf]
     state = _state(draft, leaf)
     newest = draft.row(max(rows, key=lambda r: (r != leaf, _sequence(draft, r))))

@@ -1,4 +1,4 @@
-"""The rows of a new V4 root: row ids of its files and manifests, and the counts of manifests for the summary."""
+"""Complete a new V4 root: assign row ids to files and manifests, and count manifests for the summary."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 def with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
     """Assign ``first_row_id`` to data files and data manifests without one; also return the number of ids assigned.
 
-    As for a manifest list (spec, "First Row ID Assignment"), a manifest takes as many ids as its files may need.
-    Manifests of an upgraded table get theirs now; manifests without row counts in a v1 list are read.
+    As in a manifest list (spec, "First Row ID Assignment"), a manifest is assigned as many ids as its files may need.
+    After an upgrade, the old manifests get row ids now; a manifest for which a v1 list has no row counts is read.
     """
     first = draft.writer.first_row_id
     if first is None:
@@ -52,7 +52,7 @@ def _rows_without_id(draft: Draft, row: pa.Table) -> int:
 
 
 def manifest_counts(draft: Draft, rows: EntryBatch) -> dict[str, str]:
-    """Return ``manifests-created``, ``-kept`` and ``-replaced`` as Java counts them: leaves without the root."""
+    """Return ``manifests-created``, ``-kept`` and ``-replaced``; as in Java, these count leaves but not the root."""
     manifests = np.isin(draft.kind, _LEAVES)
     new = rows.entries.filter(pa.array(np.isin(numbers(rows.entries["content_type"]), _LEAVES)))
     kept = int((manifests & (draft.row_status == Status.EXISTING)).sum())

@@ -1,4 +1,4 @@
-"""A snapshot's summary (spec, "Optional Snapshot Summary Fields"), as Java's ``SnapshotSummary`` builds it."""
+"""Build a snapshot's summary (spec, "Optional Snapshot Summary Fields") as Java's ``SnapshotSummary`` does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOTALS = (
     ("total-equality-deletes", "added-equality-deletes", "removed-equality-deletes"),
 )
 
-#: The keys, here and in partition summaries, are in the order in which Java writes them.
+#: The keys of counts in a summary, and in summaries of partitions, in the order in which Java writes them.
 _METRICS = (
     "added-data-files",
     "deleted-data-files",
@@ -59,9 +59,9 @@ def summary_of(
 ) -> dict[str, str]:
     """Return a commit's summary without ``operation``: files, records and bytes added and removed, and the totals.
 
-    Counts of 0 are left out. A total continues the parent's; if the parent's summary lacks it or it is not a number, it
-    is left out (Java, ``SnapshotProducer.updateTotal``). The table property ``write.summary.partition-limit`` is the
-    highest number of changed partitions that are summarized individually.
+    Counts of 0 are left out. A total is computed from the total in the parent's summary, and left out if the latter is
+    missing or not a number (Java, ``SnapshotProducer.updateTotal``). The table property
+    ``write.summary.partition-limit`` is the highest number of changed partitions that are summarized individually.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def summary_of(
         The DATA, POSITION_DELETE and EQUALITY_DELETE entries that the commit added and removed. Only entries and
         partition tuples are used; statistics may be missing.
     metadata
-        Supplies the partition specs and the property.
+        The table's metadata, for its partition specs and properties.
     parent
         The snapshot that the commit builds on; None for a table's (or branch's) first snapshot.
     further
-        Additional entries, which override the computed ones.
+        Additional entries of the summary, which override the computed ones.
     """
     limit = _limit(metadata.properties.get("write.summary.partition-limit"))
     both = concat_batches([_bare(added), _bare(removed)])
@@ -115,7 +115,7 @@ def _metrics(batch: EntryBatch, is_new: np.ndarray) -> dict[str, str]:
     vectors = whole(entries["deletion_vector"])
     is_dv = np.asarray(vectors.is_valid())
     inside = _numbers(pc.struct_field(vectors, "size_in_bytes"))
-    # A DV counts with its own bytes, not with the Puffin file that it shares (Java: ScanTaskUtil.contentSizeInBytes).
+    # For a DV, count only the bytes of its blob, not of the whole Puffin file (Java: ScanTaskUtil.contentSizeInBytes).
     size = np.where(is_dv, inside, _numbers(entries["file_size_in_bytes"]))
     rows = _numbers(entries["record_count"])
     found: dict[str, int] = {}
@@ -136,7 +136,7 @@ def _metrics(batch: EntryBatch, is_new: np.ndarray) -> dict[str, str]:
 
 
 def _partition_groups(batch: EntryBatch) -> np.ndarray:
-    """Return, for each row, the number of its spec and partition tuple, from 0."""
+    """Return a group number for each row, from 0: rows with the same spec and partition tuple have the same number."""
     if not len(batch):
         return np.zeros(0, dtype=np.int64)
     columns = [whole(batch.entries["partition_spec_id"]), *_children(batch)]
@@ -152,7 +152,7 @@ def _children(batch: EntryBatch) -> Iterator[AnyArray]:
 
 
 def _by_path(batch: EntryBatch, groups: np.ndarray, metadata: TableMetadata) -> tuple[np.ndarray, list[str]]:
-    """Merge groups with the same path, which tuples of several specs may have; also return the paths."""
+    """Merge groups whose partitions have the same path (possible for different specs); also return the paths."""
     _, first = np.unique(groups, return_index=True)
     paths = [partition_path(batch, int(row), metadata) for row in first]
     distinct = list(dict.fromkeys(paths))
