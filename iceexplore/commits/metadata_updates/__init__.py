@@ -1,1 +1,1 @@
-"""Update the table metadata document: schemas, partition specs, sort orders, refs, snapshots, properties."""
+"""Change a table's metadata document (the parsed JSON): schemas, specs, sort orders, refs, snapshots, properties."""

@@ -1,8 +1,8 @@
-"""Table metadata as parsed JSON: helpers for changing it, and the step to the next metadata file.
+"""Change table metadata as parsed JSON (a "document"), and prepare the document for the next metadata file.
 
-A document is never modified. Each function returns a new one that shares unchanged objects (snapshots, schemas, ...)
-with the old: a history of 10,000 snapshots costs a list of 10,000 references. Unknown keys are kept, and keys keep
-their order; new ones come last.
+A document is never modified. Each function returns a new document, which shares unchanged objects (snapshots, schemas,
+...) with the old one, so that even with 10,000 snapshots only a list of references is copied. Unknown keys are kept,
+and keys keep their order; new keys come last.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def format_version(document: Mapping[str, Any]) -> int:
     Raises
     ------
     FormatError
-        The version is not 1 to 4: the document can be displayed, but no commit can be made on it.
+        The version is not 1 to 4. Such a document can be displayed, but not changed by a commit.
     """
     version = document.get("format-version")
     if type(version) is not int or not 1 <= version <= 4:
@@ -89,12 +89,12 @@ def format_version(document: Mapping[str, Any]) -> int:
 
 
 def with_values(document: Mapping[str, Any], /, **changes: Any) -> Json:
-    """Return a copy with changed values; ``last_column_id`` sets the key ``last-column-id``."""
+    """Return a copy of a document with changed values; the argument ``last_column_id`` sets ``last-column-id``."""
     return {**document, **{key.replace("_", "-"): value for key, value in changes.items()}}
 
 
 def entries(document: Mapping[str, Any], key: str) -> list[Json]:
-    """Return a new list of the objects in a list such as ``snapshots``; empty if the key is absent.
+    """Return the objects in a document's list, such as ``snapshots``, as a new list; empty if the key is absent.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def the_snapshot(snapshots: Mapping[int, Json], snapshot_id: int) -> Json:
 
 
 def ancestors(snapshots: Mapping[int, Json], snapshot_id: int | None) -> Iterator[Json]:
-    """Yield a snapshot, its parent and so on, up to a parent that the table lacks or that was already yielded."""
+    """Yield a snapshot, its parent and so on, until a parent is missing in the table or was already yielded."""
     seen: set[int] = set()
     while snapshot_id is not None and snapshot_id in snapshots and snapshot_id not in seen:
         seen.add(snapshot_id)
@@ -185,7 +185,7 @@ def read_properties(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def now_or(timestamp_ms: int | None) -> int:
-    """Return the given time in milliseconds since the epoch, or the system clock's if it is None."""
+    """Return the given time in milliseconds since the epoch; if it is None, return the system clock's time."""
     return time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
 
 
@@ -195,7 +195,7 @@ def next_document(document: Mapping[str, Any], *, previous_location: str | None,
     Parameters
     ----------
     document
-        The old document with the commit's changes applied; ``last-updated-ms`` still has the old value.
+        The old document with the commit's changes applied, except that ``last-updated-ms`` still has the old value.
     previous_location
         The metadata file that the commit builds on. It is added to ``metadata-log`` with its own time; the oldest
         entries beyond ``write.metadata.previous-versions-max`` (100 by default, at least 1) are dropped. None for a

@@ -20,7 +20,7 @@ from iceexplore.writing import SchemaLike, given_schema
 
 __all__ = ["empty_state", "new_table"]
 
-#: 2026-01-01, UTC; fixed, so that an empty table is identical each time.
+#: 2026-01-01, UTC: a fixed time, so that empty tables with the same arguments are identical.
 _CREATED_MS = 1_767_225_600_000
 
 
@@ -34,13 +34,15 @@ def empty_state(
     virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     expressions: bool = True,
 ) -> TableState:
-    """Return the state of a new table without a snapshot; its metadata is in a temporary folder removed with the state.
+    """Return the state of a new table without a snapshot.
+
+    The metadata file is in a temporary folder, which is removed together with the state.
 
     Parameters
     ----------
     schema
-        Types by column name: ``{"id": "long", "tags": "list<string>"}``; columns are optional. Or an iceexplore,
-        PyIceberg or PyArrow schema, or a data frame or Arrow table that has one (`given_schema`).
+        Types by column name, such as ``{"id": "long", "tags": "list<string>"}``, for columns that may be null. Or an
+        iceexplore, PyIceberg or PyArrow schema, or a data frame or Arrow table with a schema (`given_schema`).
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
@@ -48,7 +50,7 @@ def empty_state(
     virtual_columns
         Functions of columns for which files store statistics (V4): ``"lower(name)"`` (`evolve_virtual_columns`).
     expressions
-        False writes the partition specs of version 4 in the form of v3 (``v4-java``).
+        In version 4, whether partition specs reference expressions. False writes them in the form of v3 (``v4-java``).
 
     Raises
     ------
@@ -78,7 +80,7 @@ def empty_state(
         temporary.remove()
         raise
     temporary.remove_with(state.storage)
-    # Drop the name and the notes, which would show the temporary folder.
+    # The name and the notes are dropped, because they would show the temporary folder.
     return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
 
 

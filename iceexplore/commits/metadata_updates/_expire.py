@@ -25,7 +25,7 @@ from iceexplore.render import escape
 __all__ = ["expire_snapshots", "remove_schemas_and_specs"]
 
 _MAX_AGE, _MIN_KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
-#: Java's defaults: five days, one snapshot, refs without limit.
+#: Java's defaults: snapshots are kept for five days, at least one per branch; refs have no maximum age.
 _MAX_SNAPSHOT_AGE_MS = 5 * 24 * 60 * 60 * 1000
 _MIN_SNAPSHOTS_TO_KEEP = 1
 _MAX_REF_AGE_MS = 2**63 - 1
@@ -39,29 +39,29 @@ def expire_snapshots(
     retain_last: int | None = None,
     now_ms: int | None = None,
 ) -> tuple[Json, Expired]:
-    """Return a document without its expired snapshots, and which were removed and why the others were kept.
+    """Return a document without its expired snapshots, and a record of which were removed and why others were kept.
 
-    Refs other than ``main`` are removed first if their snapshot is older than their ``max-ref-age-ms``. A snapshot that
-    a ref points to is kept. Of each branch's ancestors, the newest ``min-snapshots-to-keep`` and all that are younger
-    than ``max-snapshot-age-ms`` are kept. Snapshots in no branch are kept while they are younger than
-    ``older_than_ms``. A ref's own retention takes precedence over the arguments, and these over the table properties
-    ``history.expire.*`` (5 days and 1 snapshot by default).
+    Refs other than ``main`` are removed first if their snapshot is older than their ``max-ref-age-ms``. A snapshot to
+    which a remaining ref points is kept. Of the snapshots in a branch, the newest ``min-snapshots-to-keep`` are kept,
+    and all that are younger than ``max-snapshot-age-ms``. Snapshots that are in no branch are kept if they are not
+    older than ``older_than_ms``. The retention settings of a ref take precedence over the arguments, and the arguments
+    over the table properties ``history.expire.*`` (5 days and 1 snapshot by default).
 
-    When a snapshot is removed, ``snapshot-log`` loses its entry and all earlier ones (otherwise the previous snapshot
-    would seem to have been current for longer), and its ``statistics`` and ``partition-statistics`` are removed. No
-    file is deleted.
+    When a snapshot is removed, its entry in ``snapshot-log`` and all earlier entries are removed, because otherwise the
+    previous snapshot would seem to have been current for longer. The snapshot's ``statistics`` and
+    ``partition-statistics`` are removed, too. No file is deleted.
 
     Parameters
     ----------
     ids
-        Snapshots to expire in any case. As in Java, old snapshots expire too; ``older_than_ms=0`` expires only the
-        given ones.
+        Ids of snapshots to expire whatever their age. As in Java, old snapshots expire as well; to expire only the
+        given ones, set ``older_than_ms=0``.
     older_than_ms
-        The time before which snapshots are old, in milliseconds since the epoch.
+        Snapshots from before this time expire, unless a rule keeps them; in milliseconds since the epoch.
     retain_last
-        The minimum number of snapshots to keep per branch.
+        The minimum number of snapshots to keep in each branch.
     now_ms
-        The time from which ages are computed; the system clock by default.
+        The current time, relative to which ages are computed; by default the system clock's.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def expire_snapshots(
     snapshots = snapshots_by_id(document)
     refs = _living_refs(document, snapshots, _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now)
     expired = _named(ids or (), snapshots, refs)
-    # The first rule that keeps a snapshot is reported: a ref that points to it is more informative than its age.
+    # If several rules keep a snapshot, the first is reported. Refs come first: they say more than the snapshot's age.
     kept: dict[int, str] = {}
     for name, ref in refs.items():
         kind = "tag" if ref.get("type") == "tag" else "branch"
@@ -122,12 +122,12 @@ def expire_snapshots(
 def remove_schemas_and_specs(
     document: Mapping[str, Any], *, schemas: Iterable[int] = (), specs: Iterable[int] = ()
 ) -> Json:
-    """Return a document without some schemas and partition specs (Java's ``cleanExpiredMetadata``).
+    """Return a document without the schemas and partition specs with these ids (Java's ``cleanExpiredMetadata``).
 
     Raises
     ------
     OptionError
-        The current schema or the default spec is among them.
+        The current schema or the default spec is among those to remove.
     """
     out = dict(document)
     for key, of, current, given in (
@@ -168,7 +168,7 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
 
 @dataclass(frozen=True)
 class _BranchRules:
-    """The retention limits of a branch, and the source of each."""
+    """A branch's retention limits, and for each limit where it is set (for messages)."""
 
     name: str
     now: int
@@ -178,7 +178,7 @@ class _BranchRules:
     count_source: str
 
     def keep(self, line: Iterable[Json]) -> Iterator[tuple[int, str]]:
-        """Yield the ids of the kept snapshots, newest first, each with the reason."""
+        """Yield the ids of the branch's snapshots that are kept, newest first, each with the reason."""
         for place, snapshot in enumerate(line):
             if whole_number(snapshot, "timestamp-ms", 0) >= self.oldest:
                 where = f", in branch {self.name}"

@@ -1,4 +1,4 @@
-"""The result of an expiry: which snapshots were removed, which were kept, and why."""
+"""Describe the result of an expiry: which snapshots were removed, which were kept, and why."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Expired", "KeptSnapshot", "age_reason", "duration", "source_of"]
 
-#: Maximum number of rows of the explanation that are printed; `Expired.to_pandas` returns all of them.
+#: The most rows that are printed to explain an expiry; `Expired.to_pandas` returns all of them.
 _MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class KeptSnapshot:
-    """A snapshot that an expiry kept.
+    """A snapshot that an expiry did not remove.
 
     Attributes
     ----------
     snapshot_id
         The snapshot's id.
     reason
-        The first rule that keeps it.
+        The first rule by which the snapshot was kept, as text.
     """
 
     snapshot_id: int
@@ -34,7 +34,7 @@ class KeptSnapshot:
 
 
 class Expired(tuple[int, ...]):
-    """The ids of the snapshots that an expiry removed, with what it kept and why.
+    """The ids of the snapshots that an expiry removed; as attributes, what it kept and why.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Expired(tuple[int, ...]):
     refs: tuple[str, ...]
 
     def __new__(cls, ids: Iterable[int] = (), kept: Iterable[KeptSnapshot] = (), refs: Iterable[str] = ()) -> Expired:
-        """Create the tuple of ids with the explanation."""
+        """Create the tuple of removed ids, and set the attributes."""
         made = super().__new__(cls, tuple(ids))
         made.kept, made.refs = tuple(kept), tuple(refs)
         return made
@@ -84,7 +84,7 @@ class Expired(tuple[int, ...]):
 
 
 def duration(ms: int) -> str:
-    """Return a duration in the largest unit in which it is at least one: ``5 days``, ``2 hours``, ``30 ms``."""
+    """Return a duration as text, in the largest unit that fits: ``5 days``, ``2 hours``, ``30 ms``."""
     for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000)):
         if ms >= size:
             number = f"{ms / size:,.1f}".removesuffix(".0")
@@ -93,12 +93,12 @@ def duration(ms: int) -> str:
 
 
 def age_reason(limit_ms: int, source: str, where: str) -> str:
-    """Return the text for a snapshot that is kept because of its age."""
+    """Return the reason to show for a snapshot that is kept because of its age."""
     return f"younger than {duration(limit_ms)}{where} ({source})"
 
 
 def source_of(name: str, properties: Mapping[str, Any], given: str | None) -> str:
-    """Return the source of a limit: an argument, the table property, or its default."""
+    """Return a text that says where a limit is set: by an argument, by a table property, or by default."""
     if given is not None:
         return given
     return f"table property {name}" if name in properties else f"default of {name}"

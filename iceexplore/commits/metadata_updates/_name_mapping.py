@@ -1,4 +1,4 @@
-"""Update table properties that refer to columns (Java: ``MappingUtil.update``, ``PropertyUtil``)."""
+"""Update table properties that refer to columns when the schema evolves (Java: ``MappingUtil``, ``PropertyUtil``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iceexplore.metadata import ListType, MapType, Schema, StructType, Type, par
 __all__ = ["updated_properties"]
 
 _NAME_MAPPING = "schema.name-mapping.default"
-#: Prefixes that are followed by the full name of a column.
+#: Prefixes of property names; the rest of such a name is the full name of a column.
 _COLUMN_PROPERTIES = (
     "write.metadata.metrics.column.",
     "write.parquet.bloom-filter-enabled.column.",
@@ -26,9 +26,10 @@ Mapped = list[dict[str, Any]]
 def updated_properties(properties: Mapping[str, Any], draft: SchemaDraft, schema: Schema) -> dict[str, Any]:
     """Return the table properties after a schema evolution.
 
-    The name mapping gains the names of renamed and added columns and keeps the old ones, because files may have either.
-    A name that now identifies another column is removed from its former one. Column properties follow renamed columns
-    and are removed with dropped ones. A name mapping that cannot be parsed stays unchanged, as in Java.
+    In the name mapping, the new names of renamed columns and the names of added columns are added. Old names are kept,
+    because existing files may use them; but if a name now belongs to a different column, it is removed from the column
+    that had it before. Properties for single columns are renamed or removed together with the columns. A name mapping
+    that cannot be parsed stays unchanged, as in Java.
     """
     names = {field.field_id: name for name, field in schema.walk()}
     out: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The document of a new, empty table."""
+"""Create the metadata document of a new, empty table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["new_table_document", "no_history"]
 
 
 def no_history() -> Json:
-    """Return the keys of a metadata document that record snapshots, with their values in a table without snapshots."""
+    """Return a document's keys for snapshots and their history, with the values for a table without snapshots."""
     return {
         "refs": {},
         "snapshots": [],
@@ -38,20 +38,21 @@ def new_table_document(
     timestamp_ms: int | None = None,
     expressions: bool = True,
 ) -> Json:
-    """Return the document of an empty table, keys in Java's order; ``metadata-log`` and ``snapshots`` are empty.
+    """Return the metadata document of a new, empty table, with the keys in Java's order.
 
     Parameters
     ----------
     schema
-        A schema's JSON (`schema_to_json`); its field ids are kept.
+        The schema's JSON (`schema_to_json`); the field ids in it are kept.
     partition_spec
-        The JSON of the fields: ``source-id``, ``transform``, ``name`` and optionally ``field-id`` (from 1000 on).
+        The JSON of the partition fields: ``source-id``, ``transform``, ``name`` and optionally ``field-id`` (from 1000
+        on).
     sort_order
-        The JSON of the fields; the order's id is 1.
+        The JSON of the sort fields. The sort order gets the id 1.
     table_uuid
-        By default derived from the location, so it is always the same.
+        By default, derived from the location, so that the same arguments always give the same UUID.
     timestamp_ms
-        ``last-updated-ms``; the system clock by default.
+        The value of ``last-updated-ms``; by default the system clock's time.
     expressions
         In v4, whether partition fields become expressions (`upgrade`); False for ``v4-java``.
 
@@ -62,7 +63,7 @@ def new_table_document(
     OptionError
         The format version does not exist.
     RuleError
-        ``reserved-property``.
+        ``reserved-property``: a property's name is reserved, or a value is not a string.
     """
     format_version = version_of(format_version)
     written = {"type": "struct", "schema-id": 0, **{k: v for k, v in schema.items() if k not in ("type", "schema-id")}}

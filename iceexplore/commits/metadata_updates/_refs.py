@@ -1,4 +1,4 @@
-"""Branches and tags of a document, and the snapshot of ``main`` (spec, "Snapshot References").
+"""Change the branches and tags in a document, and the current snapshot (spec, "Snapshot References").
 
 Without ``refs`` there is only ``main``, at ``current-snapshot-id``; v1 documents without refs are kept that way.
 """
@@ -53,18 +53,18 @@ def read_refs(document: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int) -> Json:
-    """Return a document whose ``main`` points to a snapshot since ``timestamp_ms``: current id, ref and log."""
+    """Return a document whose ``main`` points to a snapshot; also set the current id, and add an entry to the log."""
     entry = {"timestamp-ms": timestamp_ms, "snapshot-id": snapshot_id}
     out = with_values(
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
     )
     if format_version(document) == 1 and "refs" not in document:
-        return out  # v1 does not require refs, and older readers do not know them
+        return out  # v1 does not require refs, and old readers of v1 do not know them
     return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
 
 
 def with_branch_at(document: Mapping[str, Any], name: str, snapshot_id: int) -> Json:
-    """Return a document with a branch created at, or moved to, a snapshot; its retention is kept.
+    """Return a document in which a branch is created at, or moved to, a snapshot; its retention settings stay.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def set_ref(
     max_ref_age_ms: int | None = None,
     timestamp_ms: int | None = None,
 ) -> Json:
-    """Return a document with a branch or tag created or moved, or with changed retention settings.
+    """Return a document in which a branch or tag is created, moved, or gets different retention settings.
 
     Retention settings that are not given are kept. Moving ``main`` makes the snapshot current, with an entry in
     ``snapshot-log`` at ``timestamp_ms`` (the system clock by default; never before the newest entry).
@@ -241,18 +241,19 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
 
 
 def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
-    """Return the summary entries of a cherry-pick besides its counts; None if ``main`` can be fast-forwarded.
+    """Return further summary entries for a cherry-pick, in addition to counts; None if ``main`` can be fast-forwarded.
 
-    ``source-snapshot-id`` is the picked snapshot, ``published-wap-id`` its ``wap.id`` if it was staged with one. As in
-    Java's ``CherryPickOperation``, appends can be picked, and overwrites of whole partitions
-    (``replace-partitions=true``) whose parent is an ancestor. A snapshot whose parent is the current one needs no new
-    snapshot; use `set_current_snapshot`. The caller checks whether the replaced partitions have changed since.
+    The entry ``source-snapshot-id`` has the picked snapshot's id, and ``published-wap-id`` its ``wap.id`` if it was
+    staged with one. As in Java's ``CherryPickOperation``, two types of snapshots can be picked: appends, and overwrites
+    of whole partitions (``replace-partitions=true``) whose parent is in ``main``'s history. For the latter, the caller
+    must check whether the replaced partitions have changed since then. A snapshot whose parent is the current snapshot
+    needs no new snapshot: use `set_current_snapshot`.
 
     Raises
     ------
     RuleError
-        ``cherry-pick``: the snapshot is neither of these, is already in ``main``'s history, or its WAP id was already
-        published.
+        ``cherry-pick``: the snapshot is not of these types, is already in ``main``'s history, or has a WAP id that was
+        already published.
     SnapshotNotFoundError
         The table has no such snapshot.
     """

@@ -1,4 +1,4 @@
-"""Schema evolution of a document (spec, "Schema Evolution"; Java: ``SchemaUpdate``)."""
+"""Evolve the schema in a document (spec, "Schema Evolution"; Java: ``SchemaUpdate``)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from iceexplore.writing import checked_type, type_of
 
 __all__ = ["evolve_schema", "first_schema", "without_history"]
 
-#: Examples of arguments, for error messages.
+#: Examples of arguments, to show in error messages.
 _TYPES, _VALUES, _NAMES = "{'id': 'long', 'tags': 'list<string>'}", "{'a': 0}", "['a', 'b.c']"
 
 
 def without_history(document: Mapping[str, Any]) -> TableMetadata:
-    """Return the schemas, specs, sort orders and properties as records, without reading snapshots and logs.
+    """Parse a document's schemas, specs, sort orders and properties; snapshots and logs are not parsed.
 
     Raises
     ------
@@ -69,15 +69,15 @@ def evolve_schema(
 
     Existing columns are identified by their dotted paths before the evolution (``a.b``, ``points.element.x`` or
     ``points.x``), added columns by the paths in ``add``. Drops are applied first, so that a dropped name can be used
-    again; moves are applied last, in their order. If the table has an equal schema, it is reused with its id. The
-    property ``schema.name-mapping.default`` and the properties of single columns are updated.
+    again; moves are applied last, in their order. If the table already has an equal schema, that one becomes current.
+    The property ``schema.name-mapping.default`` and the properties of single columns are updated.
 
     Parameters
     ----------
     add
         Types by path: ``{"note": "string", "point.z": "double", "tags": "list<string>"}``. A type can also be given as
-        in a schema's JSON, for example to make a nested field required. New ids follow ``last-column-id``. A path to a
-        list or map leads on to the struct that is its element or value.
+        in a schema's JSON, for example to make a nested field required. New ids follow ``last-column-id``. To add
+        a field to the structs in a list or map, use the path of the list or map and the new field's name.
     rename
         New names (not paths) by path.
     update
@@ -87,8 +87,8 @@ def evolve_schema(
     require
         Added columns to make required; they need an ``initial_default`` (v3). Other columns cannot become required.
     initial_default, write_default
-        JSON single values (spec, Appendix D) by path, from v3 on. Only added columns can have an initial default;
-        unless a write default is given, it is their write default too.
+        JSON single values (spec, Appendix D) by path, from v3 on. Only added columns can have an initial
+        default, which is also the write default unless a different one is given.
     identifier
         The identifier fields, by their paths after the evolution; None keeps them.
 
@@ -146,7 +146,7 @@ def evolve_schema(
 
 
 def first_schema(document: Mapping[str, Any], given: Schema) -> Json:
-    """Return the JSON of a new table's schema: the given one with new ids.
+    """Return the JSON of a new table's schema, which is the given schema with newly assigned ids.
 
     Raises
     ------
@@ -241,5 +241,8 @@ def _with_schema(document: Json, metadata: TableMetadata, old: Schema, new: Sche
 
 
 def _same(one: Schema, other: Schema) -> bool:
-    """Compare as Java's ``sameSchema``: fields in their order and the set of identifier fields, not the id."""
+    """Return whether two schemas have the same fields and identifier fields (Java: ``sameSchema``).
+
+    The order of fields matters; schema ids are not compared.
+    """
     return one.fields == other.fields and set(one.identifier_field_ids) == set(other.identifier_field_ids)

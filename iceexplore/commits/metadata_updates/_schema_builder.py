@@ -1,4 +1,4 @@
-"""A schema under evolution: changes are collected by field id, then applied together (Java: ``SchemaUpdate``)."""
+"""Collect the changes of a schema evolution by field id, then apply them together (Java: ``SchemaUpdate``)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _WITHIN = ("fields", "type", "element", "key", "value")
-#: Identifies a JSON object: the id of its field, element or key; for a struct type, the id of the enclosing field, and
-#: None.
+#: Identifies a JSON object within a schema: by the id of its field, element or key; a struct type without such an id is
+#: identified by the id of the enclosing field, followed by None.
 Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
 
 def unknown_keys(json: JsonValue) -> Unknown:
-    """Return the unknown keys of each object of a schema, by its place."""
+    """Return the keys that this library does not know, with values, for each object in a schema, by its `Place`."""
     out: Unknown = {}
 
     def collect(item: JsonValue, above: Place) -> None:
@@ -52,7 +52,7 @@ def unknown_keys(json: JsonValue) -> Unknown:
 
 
 def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
-    """Return a schema's JSON with the unknown keys that its fields had before."""
+    """Return a schema's JSON with unknown keys restored, as returned by `unknown_keys` for the previous schema."""
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
     if not isinstance(item, dict):
@@ -70,7 +70,7 @@ def _place(item: dict[str, Any], above: Place) -> Place:
 
 
 class SchemaDraft:
-    """The changes of one schema evolution. Names refer to the schema before the evolution, or to columns that it adds.
+    """The changes of one schema evolution. Names are those of columns before the evolution, or of columns that it adds.
 
     ``points.x`` also finds ``points.element.x``: the ``element`` of a list and the ``value`` of a map may be omitted
     above a struct's field, as in Java.
@@ -106,16 +106,16 @@ class SchemaDraft:
         return name if self.case_sensitive else name.lower()
 
     def find(self, name: str) -> int | None:
-        """Return the id of a column by its (old) full name; None if there is none. An added column takes precedence."""
+        """Return the id of the column with this full name; None if there is none. Added columns take precedence."""
         key = self._key(name)
         return self._added_ids.get(key, self._ids.get(key))
 
     def find_exactly(self, name: str) -> int | None:
-        """Return the id of a column of the old schema by its full name, case-sensitively, or None."""
+        """Return the id of the old schema's column with exactly this full name (case-sensitive), or None."""
         return next((i for i in self.fields if self.names[i] == name), None)
 
     def the(self, name: str) -> int:
-        """Return the id of an existing column that is not dropped.
+        """Return the id of the column with this name; refuse a name without a column, or of a dropped column.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class SchemaDraft:
         return field_id
 
     def current(self, field_id: int) -> NestedField:
-        """Return a field with the changes collected so far."""
+        """Return the field with this id, with the changes collected so far."""
         return self.updates.get(field_id) or self.fields[field_id]
 
     def lineage(self, field_id: int | None) -> Iterator[int]:
@@ -199,7 +199,7 @@ class SchemaDraft:
         self.deletes.add(field_id)
 
     def set(self, field_id: int, **changes: Any) -> None:
-        """Change attributes of a field."""
+        """Change attributes, such as name or type, of a field."""
         if "name" in changes:
             self._check_field(field_id, self.names[field_id], "renamed")
         elif not {"type", "required"} >= changes.keys():
@@ -232,7 +232,7 @@ class SchemaDraft:
         return self._struct(self.schema.fields, None)
 
     def fresh(self, type_: Type) -> Type:
-        """Return a type with new ids, which each level gets before the levels below it, as in Java."""
+        """Return a type with new field ids; as in Java, fields of one level get ids before the fields in them."""
         match type_:
             case StructType(fields):
                 ids = [self._next_id() for _ in fields]
@@ -290,10 +290,10 @@ Path = tuple[tuple[str, str], ...]
 def _walk(
     parent: int | None, path: Path, fields: tuple[NestedField, ...], step: str = "field"
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
-    """Yield every field with its parent's id, its path (names, and whether each may be omitted), and its kind."""
+    """Yield for every field: the parent's id, the path (names, and which may be omitted), the kind, and the field."""
     for field in fields:
-        # In the path to a struct's field, the names `element` and `value` may be omitted, but not in the path to a list
-        # or map.
+        # The names `element` and `value` may be omitted in a path if they are the name of a struct, but not if they are
+        # the name of a list or map.
         optional = step != "field" and step != "key" and isinstance(field.type, StructType)
         here = (*path, (field.name, step if optional else "field"))
         yield parent, here, step, field

@@ -1,4 +1,4 @@
-"""Checks of a schema after its evolution (spec, "Schemas and Data Types", "Schema Evolution")."""
+"""Check a schema after an evolution (spec, "Schemas and Data Types", "Schema Evolution")."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _RESERVED = frozenset([f.name for f in METADATA_COLUMNS] + [f.name for f in CHAN
 
 
 def check_new_names(schema: Schema, old: Schema) -> None:
-    """Refuse reserved names, except for columns that already have them and are not renamed or dropped.
+    """Refuse columns with reserved names, except for columns that already had the name in the old schema.
 
     Raises
     ------
     RuleError
-        ``reserved-columns``.
+        ``reserved-columns``: a column has a name that the spec reserves.
     """
     had = {(f.field_id, f.name) for f in old.fields}
     for field in schema.fields:
@@ -55,7 +55,7 @@ def check_new_names(schema: Schema, old: Schema) -> None:
 
 
 def refuse_reserved_columns(state: TableState) -> None:
-    """Refuse to rewrite or delete rows of a table in which another writer created a column with a reserved name.
+    """Refuse to rewrite or delete rows of a table that has a column with a reserved name, created by another writer.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMet
     Raises
     ------
     RuleError
-        ``type-promotion``.
+        ``type-promotion``: the spec does not allow this change of the type.
     """
     old = field.type
     by_v3 = type_base(old) in ("date", "unknown")
@@ -189,7 +189,7 @@ def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMet
 
 
 def default_value(name: str, type_: Type, json: JsonValue) -> PlainValue:
-    """Return the value of a default from its JSON (spec, Appendix D), checked against the column's type.
+    """Return a default value, parsed from its JSON (spec, Appendix D), if it fits the column's type.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def default_value(name: str, type_: Type, json: JsonValue) -> PlainValue:
 
 
 def promoted_default(value: PlainValue, old: Type, new: Type) -> PlainValue:
-    """Return a default as a value of the promoted type: a date becomes its midnight."""
+    """Convert a default value to the promoted type; a date becomes the midnight at which the date starts."""
     if value is None or type_base(old) != "date" or type_base(new) == "date":
         return value
     return default_from_json(new, f"{default_to_json(old, value)}T00:00:00")

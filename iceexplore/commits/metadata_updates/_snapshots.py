@@ -1,4 +1,4 @@
-"""Snapshots in a document: their JSON, and the other changes that a new one makes (spec, "Table Metadata Fields")."""
+"""Create a snapshot's JSON, and add it to a document with all changes this entails (spec, "Table Metadata Fields")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iceexplore.errors import FormatError, OptionError, RuleError
 __all__ = ["add_snapshot", "snapshot_json"]
 
 _OPERATIONS = ("append", "replace", "overwrite", "delete")
-#: The clock skew allowed between two writers, in milliseconds: Java refuses a log that goes back by more.
+#: The clock skew allowed between two writers, in milliseconds. Java refuses a log whose times go back by more.
 _CLOCK_SKEW_MS = 60_000
 
 
@@ -32,15 +32,15 @@ def snapshot_json(
     added_rows: int | None = None,
     key_id: str | None = None,
 ) -> Json:
-    """Return a snapshot's object with the keys of its format version, in Java's order.
+    """Return a snapshot's JSON object, with the keys that the format version has, in Java's order.
 
     Parameters
     ----------
     root_location
         Location of the manifest list or, with ``root_manifest`` (V4 proposal), of the root manifest.
     summary
-        Further entries of the snapshot's summary. Its first entry is always the parameter ``operation``; one among
-        these is ignored.
+        Further entries of the snapshot's summary. The first entry is always the argument ``operation``; a key
+        ``operation`` in ``summary`` is ignored.
     sequence_number
         Omitted in v1.
     first_row_id, added_rows
@@ -77,7 +77,7 @@ def snapshot_json(
 
 
 def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], ref: str | None = "main") -> Json:
-    """Return a document with one more snapshot, and a branch that points to it.
+    """Return a document to which a snapshot is added, with a branch that points to it.
 
     Updates ``last-sequence-number`` (from v2 on), ``next-row-id`` (from v3 on: the snapshot's ``first-row-id`` plus its
     ``added-rows``, on any branch: spec, "Row Lineage"), ``refs``, and for ``main`` also ``current-snapshot-id`` and
@@ -86,9 +86,9 @@ def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], re
     Parameters
     ----------
     snapshot
-        The object, as returned by `snapshot_json`.
+        The snapshot's JSON object, as returned by `snapshot_json`.
     ref
-        The branch; None stages the snapshot without a ref to it ("write, audit, publish").
+        The branch to move to the snapshot. None stages the snapshot without a ref ("write, audit, publish").
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Partition evolution and sort orders of a document (spec, "Partition Evolution", "Sorting")."""
+"""Evolve the partition spec and change the sort order in a document (spec, "Partition Evolution", "Sorting")."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["evolve_spec", "set_sort_order"]
 
 _SORT = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls[\s-]+(first|last))?\s*", re.IGNORECASE | re.DOTALL)
 
-#: A field of the new spec, and its JSON if the field is taken from an old spec.
+#: A field of the new spec and, if the field is taken from an old spec, its JSON there; otherwise None.
 Part = tuple[PartitionField, Json | None]
 
 
@@ -43,9 +43,9 @@ def evolve_spec(
 
     Removals are applied first, then renames, then additions. In v1 a removed field stays with the transform ``void``
     (spec, "Partition Evolution"). From v2 on an added field reuses the id of a field with the same source and transform
-    (and name, if given) in any spec; otherwise it gets the next id after ``last-partition-id``. If the table has an
-    equal spec, it is reused with its id. In a V4 document with expressions, each new field gets an expression
-    unless its transform is identity.
+    (and name, if given) in any spec; otherwise it gets the next id after ``last-partition-id``. If the table already
+    has an equal spec, that one becomes the default. In a V4 document with expressions, each new field gets an
+    expression unless its transform is identity.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _field_of(item: object) -> tuple[str, str | None]:
 
 
 def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
-    """Return the field with this name, or with this source and transform."""
+    """Return the spec's field with this name, or with the source and transform in a term such as ``day(ts)``."""
     for field in spec.fields:
         if field.name == text:
             return field
@@ -118,7 +118,7 @@ def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
 
 
 def _renamed(spec: PartitionSpec, rename: Mapping[str, str], gone: set[int]) -> dict[int, str]:
-    """Return new names by field id. A void field that has the new name is renamed, as in Java."""
+    """Return the new names by field id. If a void field already has a new name, it is renamed as well, as in Java."""
     out: dict[int, str] = {}
     by_name = {f.name: f for f in spec.fields}
     for name, new_name in rename.items():
@@ -146,7 +146,10 @@ def _added(
     gone: set[int],
     names: dict[int, str],
 ) -> tuple[list[PartitionField], int]:
-    """Return the fields to add, and the last partition field id; updates ``gone`` and ``names`` for restored fields."""
+    """Return the fields to add, and the last partition field id that is then in use.
+
+    A field that is removed and added again is restored: ``gone`` and ``names`` are updated accordingly.
+    """
     last_id = max(
         999, metadata.last_partition_id or 0, *(f.field_id for s in metadata.partition_specs for f in s.fields), 0
     )
@@ -244,7 +247,7 @@ def _check(spec: PartitionSpec, schema: Schema, version: int) -> None:
 
 
 def _field_json(field: PartitionField) -> Json:
-    """Return a field's JSON as Java writes it; several sources as in v3."""
+    """Return a partition field's JSON as Java writes it; several sources are written as in v3 (``source-ids``)."""
     source = {"source-id": field.source_id} if len(field.source_ids) == 1 else {"source-ids": list(field.source_ids)}
     return {"name": field.name, "transform": field.transform, **source, "field-id": field.field_id}
 
@@ -282,7 +285,7 @@ def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Jso
     Parameters
     ----------
     fields
-        Columns or transforms of them, with ``asc`` or ``desc`` and ``nulls first`` or ``nulls last``: ``"ts desc"``,
+        Columns or transforms of columns, with ``asc`` or ``desc`` and ``nulls first`` or ``nulls last``: ``"ts desc"``,
         ``"bucket(16, id) asc nulls last"``. Defaults: ascending; nulls first if ascending, last if descending.
 
     Raises

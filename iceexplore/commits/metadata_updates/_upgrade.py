@@ -1,6 +1,6 @@
 """Upgrade a document to a higher format version (spec, Appendix E; V4 proposal, "V4 Upgrade Path").
 
-Also adds the lists that v1 may lack, which all other changes of a document need.
+This module also adds the lists that a v1 document may lack, because functions that change a document need them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,11 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
     Parameters
     ----------
     table_uuid
-        For a v1 table without ``table-uuid``; by default derived from its location, so it is always the same.
+        The UUID for a v1 table without ``table-uuid``; by default derived from the table's location, so that it is the
+        same each time.
     expressions
-        False keeps partition specs in the form of v3 (``v4-java``: Java's reader does not know expressions).
+        Whether partition specs of version 4 reference expressions. False keeps the form of v3, as for ``v4-java``,
+        because Java's reader does not know expressions.
 
     Raises
     ------
@@ -63,8 +65,8 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
 def with_lists(document: Mapping[str, Any]) -> Json:
     """Return a v1 document with the lists that v1 may lack: schemas, partition specs, sort orders.
 
-    Later versions have them and are returned unchanged. Partition fields without an id get one, from 1000 on, as the
-    reference implementation assigns them (spec, "Partition Evolution").
+    Documents of later versions have these lists and are returned unchanged. Partition fields without an id get ids from
+    1000 on, as in the reference implementation (spec, "Partition Evolution").
     """
     if format_version(document) > 1:
         return dict(document)
@@ -128,7 +130,7 @@ def _to_4(document: Json) -> Json:
 
 
 def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[Json, list[Json]]:
-    """Return the document with an expression for each field that needs one, and the fields that reference them.
+    """Return the document with the expressions that a spec's fields need, and the fields as references to these.
 
     An expression with the same partition field id, transform and sources is reused. Identity fields, and fields that
     already reference an expression, stay unchanged.
@@ -168,7 +170,7 @@ def _check_field(field: Json) -> None:
 
 
 def last_field_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
-    """Return the highest id of a column or an expression; both share one id space."""
+    """Return the highest id of all columns and expressions, which share one id space."""
     ids = [whole_number(document, "last-column-id", 0), *(whole_number(e, "expr-id", 0) for e in expressions)]
     for schema in entries(document, "schemas"):
         ids += parse_schema({"schema-id": 0, **schema}).by_id()

@@ -1,4 +1,4 @@
-"""Virtual columns of a document: expressions that no partition spec uses, for which files store statistics.
+"""Change a document's virtual columns: expressions that no partition spec uses, for which files have statistics.
 
 V4 proposal, "Why and how do we address having a global field ID space in V4?".
 """
@@ -30,11 +30,12 @@ _TERMS = "['lower(name)', 'bucket(16, id)']"
 def evolve_virtual_columns(
     document: Mapping[str, Any], *, add: Iterable[str | tuple[str, str]] = (), remove: Iterable[str] = ()
 ) -> Json:
-    """Return a document with changed virtual columns: functions of a column for which metadata has statistics.
+    """Return a document with added or removed virtual columns: functions of a column for which statistics are stored.
 
-    The entries of new data files have bounds and counts of each function's values, manifests have aggregated ones, and
-    a filter on exactly this function prunes by them. The values themselves are not stored. Existing files get these
-    statistics when they are rewritten. Ids are from the columns' id space and never reused.
+    The entries of new data files have bounds and counts of each function's values, and the rows of manifests have
+    aggregates of these. A filter on exactly this function uses the statistics to skip files and manifests. The values
+    themselves are not stored. Existing files get statistics only when they are rewritten. Virtual columns get ids from
+    the columns' id space, which are never reused.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def _pair(item: object) -> tuple[str, str | None]:
 
 
 def _named(metadata: TableMetadata, held: Mapping[int, Expression], text: str) -> int:
-    """Return the id of the virtual column with this name, or of this function."""
+    """Return the id of the virtual column with this name, or with the function in a term such as ``lower(name)``."""
     by_name = {e.name or f"expression_{i}": i for i, e in held.items()}
     if text in by_name:
         return by_name[text]
