@@ -73,7 +73,7 @@ def leaf_ids(schema: Schema, field_ids: Collection[int]) -> set[int]:
 def _stats(
     data: EntryBatch, updates: EntryBatch, places: Sequence[int | None], schema: Schema
 ) -> dict[int, pa.StructArray]:
-    """Return the entries' statistics; those of updated columns are replaced, by null if the update has none."""
+    """Return the entries' statistics; for updated columns, take the update's statistics, or null if it has none."""
     rows = np.arange(len(data), dtype=np.int64)
     ids = [
         leaf_ids(schema, [i for one in files for i in one["field_ids"]])

@@ -108,7 +108,7 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
 
 
 def _finished(draft: Draft) -> EntryBatch:
-    """Return the new root's rows: those of the base, except dropped ones, with updated statuses; then the new ones.
+    """Return the new root's rows: the base's rows with new statuses (except dropped rows), then the added rows.
 
     A removed or replaced row has this snapshot's id, as in Java (``TrackingBuilder.terminal``).
     """

@@ -97,7 +97,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
 
 
 def _finished(draft: Draft) -> EntryBatch:
-    """Return the new root's rows: those of the base, except dropped ones, with updated statuses; then the new ones."""
+    """Return the new root's rows: the base's rows with new statuses (except dropped rows), then the added rows."""
     kept = np.flatnonzero(draft.row_status != DROPPED)
     base = draft.rows.take(pa.array(kept))
     fate = draft.row_status[kept]

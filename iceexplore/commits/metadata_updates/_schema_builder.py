@@ -70,7 +70,7 @@ def _place(item: dict[str, Any], above: Place) -> Place:
 
 
 class SchemaDraft:
-    """The changes of one schema evolution. Names are those of columns before the evolution, or of columns that it adds.
+    """The changes of one schema evolution. A name is a column's name before the evolution, or an added column's.
 
     ``points.x`` also finds ``points.element.x``: the ``element`` of a list and the ``value`` of a map may be omitted
     above a struct's field, as in Java.
