@@ -1,4 +1,4 @@
-"""The cost of commits: the files, bytes and requests of each, what planning reads afterwards, and metadata retained."""
+"""The cost of commits: files, bytes and requests per commit, what planning then reads, and the metadata retained."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "plan_files", "retained"]
 
-#: The kinds of metadata files, with their short names for column names.
+#: The kinds of metadata files, with the short names that columns of the reports have for them.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 
@@ -49,8 +49,8 @@ class PlanCost:
         apply), and the blobs of their manifest DVs in Puffin files. (The scan, not the planner, reads the DVs and
         delete files of data files.)
     warm
-        Those of ``cold`` that a planner still reads if it has planned the cached snapshot before. The metadata file is
-        always among them.
+        The files of ``cold`` that a planner still reads if it has already planned a scan of the cached snapshot. The
+        metadata file is always among these.
     """
 
     cold: tuple[MetadataFile, ...]
@@ -83,8 +83,8 @@ class PlanCost:
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
     """Return the files that planning a scan of the state's snapshot reads, without and with a cached snapshot.
 
-    Sizes of manifests are those in the manifest list or root. To find the files, this function reads the roots, and
-    only those data manifests that decide which delete manifests planning reads.
+    The sizes of manifests are taken from the manifest list or root. To find the files, this function reads the roots,
+    and only those data manifests that decide which delete manifests planning reads.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
     Raises
     ------
     OptionError
-        The window is below 1.
+        ``window`` is below 1.
     """
     window = min(whole_number("window", window, least=1), sys.maxsize)
     metadata = state.metadata
@@ -217,7 +217,7 @@ def _parent(state: TableState) -> TableState | None:
 
 
 def ancestors(state: TableState) -> Iterator[Snapshot]:
-    """Yield the shown snapshot, its parent and so on, up to the first parent that the table does not have."""
+    """Yield the state's snapshot, its parent and so on, until a parent is no longer in the table."""
     return ancestry(state.metadata, state.snapshot)
 
 
@@ -247,13 +247,14 @@ class Cost:
 
     @cached_property
     def commits(self) -> pd.DataFrame:
-        """One row per attempt: snapshot, operation, whether it was published, and what it wrote and read.
+        """One row per attempt: snapshot, operation, whether the attempt was published, and what it wrote and read.
 
-        ``files`` and ``bytes`` count all files written, one PUT each: ``metadata_*`` are metadata (JSON, manifest list
-        or root, manifests, manifest DVs in Puffin files), ``data_*`` data files, delete files and DVs. ``orphans`` are
-        files that the newest state does not need. ``gets`` counts the reads that the cache did not serve, ``root_gets``
-        and so on those of one kind; ``metadata_gets`` and ``metadata_get_bytes`` are for metadata only. Reads by
-        Spark's workers are not included: they read data, while metadata is read in this process.
+        ``files`` and ``bytes`` count all files written, one PUT each. ``metadata_*`` counts only metadata (JSON,
+        manifest list or root, manifests, manifest DVs in Puffin files), ``data_*`` only data files, delete files and
+        DVs. ``orphans`` counts files that the newest state does not need. ``gets`` counts the reads that the cache did
+        not serve, and ``root_gets`` and so on count the reads of one kind of file; ``metadata_gets`` and
+        ``metadata_get_bytes`` are for metadata only. Reads by Spark's workers are not included: they read data, while
+        metadata is read in this process.
         """
         import pandas as pd
 
@@ -279,9 +280,9 @@ class Cost:
     def column_updates(self) -> pd.DataFrame:
         """One row per commit that added column files (V4 draft), with the bytes that a rewrite would have written.
 
-        ``column_file_bytes`` are those of the commit's column files, ``data_file_bytes`` those of their data files,
-        which a rewrite would write again; synthetic files count with the sizes in their entries. ``share`` is the
-        former divided by the latter.
+        ``column_file_bytes`` is the total size of the commit's column files, ``data_file_bytes`` that of the data files
+        to which they belong, which a rewrite would write again; for synthetic files, the sizes in their entries are
+        used. ``share`` is ``column_file_bytes`` divided by ``data_file_bytes``.
         """
         import pandas as pd
 
@@ -374,13 +375,13 @@ class Cost:
 
 
 def column_files_of(state: TableState, snapshot: Snapshot) -> pa.Table:
-    """Return the sizes of the column files that a snapshot added, and of their data files; reads its manifests."""
+    """Return the sizes of the column files that a snapshot added, and of the data files to which these belong."""
     parts: list[pa.Table] = []
     shown = state.showing(snapshot, state.schema, ref=None, travel=None)
     for leaf, mask in live_leaves(shown):
         mine = pc.and_(mask, pc.equal(leaf.entries["column_files_snapshot_id"], snapshot.snapshot_id))
         entries = leaf.entries.filter(pc.fill_null(mine, False))
-        # A snapshot adds at most one column file to a data file, always as the last of its list.
+        # A snapshot adds at most one column file to a data file, always at the end of the entry's list of column files.
         sizes = [files[-1]["file_size_in_bytes"] for files in build.to_pylist(entries["column_files"])]
         old = entries["file_size_in_bytes"].combine_chunks()
         parts.append(pa.table({"column_file_bytes": pa.array(sizes, pa.int64()), "data_file_bytes": old}))

@@ -1,6 +1,6 @@
 """Operations that change only the metadata document: check the arguments, and return the change.
 
-Arguments are checked before the commit begins; the change runs once per attempt, on the document of that attempt.
+Arguments are checked before the commit begins; the returned function runs once per attempt, on that attempt's document.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = [
 
 
 class Expiration:
-    """A change of the document that expires given snapshots, snapshots older than a time, or both.
+    """A change of the metadata document that expires given snapshots, snapshots older than a time, or both.
 
     Attributes
     ----------
     expired
-        The result of the last attempt, which is the one that was committed.
+        What the last attempt expired; if the commit succeeds, this attempt is the committed one.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ def rollback(snapshot: int | None = None, *, timestamp: object = None) -> Docume
 
 
 def set_ref(kind: Literal["branch", "tag"]) -> Callable[..., DocumentChange]:
-    """Return the function that creates or moves a branch, or a tag, to the snapshot with the id ``at``."""
+    """Return the operation for a branch or for a tag: create the ref at a snapshot, or move it there."""
 
     def change(name: str, at: int, **retention: Any) -> DocumentChange:
         return lambda d, ms: _refs.set_ref(d, name=name, snapshot_id=at, type=kind, timestamp_ms=ms, **retention)
@@ -84,7 +84,7 @@ def remove_ref(name: str) -> DocumentChange:
 
 
 def fast_forward(name: str, to: str) -> DocumentChange:
-    """Move a branch to the snapshot of another ref."""
+    """Move a branch forward to the snapshot of another ref."""
     return lambda d, ms: _refs.fast_forward(d, name=name, to=to, timestamp_ms=ms)
 
 

@@ -1,4 +1,4 @@
-"""The class of commit operations: name, parameters, and the function that makes the change."""
+"""The class of commit operations: each has a name, parameters, and a function that makes the change."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["CommitOperation", "NO_DEFAULT", "Parameter", "ParameterKind", "Table
 #: The kinds of tables that accept commits.
 TableKind = Literal["simulation", "lab"]
 
-#: The values that a parameter accepts: ``files`` are data files to add, ``locations`` are files of the table, ``rows``
-#: are real rows; ``filter`` is a text or an expression, ``snapshot`` a Snapshot, an id, a ref or a Table, ``session`` a
-#: Spark session.
+#: The kind of values that a parameter accepts. ``files`` are data files to add, ``locations`` the locations of files in
+#: the table, ``rows`` real rows; ``filter`` is a string or an expression, ``snapshot`` a Snapshot, an id, a ref or a
+#: Table, and ``session`` a Spark session.
 ParameterKind = Literal[
     "branch", "choice", "files", "filter", "flag", "int", "locations", "mapping", "number", "options", "rows",
     "session", "snapshot", "snapshots", "text", "texts", "time",
@@ -31,7 +31,7 @@ NO_DEFAULT: Any = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a commit operation, as the methods of `Simulation` and `Lab` have it.
+    """A parameter of a commit operation, and so of the operation's method in `Simulation` and `Lab`.
 
     Attributes
     ----------
@@ -47,10 +47,10 @@ class Parameter:
     since
         The first format version that allows it.
     passed
-        How a method accepts it: by position or name, only by name, or as an option that the method passes on
-        (``**how``) and whose name `CommitOperation.check` checks.
+        How a method accepts the parameter: by position or name, only by name, or as an option in ``**how``, which the
+        method passes on after `CommitOperation.check` has checked the name.
     many
-        Whether it accepts any number of values: ``*fields``, ``**layout``.
+        Whether the parameter accepts any number of values, as ``*fields`` and ``**layout`` do.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Whether a call must give it."""
+        """Whether a call must give a value."""
         return self.default is NO_DEFAULT and not self.many
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Parameter:
 
 @dataclass(frozen=True, repr=False)
 class CommitOperation:
-    """An operation that commits: a method of `Simulation`, of `Lab`, or of both, and a form of the commit panel.
+    """An operation that commits: a method of `Simulation`, `Lab` or both, and a form in the commit panel.
 
     Attributes
     ----------
@@ -91,19 +91,20 @@ class CommitOperation:
         ``files`` (a new snapshot), ``metadata`` (only the metadata file), or ``refs`` (branches, tags, and the
         current snapshot).
     simulation, lab
-        The parameters of the method; None if such a table does not have the operation. They may differ: a lab writes
-        real rows.
+        The parameters of the method in a simulation and in a lab; None if that kind of table does not have the
+        operation. The two may differ, because a lab writes real rows.
     since
         The first format version that allows it.
     nothing
-        The reason why it may find nothing to commit; its method then returns None. Empty if it always commits.
+        When the operation finds nothing to commit (its method then returns None). Empty if it always commits.
     adds_only
-        Whether it only adds files, and so does not depend on what is in the table.
+        Whether the operation only adds files, and so does not depend on what is in the table.
     change
-        Makes the change of files: ``change(state, writer, ...)``, with the arguments of a simulation's method. A lab's
-        operations on rows are in `iceexplore.labs.ROW_OPERATIONS`.
+        The function that makes a change of files: ``change(state, writer, ...)``, with the arguments of a simulation's
+        method. The functions for a lab's operations on rows are in `iceexplore.labs.ROW_OPERATIONS`.
     update
-        Makes the change of metadata, ``update(...)`` with the arguments of the method; snapshots are given as ids.
+        The function that makes a change of metadata: ``update(...)``, with the arguments of the method, but snapshots
+        as ids.
     pins
         Keys of the metadata that concurrent commits must not have changed (`Committer.commit`).
     """
@@ -122,7 +123,7 @@ class CommitOperation:
     pins: tuple[str, ...] = ()
 
     def parameters(self, of: TableKind) -> tuple[Parameter, ...]:
-        """Return the parameters of a simulation's method, or of a lab's.
+        """Return the parameters of the method in a simulation or in a lab.
 
         Raises
         ------
@@ -140,13 +141,13 @@ class CommitOperation:
         Raises
         ------
         OptionError
-            There is none; the nearest names are listed.
+            There is no such parameter; the message lists the nearest names.
         """
         self.check([name], of)
         return next(p for p in self.parameters(of) if p.name == name)
 
     def make(self, *given: Any, **arguments: Any) -> MakeChange:
-        """Return the function that makes the change of files with these arguments, for a commit."""
+        """Return a function for `Committer.commit` that makes the change of files with these arguments."""
         change = self.change
         assert change is not None, f"{self.name} changes no files"
         return lambda writer: change(writer.base, writer, *given, **arguments)

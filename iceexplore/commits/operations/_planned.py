@@ -22,7 +22,7 @@ def manifests_of(state: TableState, tasks: FileTasks) -> frozenset[str]:
 
 
 def planned(state: TableState, writer: CommitWriter, where: FilterLike | None) -> tuple[Filter, FileTasks]:
-    """Return the filter and the files that may have matching rows; reasons for missing files go to ``writer.doubts``.
+    """Return the filter and the files that may have matching rows; if files may be missing, ``writer.doubts`` says why.
 
     Raises
     ------

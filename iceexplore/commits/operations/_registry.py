@@ -40,7 +40,8 @@ def _options(*parameters: Parameter) -> tuple[Parameter, ...]:
     return tuple(replace(p, passed="option") for p in parameters)
 
 
-# Parameters of several operations -------------------------------------------------------------------------------------
+# Parameters that several operations share
+# -------------------------------------------------------------------------------------
 
 _REF = _named(Parameter("ref", "branch", "The branch to commit to.", "main"))
 _FILES = Parameter(
@@ -363,7 +364,7 @@ def operation(name: str) -> CommitOperation:
     Raises
     ------
     OptionError
-        There is none; the nearest names are listed.
+        There is no such operation; the message lists the nearest names.
     """
     if str(name) not in OPERATIONS:
         raise OptionError(f"no commit operation {str(name)[:60]!r}; {nearest(str(name), list(OPERATIONS))}")
@@ -377,7 +378,8 @@ def operations() -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``name``, ``title``, ``help``, ``changes`` (files, metadata, refs), ``since`` (the first format version that
-        allows it), ``simulation`` and ``lab`` (the call in such a table, null if there is none).
+        allows it), ``simulation`` and ``lab`` (the call in a simulation and in a lab; null where the operation does not
+        exist).
     """
     rows = [
         {

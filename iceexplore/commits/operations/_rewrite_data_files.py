@@ -51,8 +51,8 @@ from iceexplore.writing import DataFile, columns_at, default_order, file_schema,
 
 __all__ = ["RewriteGroups", "compact", "compacted_files"]
 
-#: Rewrites the files of each partition, given as tasks, into the given number of files with the given data sequence
-#: number.
+#: A function that rewrites files: called with tasks for each partition, the number of files to write for each, and the
+#: data sequence number of the new files.
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
 #: Maximum number of bytes that one commit reads: a simulation runs in the memory of a notebook.
@@ -71,7 +71,7 @@ def compact(
     read: bool | None = None,
     rewrite: RewriteGroups | None = None,
 ) -> Change:
-    """Rewrite data files into fewer, partition by partition, each in its own spec; deleted rows are dropped.
+    """Rewrite data files into fewer, partition by partition, each in the spec of its files; deleted rows are dropped.
 
     The new files get the data sequence number of the snapshot that was read (Java:
     ``useStartingSequenceNumber``), so that equality deletes of concurrent commits still apply to them. In version 3
@@ -89,9 +89,9 @@ def compact(
     paths
         Locations of data files; by default all files.
     where, partition
-        Only files that may contain matching rows (`select`).
+        Rewrite only files that may contain matching rows (`select`).
     small_than
-        Only files smaller than this, in bytes.
+        Rewrite only files with fewer bytes than this.
     files
         How many files to write per partition.
     read
@@ -132,7 +132,7 @@ def compact(
             f"{size:,} bytes to read, but the limit is {_MOST_BYTES:,}: choose fewer files or pass read=False"
         )
     lineage = writer.options.format_version >= 3
-    # Read all data before writing the first byte, so that an unreadable file refuses the whole commit.
+    # Read all data before writing the first byte: if a file cannot be read, the commit then fails with nothing written.
     read_now = {
         i: _rows(state, rows, matched.take(pa.array(groups[i])), positions, lineage=lineage)
         for i, (rows, real) in enumerate(plan)
@@ -207,7 +207,7 @@ def _flat(mask: AnyColumn) -> pa.BooleanArray:
 
 
 def _places(chosen: EntryBatch) -> list[list[int]]:
-    """Return the rows of each spec and partition, in their order."""
+    """Return the indices of the entries by spec and partition, in the order in which the partitions first occur."""
     columns = {"spec": chosen.entries["partition_spec_id"], "row": pa.array(range(len(chosen)), pa.int64())}
     if chosen.partition is not None:
         for i, child in enumerate(chosen.partition.type):
@@ -218,9 +218,9 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 
 
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
-    """Return files of partitions that would not get fewer files, and have no column files to merge.
+    """Return the files of partitions that a rewrite would not improve: few enough files, none with column files.
 
-    Files listed by path are always rewritten.
+    Empty for ``named`` files (listed by path), which are always rewritten.
     """
     if named:
         return set()
@@ -237,7 +237,7 @@ def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
 
 
 def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
-    """Return whether the group's data is read; synthetic and missing files have none."""
+    """Return whether to read the data of a group of files; by default if all files exist and none is synthetic."""
     names = build.to_pylist(rows.entries["location"])
     names += [one["location"] for held in build.to_pylist(rows.entries["column_files"]) for one in held or ()]
     if read is not None:
@@ -248,7 +248,7 @@ def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
 
 
 def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[str]) -> tuple[str, ...]:
-    """Return the position delete files whose live data files are all rewritten."""
+    """Return the position delete files that apply to no live data file once the given files are rewritten."""
     entries, referenced = position_files(matched)
     gone = {path_only(name) for name in rewritten}
     others: dict[str, dict[str, str]] = {}
@@ -256,7 +256,7 @@ def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[
         names = (one,) if one is not None else position_index(state, row["location"], row["file_format"]).paths
         others[row["location"]] = {path_only(n): n for n in names if path_only(n) not in gone}
     candidates = {path: name for paths in others.values() for path, name in paths.items()}
-    # Compare paths too: delete files of a table that was moved by editing its metadata keep the old hosts.
+    # Compare paths too: if a table was moved by editing its metadata, its delete files still contain the old hosts.
     live = {path_only(place) for place in live_places(state, candidates)} if candidates else set()
     live |= {path_only(n) for n in find_named(state, candidates.values())[1]} if candidates else set()
     return tuple(location for location, paths in others.items() if not paths.keys() & live)
@@ -265,7 +265,7 @@ def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[
 def _rows(
     state: TableState, files: EntryBatch, matched: MatchedDeletes, positions: dict[str, Any], *, lineage: bool
 ) -> pa.Table:
-    """Return the live rows of a group's files."""
+    """Return the rows of a group of files that are not deleted."""
     deletes = EqualityDeletes(state, matched)
     tables = []
     for i in range(len(files)):
@@ -318,7 +318,7 @@ def _refuse_columns(state: TableState) -> None:
 def compacted_files(
     state: TableState, writer: CommitWriter, group: EntryBatch, rows: pa.Table, sequence_number: int | None
 ) -> EntryBatch:
-    """Write rows of some files of one partition to one file, in the table's sort order if it has one.
+    """Write the rows of some files of a partition to one file, sorted if the table has a sort order.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
     Parameters
     ----------
     manifests
-        Their locations; by default the layout chooses.
+        Locations of the manifests to rewrite; by default the layout chooses.
 
     Raises
     ------
@@ -66,10 +66,10 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
 def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: LocationsLike | None = None) -> Change:
     """Merge position delete files in version 2; from version 3 on, convert them to deletion vectors.
 
-    The files are read. Merged files are written per data file or per partition (``write.delete.granularity``), like the
-    position delete files of other commits. Positions that delete nothing are dropped: those in data files that no
-    longer exist or that are newer than the delete file (Java: ``RewritePositionDeleteFiles``, "dangling"), and those
-    past a file's end.
+    All of these files are read. In version 2, the merged files are written per data file or per partition
+    (``write.delete.granularity``), like the position delete files of other commits. Positions that delete nothing are
+    dropped: those in data files that no longer exist or that are newer than the delete file (Java:
+    ``RewritePositionDeleteFiles``, "dangling"), and those past a file's end.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Loc
     Raises
     ------
     NothingToDo
-        There are no such files, or version 2 would have as many files with the same positions.
+        There are no such files, or (version 2) the result would be as many files with the same positions.
     RuleError
         ``deletes-need-v2``, ``files-exist``.
     """
@@ -154,9 +154,9 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: SnapshotLike)
     Raises
     ------
     RuleError
-        ``cherry-pick``: the snapshot cannot be picked, is a child of the current snapshot (`set_current_snapshot`
-        makes it current without a new snapshot), was already picked, or replaces a partition that has changed.
-        ``files-exist``: files that it removes are no longer live.
+        ``cherry-pick``: the snapshot cannot be picked, is a child of the current snapshot (`set_current_snapshot` makes
+        it current without a new snapshot), was already picked, or replaces a partition that has changed.
+        ``files-exist``: files that the picked snapshot removed are no longer live.
     """
     picked = resolve_state(state, snapshot).snapshot
     if picked is None:
@@ -191,7 +191,7 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: SnapshotLike)
 
 
 def bool_mask(mask: AnyColumn) -> pa.BooleanArray:
-    """Return a mask as one array; null becomes false."""
+    """Return a mask as a single array (not chunked), with null replaced by false."""
     made: pa.BooleanArray = pa.array(bool_array(mask))
     return made
 
@@ -219,7 +219,7 @@ def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryB
 
 
 def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch) -> None:
-    """Refuse if data was added, since the picked snapshot's parent, to a partition that it replaces."""
+    """Refuse the pick if a partition that it replaces has got data files since the picked snapshot's parent."""
     mine = partitions_of(state, data)
     if state.snapshot is None or picked.parent_snapshot_id is None:
         return

@@ -105,7 +105,7 @@ def equality_deletes(state: TableState, given: RowsLike, partition: Mapping[str,
     given
         A frame, or values by column. Rows match if all columns are equal; null equals null.
     partition
-        The partition in which they apply, by partition field; see `row_delta`.
+        The partition in which the deletes apply, as values by partition field; see `row_delta`.
 
     Raises
     ------
@@ -163,8 +163,8 @@ def row_delta(
 ) -> Change:
     """Delete rows of data files, and add data files.
 
-    In version 3 and later, positions are written to deletion vectors, all in one Puffin file, each merged with the rows
-    already deleted in its data file; in version 2 to position delete files.
+    In version 3 and later, positions are written as deletion vectors in one Puffin file; each also has the positions
+    that were already deleted in its data file. In version 2 they are written to position delete files.
 
     Parameters
     ----------
@@ -173,11 +173,12 @@ def row_delta(
     deletes
         Positions of rows (from 0) by data file location.
     equality
-        Values by column, ``{"id": [1, 2]}``, or a data frame. Deletes rows with these values in files of older
-        snapshots.
+        Values by column, such as ``{"id": [1, 2]}``, or a data frame: rows with these values are deleted from files of
+        older snapshots.
     equality_partition
-        The partition in which equality deletes apply, by partition field. By default each of their rows applies to its
-        own partition if the columns determine it; otherwise they are global, which needs an unpartitioned spec.
+        The partition in which equality deletes apply, by partition field. By default each row of values applies to the
+        partition that its columns determine; if the columns do not determine a partition, the deletes are global, which
+        needs an unpartitioned spec.
     isolation
         ``serializable``: rows that concurrent commits add to the partitions of the affected files conflict.
 
@@ -217,7 +218,7 @@ def row_delta(
     if by_file and version >= _DVS_FROM:
         vectors = {name: bitmap | old[name] if name in old else bitmap for name, bitmap in by_file.items()}
         added.append(vector_entries(writer, targets, vectors))
-        # A delete file that only applied to this data file is replaced by the vector (Java:
+        # Remove a delete file that applied only to this data file: the vector replaces it (Java:
         # ContentFileUtil.isFileScoped).
         merged = scoped_to(before, by_file)
     elif by_file:
@@ -238,7 +239,7 @@ def row_delta(
 
 
 def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[dict[str, Any], EntryBatch]:
-    """Return bitmaps of positions by data file (as the table spells it), and the files' entries in the same order.
+    """Return bitmaps of positions by data file location (as the table spells it), and the files' entries in this order.
 
     Raises
     ------
@@ -269,7 +270,7 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
 
 
 def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
-    """Refuse data files newer than the commit, to which its deletes would not apply (wrong sequence numbers)."""
+    """Refuse data files whose sequence numbers are above the commit's: its deletes would not apply to them."""
     entries = targets.entries
     newer = entries.filter(pc.greater(entries["sequence_number"], sequence_number))
     if newer.num_rows:
@@ -324,7 +325,7 @@ def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[s
 
 
 def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, Any]) -> list[list[int]]:
-    """Return, for each position delete file to write, the places of its data files in ``targets``.
+    """Return, for each position delete file to write, the indices of its data files in ``targets``.
 
     The property ``write.delete.granularity`` determines whether a file is written per data file or per partition.
     """
@@ -374,7 +375,7 @@ def position_files(
 def _position_stats(bounds: list[tuple[str, str, int, int, int]]) -> dict[int, Any]:
     """Return statistics of ``file_path`` (never truncated, because they identify the data file) and ``pos``.
 
-    The columns are not in the schema, so their bounds are in single-value form.
+    These columns are not in the table's schema, so their bounds are in single-value (binary) form.
     """
     out = {}
     for number, kind, low, high in ((FILE_PATH_ID, "string", 0, 1), (POS_ID, "long", 2, 3)):

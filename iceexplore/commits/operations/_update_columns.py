@@ -1,4 +1,4 @@
-"""Update columns of data files by column files, which the V4 draft has: the data files themselves stay as they are."""
+"""Update columns by writing column files (V4 draft) for data files, which themselves stay as they are."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def update_columns(
     Parameters
     ----------
     columns
-        Values by column: constants, or functions of the rows to update (an Arrow table) that return a value for each;
-        they are called once for each data file. Or names of columns: synthetic column files, with plausible sizes and
-        statistics and no data.
+        Values by column: constants, or functions that get the rows to update (an Arrow table) and return a value for
+        each row; a function is called once per data file. If only names of columns are given, the column files are
+        synthetic: plausible sizes and statistics, but no data.
     paths
         Locations of the data files; by default all.
     where
@@ -121,7 +121,8 @@ def update_columns(
         column_files=EntryBatch.of_rows(rows, stats=stats),
         data_manifests=manifests,
         base_snapshot_id=base_id(state),
-        # As for an UPDATE: matching rows that a concurrent commit adds should have been updated, too.
+        # As an UPDATE does, conflict with matching rows that a concurrent commit adds: they should have been updated,
+        # too.
         conflict_partitions=frozenset() if chosen is None else None,
         conflict_filter=None if chosen is None else chosen[0],
         conflict_files=frozenset(names),
@@ -207,7 +208,7 @@ def _first(files: EntryBatch, spec_id: int) -> str:
 
 
 def _refuse_old_deletes(state: TableState, files: EntryBatch, manifests: frozenset[str] | None) -> None:
-    """Refuse data files with deletes that match by sequence number: the update raises that of the data file."""
+    """Refuse data files with deletes that apply by sequence number, because an update raises the data file's number."""
     matched = applied_deletes(state, files, replaced=False, manifests=manifests)
     if not len(matched):
         return
@@ -284,7 +285,7 @@ def _new_columns(
     values: Mapping[str, Any],
     hit: npt.NDArray[np.int64] | None,
 ) -> pa.Table:
-    """Return the new columns of a data file, and the sequence numbers of its rows; null stands for the commit's."""
+    """Return the new columns of a data file, and each row's sequence number: null means that of the commit."""
     old = _rows(state, file, [*needed, LAST_UPDATED])
     rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # a table without columns has no rows
     new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")

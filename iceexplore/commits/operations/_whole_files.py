@@ -1,7 +1,7 @@
 """Operations on whole data files: append, delete_files, overwrite, delete_where.
 
-An operation reads a state, refuses what breaks a rule before a byte is written, writes the new data files, and returns
-the change. It runs once per commit; its change is applied again on a retry.
+An operation reads a state, refuses arguments that would break a rule before a byte is written, writes the new data
+files, and returns the change. The operation runs once per commit; a retry applies the returned change again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def delete_files(state: TableState, writer: CommitWriter, paths: LocationsLike) 
     Parameters
     ----------
     paths
-        One or more locations, a column of `inspect.files()`, or that frame.
+        One or more locations, or the data frame from `inspect.files()`, or a column of it.
 
     Raises
     ------
@@ -75,7 +75,8 @@ def overwrite(
         The files to remove, as for `delete_where`.
     isolation
         With ``serializable``, data files added by concurrent commits conflict: with ``delete`` all of them, with
-        ``where`` or ``partition`` those that may match (Java: ``BaseOverwriteFiles``). With ``snapshot``, they do not.
+        ``where`` or ``partition`` those that may match (Java: ``BaseOverwriteFiles``). With ``snapshot``, such files do
+        not conflict.
 
     Raises
     ------
@@ -127,9 +128,9 @@ def delete_where(
     *,
     partition: Mapping[str, Any] | None = None,
 ) -> Change:
-    """Remove data files whose rows all match; decided from metadata, without reading data.
+    """Remove the data files whose rows all match, as their metadata shows; no data is read.
 
-    Deletes by expression always apply: a retry repeats the selection on the new base (``reapply``).
+    Deletes by expression always apply: a retry selects files again, in the state that it finds (``reapply``).
 
     Parameters
     ----------

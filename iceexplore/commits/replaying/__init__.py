@@ -1,1 +1,1 @@
-"""Replay a table's history: commit it again in another layout."""
+"""Replay a table's history: commit the same changes again in a different layout."""

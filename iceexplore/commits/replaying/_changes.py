@@ -1,4 +1,4 @@
-"""The files that a snapshot changed, found by comparing two roots and the manifests that differ, for any writer."""
+"""Find the files that a snapshot changed, whoever wrote it, by comparing two roots and the manifests that differ."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Moves:
     Attributes
     ----------
     added
-        Entries with statistics and partition tuples; a file that a snapshot lists twice is included once.
+        Entries of the added files, with statistics and partition tuples; a file that is listed twice is included once.
     removed
-        Entries without statistics and partition tuples.
+        Entries of the removed files, without statistics and partition tuples.
     new_manifests
         Whether the later snapshot lists a manifest that the earlier one does not.
     twice
@@ -62,7 +62,7 @@ def file_keys(entries: pa.Table) -> AnyArray:
 
 
 def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], int]:
-    """Map a root's live manifests, as (location, the manifest DVs that apply to it), to their rows."""
+    """Map a root's live manifests to their rows; keys are (location, the manifest DVs that apply to it)."""
     if root is None:
         return {}
     rows, removals = live_manifests(root), Removals(root)
@@ -73,19 +73,19 @@ def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], i
 def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -> Moves:
     """Return the files that are live in one of two snapshots but not in the other.
 
-    Manifests that both list with the same manifest DV are not read.
+    Manifests that both snapshots list with the same manifest DVs are not read.
 
     Parameters
     ----------
     before
-        The earlier snapshot. None: every live file of ``after`` is added.
+        The earlier snapshot; if None, every live file of ``after`` counts as added.
 
     Raises
     ------
     FormatError
         A manifest that has to be read is damaged.
     UnsupportedError
-        Data files have column files (V4 draft), which no other layout has.
+        Data files have column files (V4 draft), which other layouts cannot store.
     """
     old = None if before is None else state.root(before)
     new = state.root(after)
@@ -126,7 +126,7 @@ def _refuse_column_files(entries: pa.Table) -> None:
 
 
 def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:
-    """Return the files; look up sizes that entries lack, such as those of deletion vectors in the draft."""
+    """Return the entries with file sizes; look up missing ones, such as those of the draft's deletion vectors."""
     sizes = whole(batch.entries["file_size_in_bytes"])
     lacking = pc.and_(sizes.is_null(), batch.entries["location"].is_valid())
     places = build.to_pylist(pc.unique(batch.entries["location"].filter(lacking)))
@@ -143,7 +143,7 @@ def _no_keys() -> AnyArray:
 
 
 def _first_of_each(keys: AnyArray, before: list[tuple[EntryBatch, AnyArray]]) -> np.ndarray:
-    """Return the indices at which a key first occurs, in this batch and compared with all earlier ones."""
+    """Return the indices of keys that are new: neither in ``before`` (earlier batches) nor earlier in this batch."""
     _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
     fresh = np.ones(len(keys), np.bool_)
     for _, others in before:

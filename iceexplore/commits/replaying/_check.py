@@ -26,8 +26,8 @@ def differences_of(
 ) -> tuple[str, ...]:
     """Return the differences between snapshots of a table and of its replay, as sentences.
 
-    Data files and equality deletes must match in spec, partition tuple, rows and bytes, as must deletion vectors of
-    live data files. Position delete files are not compared with the vectors that replace them.
+    Data files, equality delete files and deletion vectors of live data files must match in spec, partition tuple, rows
+    and bytes. Position delete files are not compared with the vectors that replace them.
     """
     return tuple(text for a, b in pairs for text in _differences(table, a, replayed, b))
 
@@ -77,8 +77,8 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
     first, second = was.take(pc.index_in(names, value_set=left)), now.take(pc.index_in(names, value_set=right))
     for column in _SAME:
         stated, replayed = whole(first.entries[column]), whole(second.entries[column])
-        # Sizes that the table does not record, such as those of vectors in the draft, are not compared: the replay has
-        # looked them up.
+        # Sizes that the table does not record, such as those of the draft's vectors, are not compared; in the replay
+        # they are recorded, because it looked them up.
         if column == "file_size_in_bytes":
             replayed = pc.if_else(stated.is_null(), stated, replayed)
         wrong = _unequal(stated, replayed)

@@ -29,7 +29,7 @@ _PER_POSITION = 2
 
 @dataclass(frozen=True)
 class Deleted:
-    """The deleted rows of one data file: their count, and ``bitmap`` (`pyroaring.BitMap64`), None if only estimated."""
+    """The deleted rows of one data file: their count, and a ``bitmap`` (`pyroaring.BitMap64`), None if estimated."""
 
     count: int
     bitmap: Any = None
@@ -42,7 +42,8 @@ class Positions:
     Attributes
     ----------
     by_file
-        By data file, then delete file: a bitmap, or a number of rows if the delete file could not be read.
+        Deleted rows by data file, then by delete file: a bitmap, or only their number if the delete file could not be
+        read.
     unread
         Delete files that could not be read.
     """
@@ -52,13 +53,13 @@ class Positions:
     _files: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, batch: EntryBatch, at: TableState) -> set[str]:
-        """Add position delete files; return the data files that they apply to.
+        """Add position delete files; return the data files to which these apply.
 
         Parameters
         ----------
         at
-            The table at the snapshot that lists them: an estimate distributes a delete file's rows over the data files
-            to which it may apply.
+            The table at the snapshot that lists the delete files. If one cannot be read, its rows are distributed over
+            the data files to which it may apply.
         """
         concerned: set[str] = set()
         bounds = _bounds(batch)
@@ -77,7 +78,7 @@ class Positions:
         return concerned
 
     def remove(self, batch: EntryBatch) -> set[str]:
-        """Remove position delete files; return the data files that they applied to."""
+        """Remove position delete files; return the data files to which these applied."""
         concerned: set[str] = set()
         for location in build.to_pylist(batch.entries["location"]):
             for name in self._files.pop(location, ()):
@@ -86,7 +87,7 @@ class Positions:
         return concerned
 
     def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
-        """Count the added delete files that reference no data file in ``live``; locations are compared as spelled."""
+        """Count the added delete files that reference no file in ``live``; locations are compared as spelled."""
         locations = build.to_pylist(batch.entries["location"])
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
@@ -133,7 +134,7 @@ def _read(at: TableState, location: str, file_format: str | None) -> dict[str, A
 
 
 def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
-    """Return the bounds of ``file_path``, which are in single-value form because no schema has the column."""
+    """Return the bounds of ``file_path``: in single-value (binary) form, because table schemas lack this column."""
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
         return [(None, None)] * len(batch)
@@ -157,7 +158,7 @@ def _estimate(
     names = files.entries["location"]
     mask = pc.equal(files.entries["partition_spec_id"], batch.entries["partition_spec_id"][row])
     if low is not None and high is not None:
-        # A truncated upper bound is below the paths that begin with it.
+        # A truncated upper bound sorts before the longer paths that begin with its text.
         inside = pc.and_(pc.greater_equal(names, low), pc.or_(pc.less_equal(names, high), pc.starts_with(names, high)))
         mask = pc.and_(mask, inside)
     mask = pc.and_(pc.fill_null(mask, False), _in_partition(files, batch, row))

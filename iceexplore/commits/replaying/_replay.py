@@ -1,4 +1,4 @@
-"""Replay a table's history in another layout, and compare before and after, snapshot by snapshot."""
+"""Replay a table's history in a different layout, and compare the metadata of both, snapshot by snapshot."""
 
 from __future__ import annotations
 
@@ -46,28 +46,29 @@ def replay(
     overlay: str | PathLike[str] | None = None,
     **layout: Any,
 ) -> Replay[T]:
-    """Commit a table's history once more, up to the snapshot shown and oldest first, in a chosen layout.
+    """Commit a table's history once more in a chosen layout, oldest snapshot first, up to the state's snapshot.
 
-    The changes of each snapshot are found by comparing its root with its parent's, so it does not matter who wrote
-    them. The same files are added and removed, with their statistics and partitions, and timestamps are kept. Snapshot
-    ids and row ids are new. If the parent of the oldest snapshot has expired, that snapshot is the start: all of its
-    live files in one commit. A snapshot that changed only manifests becomes a rewrite of manifests; one that changed
-    nothing is left out.
+    The changes of each snapshot are found by comparing its root with its parent's, so that tables by any writer can be
+    replayed. The same files are added and removed, with their statistics and partitions, and timestamps are kept.
+    Snapshot ids and row ids are new. If the parent of the oldest snapshot has expired, that snapshot is the start: all
+    of its live files in one commit. A snapshot that changed only manifests becomes a rewrite of manifests; one that
+    changed nothing is left out.
 
-    From version 3 on there are no new position delete files: those of version 2 are read and become deletion vectors,
-    or, if they cannot be read, vectors of estimated size (`ReplayedSnapshot.estimated`). Vectors of data files that are
-    not live and deletes that apply to nothing are left out, as are position deletes that spell their data file
-    differently from the table, because Java compares the spelling. Locations relative to a working directory, which
-    some writers leave, are relative to the table in V4: `Replay.differences` lists them.
+    A replay in version 3 or later writes no position delete files: those of version 2 are read and become deletion
+    vectors; if one cannot be read, it becomes vectors of estimated size (`ReplayedSnapshot.estimated`). Left out are
+    vectors of data files that are not live, delete files that apply to nothing, and position deletes that spell the
+    location of their data file differently from the table, because Java compares the spelling. Some writers store
+    locations relative to their working directory. V4 takes these as relative to the table, so they then refer to
+    different files: `Replay.differences` lists them.
 
     Parameters
     ----------
     state
         The table whose history is replayed, at the snapshot shown.
     format_version
-        The version to commit in: the table's or a higher one.
+        The format version to commit in: the table's or a higher one.
     wrap
-        A function that creates `Replay.simulation` from the sandbox.
+        A function that takes the sandbox and returns the `Replay.simulation`.
     last
         Replay only this many of the newest snapshots; the one before them is the start.
     seed
@@ -110,7 +111,7 @@ def replay(
 
 @dataclass
 class _Seen:
-    """The metadata files that one side's snapshots have referenced so far."""
+    """The metadata files that the snapshots of one side (the table or its replay) have referenced so far."""
 
     files: set[Key] = field(default_factory=set)
     bytes: int = 0
@@ -246,7 +247,7 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
     if state.opened.is_delta:
         own = document.get("properties") or {}
         document["properties"] = {k: v for k, v in own.items() if k not in (DELTA_LOG, CURRENT_SPECS)}
-    # Data sequence numbers of files older than the start stay valid if the start keeps its sequence number.
+    # The start keeps its sequence number, so that the data sequence numbers of older files stay valid (not above it).
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,
@@ -262,7 +263,7 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
 
 def _json_bytes(state: TableState, snapshot: Snapshot) -> int | None:
     """Return the size of the metadata file that made a snapshot current, without reading it; None if it is gone."""
-    # A Delta table has no metadata files; its commits already count as the snapshots' own metadata.
+    # A Delta table has no metadata files; its commit files are already counted with the snapshots' metadata.
     if state.opened.is_delta:
         return None
     files = [(e.timestamp_ms, e.metadata_file) for e in state.metadata.metadata_log]

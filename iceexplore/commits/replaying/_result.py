@@ -1,4 +1,4 @@
-"""The result of a replay: before and after per snapshot, as a table, a summary and a plot."""
+"""The result of a replay: the metadata before and after, per snapshot, as a table, a summary and a plot."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Figure:
         raise MissingDependencyError("plots need matplotlib: pip install 'iceexplore[jupyter]'") from e
 
     class Shown(Figure):
-        """A figure that notebooks display without pyplot."""
+        """A matplotlib figure that notebooks display although it was not created with pyplot."""
 
         def _repr_png_(self) -> bytes:
             out = BytesIO()
@@ -107,7 +107,7 @@ class Side:
     ----------
     files, bytes
         Metadata files that no earlier snapshot referenced: its manifest list or root, manifests, manifest DVs in Puffin
-        files (only their blobs). Without the metadata file (JSON).
+        files (only their blobs). The metadata file (JSON) is not counted.
     manifests_rewritten
         Live manifests of the previous snapshot that it no longer lists.
     plan_cold_files, plan_cold_bytes
@@ -115,7 +115,7 @@ class Side:
     plan_warm_files, plan_warm_bytes
         The same for a planner that has planned the previous snapshot.
     retained_bytes
-        All metadata of the snapshots so far, if none expires.
+        Bytes of all metadata of the snapshots so far, if none of them expires.
     json_bytes
         Size of the metadata file that made the snapshot current; None if the table no longer has this file.
     """
@@ -183,7 +183,7 @@ class ReplayedSnapshot:
 
     @property
     def counts(self) -> bool:
-        """Whether both sides can be compared: the snapshot was replayed, and is not the start."""
+        """Whether both sides can be compared: the snapshot was replayed, and is not the replay's start."""
         return self.after is not None and self.note != START
 
 
@@ -213,8 +213,8 @@ class Replay(Generic[T]):
     def check(self) -> tuple[str, ...]:
         """Return the differences in each snapshot's live files, as sentences; reads every manifest.
 
-        Compares locations, specs, partition tuples, rows and bytes of data files and equality deletes, and deletion
-        vectors. Position delete files are not compared with the vectors that replace them.
+        Compares the locations, specs, partition tuples, rows and bytes of data files, equality delete files and
+        deletion vectors. Position delete files are not compared with the vectors that replace them.
         """
         pairs = [(s.snapshot, s.replayed) for s in self.snapshots if s.replayed is not None]
         return differences_of(self.state, self.sandbox.newest(), pairs)

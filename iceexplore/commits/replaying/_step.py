@@ -1,4 +1,4 @@
-"""Convert one snapshot of a table's history to a change that can be committed in another layout."""
+"""Convert one snapshot of a table's history to a change that can be committed in a different layout."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _DVS_FROM = 3
 class Numbering:
     """A mapping from the table's sequence numbers to those of the replay.
 
-    A file with an older data sequence number, given by a compaction, keeps its order relative to the commits, so that
-    the same equality deletes apply to it.
+    If a compaction gave a file an older data sequence number, the file gets a number between the same commits as
+    before, so that the same equality deletes apply to it.
     """
 
     known: dict[int, int] = field(default_factory=dict)
 
     def add(self, snapshot: Snapshot, number: int) -> None:
-        """Record the sequence number of a replayed snapshot."""
+        """Record the sequence number that a snapshot of the table has in the replay."""
         if snapshot.sequence_number:
             self.known[snapshot.sequence_number] = number
 
     def of(self, batch: EntryBatch, snapshot: Snapshot) -> AnyArray:
-        """Return data sequence numbers of entries that a snapshot adds; null for those that get the snapshot's own."""
+        """Return data sequence numbers for the entries that a snapshot adds; null means the snapshot's number."""
         column = whole(batch.entries["sequence_number"])
         wanted = [n for n in column.unique().to_pylist() if n is not None]
         given = {n: None if n >= (snapshot.sequence_number or 0) else self._of(n) for n in wanted}
@@ -56,15 +56,15 @@ class Numbering:
 
 @dataclass(frozen=True)
 class Plan:
-    """The changes of one snapshot, ready to be committed.
+    """The changes of one snapshot, ready to be committed to the replay.
 
     Attributes
     ----------
     change
         The change, without the vectors that are yet to be written.
     targets, vectors
-        Entries of data files, and by data file the deleted rows for which a deletion vector is to be written, because
-        position delete files become deletion vectors.
+        Entries of data files, and the deleted rows by data file: for each of the latter, a deletion vector is to be
+        written that replaces position delete files.
     unapplied
         Number of added position deletes and vectors whose data files, as spelled, are not live.
     """
@@ -148,7 +148,8 @@ class Planner:
             remove_data=tuple(gone),
             remove_deletes=tuple(n for b in deletes for n in build.to_pylist(b.entries["location"])),
             replace_dvs=tuple(kept),
-            # Files that the layout removes itself (deletes that apply to nothing) may already be missing.
+            # Files that the layout removes without being asked (delete files that apply to nothing) may already be
+            # gone.
             ignore_missing=True,
             isolation="snapshot",
             summary={"replayed-snapshot-id": str(snapshot.snapshot_id)},
@@ -177,7 +178,7 @@ class Planner:
             )
         )
         has = pc.is_in(whole(came.entries["referenced_file"]), value_set=pa.array(list(rows), pa.string()))
-        came = came.filter(has)  # a vector of a missing file deletes nothing
+        came = came.filter(has)  # a vector whose data file is not live deletes nothing
         new = set(build.to_pylist(came.entries["referenced_file"]))
         native, standing = _with_vector(at, rows), _with_vector(target, rows)
         kept, written = [], {}
@@ -200,7 +201,7 @@ class Planner:
         is_equality = pc.equal(whole(added.entries["content_type"]), int(ContentType.EQUALITY_DELETE))
         ids = whole(added.entries["equality_ids"])  # some writers give data files an empty list
         order = whole(added.entries["sort_order_id"])
-        if self.version >= 4:  # V4 has sort orders only for data files
+        if self.version >= 4:  # V4 allows sort orders only on data files
             is_data = pc.equal(whole(added.entries["content_type"]), int(ContentType.DATA))
             order = pc.if_else(is_data, order, pa.scalar(None, pa.int32()))
         return added.with_columns(

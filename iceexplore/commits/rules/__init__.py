@@ -1,1 +1,1 @@
-"""The rules that every commit must follow, and the checker for them."""
+"""The rules that every commit must follow, and the checker that looks for violations."""

@@ -1,4 +1,4 @@
-"""The rule checker: it reads a state again, independently of the code that writes, and returns the rules broken."""
+"""The rule checker: it reads a state again, independently of the code that writes, and returns the broken rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["check_rules", "checked_rules"]
 def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[Rule, ...]:
     """Return the rules that `check_rules` checks in a snapshot, sorted by id; reads only its root.
 
-    For a tree of the V4 draft, each rule quotes the draft if the sentence that it comes from is known.
+    For a tree of the V4 draft, each rule quotes the sentence of the draft from which it follows, if known.
     """
     root = state.root(snapshot)
     if root is None:
@@ -42,10 +42,10 @@ def check_rules(
 ) -> list[RuleBreak]:
     """Return a snapshot's violations of rules.
 
-    Reads every manifest of the snapshot, and of its parent if the table still has it: rules that compare the two are
-    checked only for V4 roots. Below V4, only the rules that apply there are checked (duplicate files and DVs, row ids,
-    sequence numbers, counts, content of leaves). For the DVs of data files the cardinality is checked; their Puffin
-    files are not read.
+    Reads every manifest of the snapshot and, if the table still has its parent, every manifest of the parent, too.
+    Rules that compare the two are checked only for V4 roots. Below V4, only the rules that also apply to these versions
+    are checked (duplicate files and DVs, row ids, sequence numbers, counts, content of leaves). The cardinality of data
+    files' DVs is checked in the metadata; their Puffin files are not read.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # Look only for faults of whole files: faults of single entries and invalid manifest DVs are left to the rules.
+        # Look only for faults that make a whole file unreadable: the rules report those of entries and manifest DVs.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(

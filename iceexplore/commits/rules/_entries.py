@@ -39,11 +39,12 @@ class RuleBreak:
     rule
         A key of `RULES`.
     where
-        The file and the first row concerned: ``<location>#entry 3``.
+        The file, and the first row that breaks the rule: ``<location>#entry 3``.
     text
-        The violation; if several rows of a manifest are concerned, the first is named and the others are counted.
+        A description of the violation; if several rows of a manifest break the rule, it names the first and counts the
+        rest.
     count
-        The number of rows concerned.
+        The number of rows that break the rule.
     rows
         The indices of these rows in the file; None if there is only one row, or if they are in several files.
     """
@@ -59,7 +60,7 @@ class RuleBreak:
 
 
 def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Table | None = None) -> list[RuleBreak]:
-    """Return a violation that names the first row in the mask (with ``entries``, also its location), if any."""
+    """Return a violation that names the first row in the mask, if any; with ``entries``, it also names the location."""
     rows = np.flatnonzero(mask)
     if not len(rows):
         return []
@@ -85,8 +86,8 @@ def row_breaks(
     sequence_number
         The snapshot's sequence number.
     dialect
-        The manifest's dialect. In a leaf written before V4, position deletes may be files instead of DVs, and delete
-        files may be sorted.
+        The manifest's dialect. A leaf written before V4 may have position delete files instead of DVs, and delete files
+        with a sort order.
     """
     r = Rows(entries, dialect)
     checks = [(check.rule, check.violated(r), check.text) for check in ENTRY_CHECKS]
@@ -108,7 +109,7 @@ def row_breaks(
 def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
     """Return violations of the rules between the rows of a V4 root; reads no leaves and no parent.
 
-    With ``own``, only violations by rows of this snapshot are returned, not those by rows that existed before.
+    With ``own``, only violations by rows that this snapshot added are returned, not by rows that existed before.
     """
     r = Rows(entries)
     files, manifests = r.is_kind(*FILES), r.is_kind(*MANIFESTS)
@@ -157,7 +158,7 @@ def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBr
     there = np.asarray(target.is_valid())
     at = np.asarray(target.drop_null(), dtype=np.int64)
     held = rows[there]
-    # The delta encoding allows two DVs side by side, one of each status.
+    # The delta encoding allows a manifest to have two DVs, one for each status.
     pairs = build.table({"leaf": at, "status": r.status[held]})
     twice, range_broken = np.zeros(len(vectors), np.bool_), np.zeros(len(vectors), np.bool_)
     counts = pairs.group_by(["leaf", "status"], use_threads=False).aggregate([([], "count_all")])
@@ -190,7 +191,7 @@ def refuse_broken(
 ) -> None:
     """Refuse a root that breaks a rule, before it is written.
 
-    Rows that the base already had are not checked: their faults are no reason to refuse a commit.
+    Rows that the parent's root already had are not checked, because their faults are no reason to refuse a commit.
 
     Parameters
     ----------
@@ -206,12 +207,12 @@ def refuse_broken(
     Raises
     ------
     RuleError
-        A rule is broken; the error names the first one and the location.
+        A rule is broken; the error names the first broken rule and the location.
     """
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
-    # The checks take the proposal's dialect: the rows get the draft's form, in which a vector is part of its file's
-    # row, only when they are written.
+    # Check the rows in the proposal's dialect, even for the draft: only writing converts them to the draft's form, in
+    # which a vector is part of its data file's row.
     found = [
         *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
         *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),

@@ -45,7 +45,7 @@ def geo_breaks(manifest: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
 
 
 def _points(values: list[bytes | None]) -> _Points:
-    """Return x, y, z and m of points in single-value form; NaN where a point lacks one, or a value is not a point."""
+    """Parse points in single-value form, and return x, y, z and m; NaN for a missing coordinate or an invalid point."""
     out = np.full((len(values), 4), np.nan)
     for row, data in enumerate(values):
         if data is not None and len(data) in _WIDTHS:
@@ -54,7 +54,7 @@ def _points(values: list[bytes | None]) -> _Points:
 
 
 def _falls(low: _Points, high: _Points, wraps: bool) -> Mask:
-    """Return a mask of boxes whose lower corner is above the upper one in a coordinate (x only without ``wraps``)."""
+    """Return a mask of boxes whose lower corner is above the upper one in a coordinate; ``wraps`` ignores x."""
     falls: npt.NDArray[np.bool_] = low > high  # false where one is NaN
     return np.asarray((falls[:, 1:] if wraps else falls).any(axis=1))
 

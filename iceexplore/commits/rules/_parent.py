@@ -1,4 +1,4 @@
-"""Rules between a snapshot and its parent: the root records every change of the data, and nothing else."""
+"""Rules that compare a snapshot with its parent: the root must record every change of the data, and nothing else."""
 
 from __future__ import annotations
 

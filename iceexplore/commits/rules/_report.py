@@ -1,4 +1,4 @@
-"""The report of a snapshot's rules: which are kept and which are broken, with the sentences that they come from."""
+"""A report on a snapshot: which rules it keeps or breaks, and the sentence of the spec behind each rule."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RuleReport:
 
     @property
     def arrow(self) -> pa.Table:
-        """A row per rule: whether it is kept, its first violation, its text, and the sentence that it comes from."""
+        """A row per rule: whether it is kept, its first violation, its text, and the sentence of the spec behind it."""
         rows = []
         for rule in self.rules:
             mine = [b for b in self.breaks if b.rule == rule.id]

@@ -117,7 +117,7 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
         return
     held = held.sort_by("first_row_id")
     first = np.asarray(whole(held["first_row_id"]))
-    # sums beyond 64 bits would become negative
+    # sums beyond 64 bits would wrap and become negative
     end = first + np.minimum(whole(held["record_count"]), np.iinfo(np.int64).max - np.maximum(first, 0))
     clash = np.flatnonzero(first[1:] < end[:-1])
     if len(clash):
@@ -130,7 +130,7 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
 
 def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
     lost = loosely_affiliated(Rows(tree.root.entries))
-    # As when reading, two spellings of a location are one manifest.
+    # Two spellings of a location mean the same manifest, as they do when a snapshot is read.
     owners = {canonical(v.location): v for v in tree.leaves.values() if v.kind == ContentType.DATA_MANIFEST}
     for view in tree.leaves.values():
         if view.owner is None:

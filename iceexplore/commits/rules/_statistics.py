@@ -1,4 +1,4 @@
-"""Rules for what a root records about a leaf: counts, statistics that cover the leaf's, derivable partition tuples."""
+"""Rules for what a root records about a leaf: counts, statistics, and values from which partition tuples follow."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
 
 
 def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
-    """Map columns and expressions with one value per file to their partition fields."""
+    """Map columns and expressions that have a single value per file to the partition fields that store this value."""
     out: dict[int, list[str]] = {}
     for spec in metadata.partition_specs:
         for field in spec.fields:
@@ -92,7 +92,7 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
 def _exact_bounds(
     lows: AnyArray, highs: AnyArray, tuples: pa.StructArray | None, fields: list[str]
 ) -> tuple[AnyArray, AnyArray]:
-    """Return exact bounds of a partition column: the tuple's value if known, because stored bounds may be truncated."""
+    """Return exact bounds of a partition column: the partition value where known, as stored bounds may be truncated."""
     highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
     if tuples is None:
         return lows, highs
@@ -105,7 +105,7 @@ def _exact_bounds(
 
 
 def _empty(below: ColumnStats, counted: AnyArray) -> AnyArray:
-    """Return a mask of the counted entries that are known to have no value that a bound could describe."""
+    """Return a mask of the counted entries whose values are all known to be null or NaN, so that no bound applies."""
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
     known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)
     return known.filter(counted)
@@ -132,9 +132,9 @@ def _uncovered(
 
 
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """Return violations of ``partition-rebuilds``: bounds that differ, or a null value for a file without nulls.
+    """Return violations of ``partition-rebuilds``: bounds that differ, or no value although the file has no nulls.
 
-    For a root, the files that it lists directly are checked (`ManifestReader.direct`).
+    For a root, the files that it lists directly (not in leaves) are checked (`ManifestReader.direct`).
     """
     out: list[RuleBreak] = []
     for field, differing, missing in _doubtful_values(leaf, metadata):
@@ -185,8 +185,8 @@ def _field_masks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        # Differing bounds matter only if the value was taken from the lower one. A stored tuple or a derived value is
-        # right in spite of them.
+        # Differing bounds matter only if the partition value was taken from the lower bound; if it was stored in a
+        # tuple or derived otherwise, it is right although the bounds differ.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
     return two, missing

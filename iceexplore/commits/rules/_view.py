@@ -32,11 +32,11 @@ class LeafView:
     row
         Row in the root.
     owner
-        The data manifest that a delete manifest is affiliated with.
+        If this is a delete manifest: the data manifest with which it is affiliated.
     old
-        Whether it was written before V4.
+        Whether the manifest was written before V4.
     statuses
-        The statuses of its stored entries.
+        The statuses of the manifest's entries, as stored.
     removed
         The removed positions (`pyroaring.BitMap`), by status of the live manifest DV.
     """
@@ -51,7 +51,7 @@ class LeafView:
     removed: dict[int, Any]
 
     def positions(self) -> BitMap:
-        """Return all positions that its manifest DVs remove."""
+        """Return all positions that the leaf's manifest DVs remove."""
         from pyroaring import BitMap
 
         out = BitMap()
@@ -90,7 +90,7 @@ def view_tree(
     Raises
     ------
     IceexploreError
-        A manifest DV cannot be read. (Unreadable manifests are recorded as problems of the reader.)
+        A manifest DV cannot be read. (An unreadable manifest does not raise; it is recorded in the reader's problems.)
     """
     root = reader.root(snapshot)
     v4 = root.dialect.has_root_manifest

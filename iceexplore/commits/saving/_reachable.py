@@ -1,4 +1,4 @@
-"""The files that a snapshot needs: its manifest list or root, manifests, manifest DVs, and the files they list."""
+"""The files that a snapshot needs: its manifest list or root, manifests, manifest DVs, and the listed files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KINDS = {
     ContentType.DELETE_MANIFEST: "manifest",
     ContentType.MANIFEST_DV: "manifest deletion vectors",
 }
-#: What `referenced_files` returns: a file's location, its kind, and its size in bytes (null if it is not recorded).
+#: The columns that `referenced_files` returns: a file's location, kind, and size in bytes (null if not recorded).
 REFERENCED_SCHEMA = build.schema([("location", pa.string()), ("kind", pa.string()), ("bytes", pa.int64())])
 _SCHEMA = build.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
 
@@ -77,7 +77,7 @@ def tree_files(
     Parameters
     ----------
     read
-        Rows of the root: only these manifests, with their manifest DVs; by default all.
+        Rows of the root: return only these manifests and their manifest DVs; by default all.
     """
     root = state.root(snapshot)
     if root is None:
@@ -104,11 +104,11 @@ def tree_files(
 
 
 def _own_commit(state: TableState, snapshot: Snapshot) -> list[MetadataFile]:
-    """Return the file of the Delta commit that made this snapshot: it names the tree, as a manifest list would."""
+    """Return the file of the Delta commit that made this snapshot; it plays the part of a manifest list."""
     location = f"{state.metadata.properties.get(DELTA_LOG)}/{commit_name(snapshot.snapshot_id)}"
     try:
         return [MetadataFile(location, "manifest-list", state.storage.stat(location).size or 0)]
-    except IceexploreError:  # a snapshot of a simulation that continues the table
+    except IceexploreError:  # not a Delta commit: a simulation made this snapshot
         return []
 
 
@@ -159,7 +159,8 @@ def _tree_table(state: TableState, snapshot: Snapshot) -> pa.Table:
     kinds = pc.is_in(root.entries["content_type"], pa.array([int(k) for k in _LISTED], pa.int32()))
     entries = root.entries.filter(pc.fill_null(pc.and_(live(root.entries), kinds), False))
     found = _with_kinds(entries["content_type"], entries["location"], entries["file_size_in_bytes"])
-    # A v1 snapshot that lists its manifests inline has no manifest list, and an inline manifest DV has no file.
+    # A v1 snapshot that lists its manifests inline has no manifest list, and a manifest DV stored inline has no file of
+    # its own.
     found = found.filter(pc.fill_null(pc.greater(pc.utf8_length(found["location"]), 0), False))
     if not root.location or root.dialect == "inline":
         return found
@@ -182,15 +183,15 @@ def files_of_leaves(
 ) -> pa.Table:
     """Return the live files of snapshots: location, bytes, content type; reads each manifest once.
 
-    Column files (V4 draft) follow the data files to which they belong, and have content type 0, too.
+    Column files (V4 draft) are included after the data files to which they belong, also with content type 0.
 
     Parameters
     ----------
     among
         The manifests to read; all by default.
     seen
-        Keys of manifests not to read; those that are read are added. A second call with the same set reads only
-        manifests that the first did not.
+        Keys of manifests not to read; the call adds the keys of manifests that it reads. A second call with the same
+        set then reads only manifests that the first did not read.
     """
     parts = [_SCHEMA.empty_table()]
     seen = set() if seen is None else seen
@@ -239,7 +240,7 @@ def snapshot_files(state: TableState) -> pa.Table:
     Raises
     ------
     FormatError, FileMissingError
-        For a strict state: a root or manifest cannot be read, so the files that it lists are unknown.
+        A root or manifest cannot be read, so the files that it lists are unknown (raised only for a strict state).
     """
     snapshots = {s.snapshot_id: s for s in state.metadata.snapshots}
     return pa.concat_tables([referenced_files(state, snapshots.values()), statistics_files(state.metadata)])
@@ -260,7 +261,7 @@ def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = 
 
 
 def metadata_files(state: TableState) -> pa.Table:
-    """Return the metadata file, those in its log, and the version hint, as `REFERENCED_SCHEMA` without sizes."""
+    """Return the metadata file, those in its log, and the version hint: a `REFERENCED_SCHEMA` table without sizes."""
     log = [e.metadata_file for e in state.metadata.metadata_log]
     hint = f"{state.metadata.location.rstrip('/')}/metadata/{HINT}"  # only file-system tables have this file
     places = list(dict.fromkeys([state.metadata_location, *log]))
@@ -274,7 +275,7 @@ def metadata_files(state: TableState) -> pa.Table:
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
-    """Return those files of an overlay that the table still needs, for any snapshot or as an older metadata file.
+    """Return the overlay's files that the table still needs, for any snapshot or as an older metadata file.
 
     Only manifests among ``own`` are read, because no other manifest lists a file of the overlay.
     """

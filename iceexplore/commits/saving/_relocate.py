@@ -63,7 +63,7 @@ class RelocatedDeletes:
 
 
 class Moves(dict[str, str]):
-    """New locations of files by old ones. Delete files may spell a data file's location differently from its entry."""
+    """New locations of files by old ones, found by any spelling: delete files may spell a location unlike the entry."""
 
     def __init__(self, moved: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(moved)
@@ -84,7 +84,7 @@ class Moves(dict[str, str]):
         return other
 
     def place(self, name: PlainValue) -> str | None:
-        """Return the new location of an entry's file; None if it stays as it is spelled."""
+        """Return the new location of an entry's file; None if the entry's location remains as it is."""
         if not isinstance(name, str):
             return None
         found = self.get(name)
@@ -94,7 +94,7 @@ class Moves(dict[str, str]):
         return found
 
     def find(self, name: str) -> str | None:
-        """Return the new location of a file, by any spelling of its old one; None if it has not moved."""
+        """Return the new location of a file, given its old one in any spelling; None if the file has not moved."""
         found = self.get(name)
         if found is not None or not self:
             return found
@@ -138,8 +138,8 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
 def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mapping[str, str]) -> bytes | None:
     """Return a Puffin file whose vectors reference the moved files; None if none of them moved.
 
-    All bytes before the footer stay, so that manifest entries still find the blobs; in the footer only the references
-    change.
+    All bytes before the footer stay as they are, so that the blobs' offsets in manifest entries remain valid; in the
+    footer, only the references to data files change.
     """
     moved = _moves(moved)
     file = read_puffin_footer(storage, location, len(data))
@@ -158,31 +158,31 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
     return b"".join((blobs, PUFFIN_MAGIC, text, struct.pack("<i", len(text)), bytes(4), PUFFIN_MAGIC))
 
 
-#: Fields that contain locations, by id (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), with the field
-#: that contains the length of the file, if any.
+#: Ids of fields that contain locations (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), each with the id
+#: of the field that contains the file's length, if there is one.
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None, 164: 166}
-#: Of these, the one that is a reference to another entry's file.
+#: The one among these fields that refers to the file of a different entry.
 _REFERENCE = 143
-#: A list of records, with locations of their own (164).
+#: The field with the list of column files: records that contain locations, too (field 164).
 _COLUMN_FILES = 158
-#: lower_bounds and upper_bounds; for a position delete file they contain paths.
+#: The fields lower_bounds and upper_bounds, which contain paths if the entry is a position delete file.
 _BOUNDS = (125, 128)
-#: Table properties that would make later writers write to a different place.
+#: Table properties that would make later writers write outside the new location.
 _PLACES = ("write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path")
 
 
-#: The format version in which a table may have no location of its own.
+#: The first format version in which a table's metadata may omit the location.
 _OPTIONAL_LOCATION = 4
 
 
 def relocated_document(document: Mapping[str, Any], location: str, moved: Mapping[str, str]) -> dict[str, Any]:
-    """Return a table's document for another location.
+    """Return a table's metadata document for a new location.
 
     Parameters
     ----------
     moved
         New locations of files by old ones; other files keep theirs. Entries of ``metadata-log`` without a new location
-        are left out, because those files were not written to the new place.
+        are left out, because their files were not written to the new location.
     """
     out = {**document, "location": location}
     if "location" not in document and document.get("format-version") == _OPTIONAL_LOCATION:
@@ -204,7 +204,7 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
 
 
 def _relocated(objects: JsonValue, keys: Iterable[str], moved: Mapping[str, str]) -> JsonValue:
-    """Return a list of objects with the locations under these keys replaced; what is malformed stays as it is."""
+    """Return a list of JSON objects with the locations under these keys replaced; malformed parts stay as they are."""
 
     def new(value: JsonValue) -> JsonValue:
         if isinstance(value, list):
@@ -277,7 +277,7 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 
 
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
-    """Return the lookup of new locations for a field; only references may spell locations differently."""
+    """Return the function that looks up a field's new locations; only references may spell locations differently."""
     if number != _REFERENCE:
         return moved.place
     return lambda name: moved.find(name) if isinstance(name, str) else None
@@ -379,7 +379,7 @@ def _columns(
     for end, number in enumerate(_BOUNDS):
         at = ids.get(number)
         if paths and path is not None and at is not None and pa.types.is_map(fields[at].type):
-            # Look up by the file's path, which is already the new one.
+            # Look up the row by the file's location, which has already been replaced by the new one.
             row = pc.index_in(children[path], value_set=pa.array(list(paths), pa.string()))
             ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
             children[at] = _bounds(cast(AnyMapArray, children[at]), ends.take(row))
@@ -402,9 +402,9 @@ def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray
 
 
 def _bounds(maps: AnyMapArray, ends: Binaries) -> AnyMapArray:
-    """Return bounds by column with those of ``file_path`` replaced if ``ends`` has a value for the row."""
+    """Return maps of bounds; the bound of ``file_path`` is replaced in each row for which ``ends`` has a value."""
     if maps.offset:
-        maps = maps.take(build.array(np.arange(len(maps))))  # compact a slice
+        maps = maps.take(build.array(np.arange(len(maps))))  # copy, so that a slice starts at offset 0
     keys, items = maps.keys, maps.items
     offsets = maps.offsets.to_numpy(zero_copy_only=False)
     row_of = np.full(len(keys), len(maps))

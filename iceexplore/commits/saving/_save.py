@@ -41,13 +41,13 @@ from iceexplore.storage import (
 
 __all__ = ["DataFiles", "Saved", "new_folder", "save"]
 
-#: How to handle the table's own data and delete files, which no simulation wrote; see `save`.
+#: How to handle the data and delete files that existed before the simulation; see ``data`` of `save`.
 DataFiles = Literal["refer", "copy", "none"]
 
 #: Linux's ioctl to share the blocks of a file (``linux/fs.h``).
 _FICLONE = 0x40049409
 _BLOCK = 1 << 20
-#: The first format version in which locations may be relative to the table's.
+#: The first format version in which locations may be relative to the table's location.
 _RELATIVE_FROM = 4
 
 
@@ -98,17 +98,17 @@ def save(
     path
         A folder that is empty or does not exist.
     data
-        How to handle the table's own data and delete files, which no simulation wrote. ``copy``, the default, copies
-        those of every snapshot, so that the rows can be read wherever the folder is moved (the copy shares blocks with
-        the original if the file system supports it, but never the file, so changes of the copy do not reach the
-        original). ``refer`` keeps them where they are: fast and small, but they are outside the folder, so
-        ``iceexplore.open(path, allow=...)`` must allow their folder to read rows. ``none`` leaves out even those of the
+        How to handle the data and delete files that existed before the simulation. ``copy``, the default, copies these
+        files for every snapshot, so that the rows can be read wherever the folder is moved (a copy shares blocks with
+        the original if the file system supports it, but changes of the copy do not reach the original). ``refer``
+        leaves the files where they are: this is fast and small, but to read rows, ``iceexplore.open(path, allow=...)``
+        must then allow the folder with these files. ``none`` saves no data and delete files, not even those of the
         overlay. Synthetic files stay synthetic.
     location
         The table's location in the saved metadata: by default ``path``, so that engines on this machine can read the
-        table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file). Manifest
-        lists and roots are rewritten for that, and manifests that list copied files. Give another location if the
-        folder will be uploaded there. ``"keep"``: all bytes stay as written, and only `iceexplore.open` finds the
+        table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file). For that,
+        manifest lists and roots are rewritten, as are manifests that list copied files. Give a different location if
+        the folder will be uploaded there. ``"keep"``: all bytes stay as written, and only `iceexplore.open` finds the
         files.
 
     Raises
@@ -116,7 +116,8 @@ def save(
     OptionError
         The folder is not empty, ``path`` is a URI of another storage, or ``data`` is unknown.
     UnsupportedError
-        Inline manifests of v1, or position delete files in an unknown format, unless ``location="keep"``.
+        The table has inline manifests (v1), or position delete files in an unknown format; ``location="keep"`` avoids
+        the error.
     StorageError, AccessDeniedError
         The folder cannot be written, for example because the disk is full.
     IceexploreError
@@ -174,7 +175,7 @@ def _refuse_full(target: Path) -> None:
 def _publish(building: Path, target: Path) -> None:
     umask = os.umask(0)
     os.umask(umask)
-    building.chmod(0o777 & ~umask)  # mkdtemp restricts it to the user
+    building.chmod(0o777 & ~umask)  # mkdtemp restricted the folder to the user
     if os.name == "nt" and target.exists():
         target.rmdir()  # on other systems a rename replaces an empty folder atomically
     try:
@@ -281,19 +282,21 @@ class _Saver:
             raise UnsupportedError('a v1 snapshot lists its manifests inline; save the table with location="keep"')
         head = None if self.state.snapshot is None else self.state.snapshot.snapshot_id
         rewrite = bool(self.moved)  # data files have new locations
-        # The newest first: files that it needs must be readable, files of others may be missing.
+        # The state's snapshot first: the files that it needs must be readable, while those of other snapshots may be
+        # missing.
         snapshots = sorted(metadata.snapshots, key=lambda s: s.snapshot_id != head)
         with progress(len(snapshots), "snapshots") as step:
             for snapshot in snapshots:
                 self._leaves(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
                 step()
-        # Manifest DVs after all leaves: one Puffin file may have the vectors for leaves of several snapshots.
+        # Write manifest DVs after all leaves, because one Puffin file may have the vectors of leaves of several
+        # snapshots.
         for snapshot in snapshots:
             for f in tree_files(self.state, snapshot):
                 if f.kind == "puffin":
                     strict = snapshot.snapshot_id == head
                     self._metadata_file(f.location, f.kind, strict=strict, rewrite=True)
-        # Roots last: their DELETED rows reference manifests of the previous snapshot.
+        # Write roots last, because their DELETED rows reference manifests of the previous snapshot.
         for snapshot in snapshots:
             if snapshot.root_location:
                 strict = snapshot.snapshot_id == head
@@ -309,7 +312,7 @@ class _Saver:
         for f in files:
             if f.kind != "manifest":
                 continue
-            # Manifests of the table itself never list files of the overlay.
+            # Manifests from before the simulation never list files of the overlay.
             names = relative or (rewrite and (self.data == "copy" or self._is_own(f.location)))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
 
@@ -338,7 +341,7 @@ class _Saver:
         self._write(name, new)
 
     def _spelled(self) -> tuple[Moves, dict[str, int]]:
-        """Return new locations by old ones, and lengths by new ones; for V4 also by relative locations."""
+        """Return new locations by old ones (for V4, also by relative ones), and file lengths by new locations."""
         metadata = self.state.metadata
         if metadata.format_version < _RELATIVE_FROM:
             return self.moved, self.lengths
@@ -377,7 +380,7 @@ class _Saver:
         return current
 
     def _name(self, location: str, folder: str) -> str:
-        """Return a file's unique name: as under the table's location, or flat in ``metadata`` or ``data``.
+        """Return a unique path in the folder: as below the table's location, or directly in ``metadata`` or ``data``.
 
         Metadata files in the folder of ``write.metadata.path`` keep their names, so that engines find them by the hint.
         """
@@ -399,7 +402,7 @@ class _Saver:
             with self.storage.local_path(location, kind=kind) as source:
                 try:
                     original = open(source, "rb")  # noqa: SIM115 - closed below
-                except OSError as e:  # the fault is the original's, not the copy's
+                except OSError as e:  # the original cannot be read; errors of writing the copy are raised
                     self.missing[location] = f"{location}: cannot be opened: {e.strerror or e}"
                     return False
                 with original, path.open("xb") as copy:

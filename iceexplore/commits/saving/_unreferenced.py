@@ -1,4 +1,4 @@
-"""Compare the files in a folder with those that a table references, by path, and tell their kinds by their names."""
+"""Compare the files in a folder with those that a table references, by path, and tell files' kinds from names."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from iceexplore.storage import Entry, OverlayStorage, Storage, path_only
 __all__ = ["file_kind", "is_referenced", "path_keys"]
 
 _PREFIX = r"^[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?"
-#: Locations whose path is found by cutting off the scheme and authority. ``file://x/y`` is a relative path instead.
+#: Matches locations whose path is what follows scheme and authority. In ``file://x/y``, ``x/y`` is a relative path
+#: instead.
 _PLAIN = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?)?/"
 _NOT_PLAIN = r"/\.\.?(?:/|$)|^(?i:file)://[^/]"
 
 
 def path_keys(storage: Storage, locations: AnyColumn) -> AnyArray:
-    """Return the path of each location, to compare whether two mean the same file.
+    """Return the path of each location: two locations with equal paths mean the same file.
 
-    Scheme and authority are left out, as Iceberg compares orphan files. In a moved table and a simulation, the path is
-    where the file is now.
+    Scheme and authority are left out, as when Iceberg looks for orphan files. In a moved table and a simulation, the
+    path is where the file is now.
     """
     locations = locations.combine_chunks() if isinstance(locations, pa.ChunkedArray) else locations
     paths = _paths(locations)
@@ -53,7 +54,7 @@ def _real_path(storage: Storage, location: str | None) -> str | None:
         return None
     try:
         return path_only(storage.resolve(location))
-    except IceexploreError:  # outside the table's roots, or no file can have this name
+    except IceexploreError:  # outside the folders that may be read, or no file can have this name
         return path_only(location)
 
 

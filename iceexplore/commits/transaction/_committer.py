@@ -48,7 +48,8 @@ __all__ = [
 ]
 
 Document = dict[str, Any]
-#: Builds the change, once. ``writer.base`` is the state to read; the writer writes the files that the change adds.
+#: A function that builds the change; it is called once per commit, with a writer that writes the files which the change
+#: adds. ``writer.base`` is the state to read.
 MakeChange = Callable[[CommitWriter], Change]
 #: A change of the document only: a function from the document and the commit's time in milliseconds to the new
 #: document.
@@ -67,15 +68,17 @@ class CommitRecord:
     Attributes
     ----------
     number
-        From 1, across a writer and its forks; the ``commit`` in the storage's write log.
+        The commit's number, counted from 1 across a writer and its forks; it is the ``commit`` in the storage's write
+        log.
     what
         The operation, or a description if no files changed.
     snapshot_id
-        Id of the snapshot that it created or would have created; None for a commit without file changes.
+        Id of the snapshot that the commit created, or would have created if it had succeeded; None for a commit without
+        file changes.
     attempts
         The number of attempts.
     metadata_location
-        The metadata file that it published; None if it failed.
+        The metadata file that the commit published; None if the commit failed.
     reads
         The reads of each attempt from the storage, without cache hits.
     """
@@ -119,7 +122,7 @@ class CommitAttempts:
         self.number, self.names = committer.shared.begin()
 
     def run(self) -> Snapshot | None:
-        """Retry until the commit is published or refused, or attempts run out. Raises what `Committer.commit` does."""
+        """Retry until the commit is published or refused, or attempts run out. Raises as `Committer.commit` does."""
         most = self._max_attempts()
         began = time.monotonic()
         while self.attempt < most:
@@ -147,7 +150,7 @@ class CommitAttempts:
         )
 
     def note(self) -> CommitRecord | None:
-        """Add and return the record of this commit; None if it wrote and published nothing."""
+        """Add and return the record of this commit; None if the commit wrote and published nothing."""
         shared, writes = self.committer.shared, self.committer.storage.writes
         if self.published is None and not any(w.commit == self.number for w in writes):
             return None
@@ -328,7 +331,7 @@ def _new_id(names: Random, state: TableState) -> int:
 
 
 def _check_room(base: TableState) -> None:
-    """Refuse a table whose next sequence number or row id would exceed Iceberg's long and wrap in Arrow columns."""
+    """Refuse a table whose next sequence number or row id would exceed Iceberg's ``long`` and overflow in Arrow."""
     metadata = base.metadata
     for name, found in (
         ("last-sequence-number", metadata.last_sequence_number),
@@ -360,7 +363,7 @@ class Shared:
         with self.lock:
             self.begun += 1
             number = self.begun
-        # Random names and ids, not secrets.
+        # These random numbers are for names and ids, not for secrets.
         return number, Random(  # noqa: S311
             secrets.randbits(128) if self.seed is None else f"{self.seed}/{number}"
         )
@@ -389,7 +392,7 @@ class Committer:
     storage
         The storage from which the table is read and to which new files are written.
     pointer
-        Holds the location of the current metadata file and moves to the next.
+        Holds the location of the current metadata file; each commit moves it to a new one.
     seed
         Makes snapshot ids, file names and times repeatable.
     clock
@@ -440,7 +443,8 @@ class Committer:
     def fork(self) -> Self:
         """Return a second writer for the same table, with this one's state and without later commits.
 
-        Both share the files and the pointer. The writer that commits second finds the pointer moved and rebases.
+        The two share the files and the pointer. The one that commits second finds that the pointer has moved, and
+        retries its change on the new state.
         """
         other = object.__new__(type(self))
         other.options, other.max_attempts, other._first_notes = self.options, self.max_attempts, self._first_notes
@@ -457,7 +461,7 @@ class Committer:
 
     @property
     def records(self) -> tuple[CommitRecord, ...]:
-        """The commits of this writer and its forks as they ended, in order; failed ones only if they wrote files."""
+        """The commits of this writer and its forks, as they ended; failed ones are included only if they wrote files."""
         with self.shared.lock:
             return tuple(self.shared.records)
 
@@ -486,15 +490,15 @@ class Committer:
     # ----------------------------------------------------------------------------------------------
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return the notes on a state's card; ``location`` is the table's."""
+        """Return the notes to show on a state's card; ``location`` is the table's location."""
         return self._first_notes
 
     def is_taken(self, location: str) -> bool:
-        """Return whether a metadata file of this name exists outside this history; then the next number is used."""
+        """Return whether others wrote a metadata file of this name; the commit then uses the next number."""
         return False
 
     def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-        """Return the compression codec, and thus the suffix, of the metadata file for ``new`` that follows ``old``."""
+        """Return the codec (and so the suffix) for the metadata file of document ``new``, which follows ``old``."""
         return str((new.get("properties") or {}).get("write.metadata.compression-codec", "none"))
 
     def check_retry(self, start: TableState, newest: TableState) -> None:
@@ -522,12 +526,12 @@ class Committer:
         Parameters
         ----------
         make_change
-            Called once, with the writer; a retry validates its change and applies it to the newer state. None for no
-            file changes and no new snapshot.
+            Called once, with the writer; a retry validates its change and applies it to the newer state. If None, no
+            files change and no snapshot is created.
         ref
             The branch to commit to. A table's first commit creates ``main``; other branches must exist.
         document_change
-            Applied before the file changes, in each attempt on its state.
+            Applied before the file changes, once per attempt, to the document of that attempt's state.
         pins
             Keys of the metadata that concurrent commits must not have changed (spec, "Commit Conflict Resolution and
             Retry": for a schema update, the schema).
@@ -547,8 +551,8 @@ class Committer:
             The commit would break a rule; nothing was written.
         CommitConflictError
             A concurrent commit conflicts with this one (the error's rule says why), attempts ran out
-            (``table-unchanged``), or the snapshot that it reads has expired (``files-exist``). The files that it wrote
-            remain as orphan files unless the subclass removes them (`on_commit_failed`).
+            (``table-unchanged``), or the snapshot that this commit reads has expired (``files-exist``). The files that
+            it wrote remain as orphan files unless the subclass removes them (`on_commit_failed`).
         SnapshotNotFoundError
             The branch does not exist.
         FormatError
@@ -559,7 +563,8 @@ class Committer:
             try:
                 return trial.run()
             except OverflowError as error:
-                # The numbers that a commit increments come from the table's files, where they may have any value.
+                # Catch overflows: the numbers that a commit increments are read from the table's files and may have any
+                # value.
                 raise FormatError(
                     f"a number in the table's metadata is too large for any further commit: {error}",
                     code="metadata-invalid",
@@ -572,7 +577,7 @@ class Committer:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _shown(self, opened: Opened, *, strict: bool) -> TableState:
-        """Return a state on this writer's storage for a document of the table."""
+        """Return the state of the table with the opened document, to be read through this writer's storage."""
         source = replace(opened.source, newest=self._newest_opened)
         shown = replace(opened, storage=self.storage, source=source, catalog_table=None)
         return state_of(replace(shown, notes=self.notes(opened.document.get("location"))), strict=strict)
@@ -583,7 +588,7 @@ class Committer:
         return self.opened_at(location, document)
 
     def opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the opened table at another of its metadata files."""
+        """Return the opened table at a different one of its metadata files."""
         return replace(
             self.state.opened,
             metadata_location=location,
@@ -594,7 +599,7 @@ class Committer:
 
 
 def check_options(state: TableState, options: LayoutOptions, max_attempts: int | None) -> None:
-    """Refuse a state to which nothing can be committed with these options. Raises the same errors as `Committer`."""
+    """Refuse a state to which nothing can be committed with these options. Raises as `Committer` does."""
     if options.format_version < state.metadata.format_version:
         raise OptionError(
             f"format_version={options.format_version}: the table has {state.metadata.format_version}, "

@@ -50,12 +50,12 @@ class Pointer:
 
 @dataclass(frozen=True)
 class MetadataNames:
-    """The naming scheme of a table's metadata files.
+    """The naming scheme of a table's metadata files: by version (file-system tables) or with a UUID (catalogs).
 
     Attributes
     ----------
     folder
-        Their folder, as the table spells it.
+        The folder of the metadata files, as the table spells it.
     by_version
         True for ``v3.metadata.json`` of file-system tables, False for ``00003-<uuid>.metadata.json`` of catalogs.
     """
@@ -113,7 +113,7 @@ def publish_by_swap(files: WritableStorage, pointer: Pointer, expected: str, loc
 
 @dataclass(frozen=True)
 class FolderFiles:
-    """A real local folder to commit into: files appear complete, and none is ever replaced.
+    """A real local folder to commit into: a file appears only when complete, and existing files are never replaced.
 
     Parameters
     ----------

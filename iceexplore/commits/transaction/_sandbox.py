@@ -58,14 +58,15 @@ class Sandbox(Committer):
         clock: Callable[[], int] | None = None,
         max_attempts: int | None = None,
     ) -> None:
-        check_options(state, options, max_attempts)  # before a folder is created
+        check_options(state, options, max_attempts)  # check before a folder is created
         storage, pointer = OverlayStorage(state.storage, overlay), Pointer(state.metadata_location)
         super().__init__(state, options, storage, pointer, seed=seed, clock=clock, max_attempts=max_attempts)
 
     def copy(self) -> Sandbox:
         """Return an independent copy of this writer: later commits of either do not appear in the other.
 
-        In contrast, `fork` shares files and pointer. With a seed, equal commits to both create equal files.
+        In contrast, a `fork` shares the files and the pointer. If the writer has a seed, equal commits to the original
+        and the copy create equal files.
         """
         other = self.fork()
         other.storage = self.storage.copy()
@@ -98,8 +99,8 @@ class Sandbox(Committer):
 def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
     """Return the options of a format version (by default the table's) with the given values.
 
-    A V4 table with a manifest list, as Java writes it, and one with a root of the V4 draft keep their dialect unless
-    ``dialect`` is given. A Delta table continues as one of the V4 proposal.
+    A V4 table with a manifest list, as Java writes it, and a table with a root of the V4 draft keep their dialect
+    unless ``dialect`` is given. Commits to a Delta table use the V4 proposal's dialect.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """Check whether a change may still be applied after concurrent commits.
 
 Spec, "Commit Conflict Resolution and Retry": appends have no requirements; operations that replace or delete files
-verify that those are still live; deletes by expression always apply. The other validations, and the operations that
-they run for, follow Java (`MergingSnapshotProducer` and its callers, with the settings of Spark's writes).
+verify that these files are still live; deletes by expression always apply. All other validations, and the choice of
+operations to which each applies, follow Java (`MergingSnapshotProducer` and its callers, with the settings of Spark's
+writes).
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from iceexplore.planning import partition_keys
 
 __all__ = ["Step", "steps_between", "validate"]
 
-#: Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
+#: The operations whose added files are checked, as Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
 _ADDING = ("append", "overwrite")
 _FILE_PATH = 2147483546
-#: Maximum number of files that a conflict names.
+#: The maximum number of files that a conflict's message lists.
 _NAMED = 100
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
@@ -47,7 +48,7 @@ class Step:
     added, removed
         Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
     updated
-        V4 draft: by location of a data file that got new column files, the field ids in these.
+        V4 draft: the field ids in new column files, by the location of the data file that got them.
     updated_files
         The entries of these data files.
     """
@@ -133,7 +134,7 @@ def _step(
 
 
 def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
-    """Return the data files that have column files which they did not have before, and the field ids in these."""
+    """Return the field ids in new column files, by the location of the data file that got them."""
     if now["column_files"].null_count == len(now):
         return {}
     before, after = (
@@ -153,7 +154,7 @@ def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
 
 
 def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
-    """Map each live manifest of a root, as (location, the manifest DVs that apply to it), to its row."""
+    """Map a root's live manifests to their rows; keys are (location, the manifest DVs that apply to it)."""
     if root is None:
         return {}
     columns = ["content_type", "location", "referenced_file", "deletion_vector"]
@@ -208,7 +209,7 @@ def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
 
 
 def _keys(entries: pa.Table) -> AnyChunkedArray:
-    # Many DVs share one Puffin file, so the offset is part of a DV's key.
+    # Many DVs may share one Puffin file, so a DV's key includes the offset.
     offset = pc.fill_null(pc.struct_field(entries["deletion_vector"], "offset").cast(pa.string()), "")
     return pc.binary_join_element_wise(entries["location"], offset, "\x1f")
 
@@ -238,7 +239,7 @@ def _referenced(change: Change) -> set[str]:
 
 
 def _gone(steps: Iterable[Step], of: Collection[str], kinds: Collection[int]) -> list[str]:
-    """Return the files among ``of`` that the steps removed and did not add again."""
+    """Return the files among ``of`` that concurrent commits (``steps``) removed and did not add again."""
     wanted, types = pa.array(list(of), pa.string()), pa.array([int(k) for k in kinds], pa.int32())
     gone: dict[str, None] = {}
     for step in steps:
@@ -283,7 +284,7 @@ def _check_vectors(change: Change, steps: list[Step]) -> None:
 
 
 def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> None:
-    """Check that rewritten files have no new deletes that the rewrite did not apply."""
+    """Check that concurrent commits added no deletes to rewritten files, because the rewrite has not applied these."""
     rewritten = set() if change.ignore_missing else set(change.remove_data)
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if not adds_data and change.operation != "replace":
@@ -307,7 +308,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
                 "no-new-deletes", f"{_who(step)} added deletes for data files that this commit rewrites", found
             )
         wider = pc.and_(positions, entries["referenced_file"].is_null())
-        if not keeps_sequence:  # otherwise new equality deletes still apply to the new files
+        if not keeps_sequence:  # with their old sequence numbers, new equality deletes would still apply to the files
             wider = pc.or_(wider, pc.equal(kind, int(ContentType.EQUALITY_DELETE)))
         if pc.any(wider).as_py():
             wide.append((step, step.added.filter(_mask(wider))))
@@ -329,7 +330,7 @@ def _check_column_files(change: Change, steps: list[Step]) -> None:
 
 
 def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:
-    """Check deletes that apply to a partition or (equality deletes of an unpartitioned spec) to the whole table."""
+    """Check new deletes that apply to a partition or (equality deletes of an unpartitioned spec) the whole table."""
     batch, _ = find_files(start, files)
     places = {_place(batch, row, start.metadata) for row in range(len(batch))}
     for step, deletes in wide:
@@ -367,7 +368,7 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
 
 def _seen(change: Change, step: Step) -> pa.BooleanArray:
     """Return which of the updated data files have new values in the columns by which the change selected rows."""
-    if change.conflict_partitions is not None:  # rows stay in their partition
+    if change.conflict_partitions is not None:  # an update leaves rows in their partition, which selected them
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])
@@ -375,7 +376,7 @@ def _seen(change: Change, step: Step) -> pa.BooleanArray:
 
 
 def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> list[str]:
-    """Return the new files that may contain rows that the change should have read."""
+    """Return those of the new files in which there may be rows that the change should have read."""
     read = change.conflict_partitions
     locations = data.entries["location"]
     if read is None:
@@ -383,7 +384,7 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
             locations = locations.filter(change.conflict_filter.evaluate(data, metadata)[0])
         names: list[str] = build.to_pylist(locations)
         return names
-    # Files of a spec that was not read may contain rows of these partitions: nothing is known about them.
+    # Files of other specs are included: they may contain rows of the partitions that the change read.
     specs = {spec_id for spec_id, _ in read}
     places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
     hit = {p for p in places if p in read or p[0] not in specs}

@@ -1,1 +1,1 @@
-"""Commits to views: metadata documents from version to version, simulations, and saving."""
+"""Commits to views: derive the next metadata document, simulate commits, and save views."""

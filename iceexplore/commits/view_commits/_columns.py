@@ -1,4 +1,4 @@
-"""The schema of a view's version, from the columns that the user gives."""
+"""Build the schema of a view's version from the columns that the user gives."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _EXAMPLE = "{'day': 'date', 'trips': 'long'}"
 
 
 def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schema | None = None) -> Schema:
-    """Return a schema with final field ids.
+    """Return a view's schema with its final field ids.
 
     Parameters
     ----------
     given
-        Types by column name, where ``(type, comment)`` adds a comment; a PyArrow schema, a data frame or an Arrow
-        table: the ids are assigned here. An iceexplore or PyIceberg schema, or a schema's JSON: its ids are kept.
+        Either columns without ids, to which ids are assigned here: types by column name, where ``(type, comment)`` adds
+        a comment, a PyArrow schema, a data frame or an Arrow table. Or a schema with ids, which are kept: an iceexplore
+        or PyIceberg schema, or a schema's JSON.
     known
-        The schemas of the view: a new id is above all of theirs.
+        The schemas of the view: a new id is above all ids in these.
     current
         The schema of the current version. If this or a known schema has the same columns, that schema is returned.
         Otherwise, a column gets the id of a column with the same name in this or a known schema.
@@ -66,7 +67,7 @@ def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schem
 
 
 def _shape(field: NestedField) -> NestedField:
-    """Return a field without its ids, to compare it."""
+    """Return a field without its ids, for comparisons."""
     return replace(field, field_id=0, type=_Ids(-1, fixed=0).type(field.type, None))
 
 
@@ -76,7 +77,7 @@ def same_columns(a: Schema, b: Schema) -> bool:
 
 
 def _stored(given: SchemaLike) -> Schema | None:
-    """Return a schema that has field ids; None if it has none yet."""
+    """Return the given schema if it has field ids; None if these are yet to be assigned."""
     if isinstance(given, Schema):
         return parse_schema(schema_to_json(given))
     if isinstance(given, Mapping) and isinstance(given.get("fields"), list):
@@ -104,7 +105,7 @@ def _refuse_invalid(schema: Schema) -> None:
 
 
 def _without_docs(given: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[str, str]]:
-    """Split types with comments, ``{"day": ("date", "Day of the trip")}``."""
+    """Split types with comments, such as ``{"day": ("date", "Day of the trip")}``, into types and comments."""
     types, docs = {}, {}
     for name, kind in given.items():
         if isinstance(kind, tuple):
@@ -117,7 +118,7 @@ def _without_docs(given: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[str, s
 
 
 class _Ids:
-    """Assigns field ids: those of the former column with the same name, or new ones."""
+    """Assigns field ids: the ids of the former column with the same name, or new ones."""
 
     def __init__(self, last: int, fixed: int | None = None) -> None:
         self.last = last
@@ -125,7 +126,7 @@ class _Ids:
         self.taken: set[int] = set()
 
     def next(self, old: NestedField | None) -> int:
-        """Return the id of the former field, unless a field of the new schema has it; otherwise a new id."""
+        """Return the id of the former field, or a new id if a field of the new schema already has that id."""
         if self.fixed is not None:
             return self.fixed
         if old is not None and old.field_id not in self.taken:
@@ -135,12 +136,12 @@ class _Ids:
         return self.last
 
     def field(self, new: NestedField, old: NestedField | None) -> NestedField:
-        """Return a field with its id and those of its parts."""
+        """Return a field with its id and, if it is nested, the ids of its parts."""
         field_id = self.next(old)
         return replace(new, field_id=field_id, type=self.type(new.type, None if old is None else old.type))
 
     def type(self, new: Type, old: Type | None) -> Type:
-        """Return a type whose parts have ids."""
+        """Return a type; if it is nested, its parts have ids."""
         if isinstance(new, StructType):
             before = {f.name: f for f in old.fields} if isinstance(old, StructType) else {}
             return StructType(tuple(self.field(f, before.get(f.name)) for f in new.fields))

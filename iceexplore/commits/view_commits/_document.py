@@ -44,19 +44,20 @@ __all__ = [
 ]
 
 Json = dict[str, Any]
-#: The property that allows a new version without a dialect of the previous one, false by default.
+#: The property (false by default) that allows a new version to drop a dialect of the previous version.
 DROP_DIALECT_PROPERTY = "replace.drop-dialect.allowed"
 #: The largest value of Iceberg's ``int``.
 _INT_MAX = 2**31 - 1
 
 
 def committable_view(document: Mapping[str, Any], location: str) -> ViewMetadata:
-    """Parse a document to commit on; refuse one that a new metadata file could not be derived from.
+    """Parse the document on which a commit builds; refuse it if no new metadata file can be derived from it.
 
     Raises
     ------
     FormatError
-        The current version, a version or a schema is missing or cannot be read, or two have the same id.
+        The current version, a version or a schema is missing or cannot be read, or two versions or two schemas have the
+        same id.
     UnsupportedError
         The view's format version is not supported.
     """
@@ -141,7 +142,7 @@ def replace_view_version(
     timestamp_ms: int,
     properties: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the document with the query as its current version: a new version, or an identical one in the view.
+    """Return the document with the query as its current version: a new version, or an identical one that exists.
 
     Versions are identical if they have the same SQL in the same order, defaults, schema and summary; times, and the
     ``operation`` of an early draft, are not compared. An equal schema is reused, too.
@@ -192,18 +193,18 @@ def add_view_dialects(
     timestamp_ms: int,
     expected: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the document with a new version that has the current one's SQL and that of further dialects.
+    """Return the document with a new version: the current version's SQL, plus SQL in further dialects.
 
     Parameters
     ----------
     expected
-        The SQL of the version that the new texts translate, by dialect.
+        The SQL, by dialect, of the version from which the new SQL was translated.
 
     Raises
     ------
     RuleError
-        ``view-one-sql-per-dialect``: the current version has SQL of this dialect. ``view-unchanged``: it does not
-        have the expected SQL. Others as for `replace_view_version`.
+        ``view-one-sql-per-dialect``: the current version already has SQL in a given dialect. ``view-unchanged``: the
+        current version does not have the expected SQL. Other rules as for `replace_view_version`.
     UnsupportedError
         The current version has representations of unknown types, or several defaults, which cannot be copied.
     """
@@ -231,7 +232,7 @@ def add_view_dialects(
 
 
 def rollback_view(document: Mapping[str, Any], version_id: int, *, timestamp_ms: int) -> Json:
-    """Return the document with another of its versions as the current one; the log gets an entry with this time.
+    """Return the document with the given version as the current one; the version log gets an entry with this time.
 
     Raises
     ------
@@ -256,7 +257,7 @@ def set_view_properties(
     properties: Mapping[str, str] | None = None,
     remove: Sequence[str] = (),
 ) -> Json:
-    """Return the document with properties set and removed; names that are missing are ignored in ``remove``.
+    """Return the document with properties set and removed; names in ``remove`` that the view lacks are ignored.
 
     Raises
     ------
@@ -292,7 +293,7 @@ def _schema_id(out: Json, before: ViewMetadata, query: ViewQuery) -> int:
 
 
 def _is_same(version: ViewVersion, query: ViewQuery, schema_id: int) -> bool:
-    """Return whether a version would behave as the query does (Java: ``ViewMetadata.Builder.sameViewVersion``)."""
+    """Return whether a version is identical to one with the query (Java: ``ViewMetadata.Builder.sameViewVersion``)."""
     summary = {key: value for key, value in version.summary.items() if key != "operation"}
     stored = [(r.type, r.dialect, r.sql) for r in version.representations]
     return (
@@ -323,7 +324,7 @@ def _version_json(
 
 
 def _with_current(out: Json, before: ViewMetadata, version_id: int, schema_id: int | None, timestamp_ms: int) -> Json:
-    """Make a version current, with an entry of the log; nothing changes if it already is."""
+    """Make a version current, and add an entry to the version log; nothing changes if it is already current."""
     if version_id == before.current_version_id:
         return out
     log = out.get("version-log")
@@ -341,9 +342,9 @@ def _built(before: ViewMetadata | None, out: Json, added: frozenset[int] | set[i
     """Check the properties and dialects of the new state, and expire versions (Java: ``ViewMetadata.Builder.build``).
 
     The number of versions to keep is ``version.history.num-entries`` (10 by default); the version that this commit adds
-    and the current one are always kept. If there are more, the current version and those with the highest ids are kept,
-    in this order. The log then begins after its last entry of an expired version, so that time travel never leads to
-    one.
+    and the current one are always kept. If there are more, the current version and then those with the highest ids are
+    kept. The version log then begins after its last entry for an expired version, so that time travel never leads to an
+    expired version.
     """
     after = _read(out)
     codec = after.properties.get("write.metadata.compression-codec", "none")

@@ -1,4 +1,4 @@
-"""The early draft of the view spec: its form of a version, and its documents in the form of the adopted spec."""
+"""The early draft of the view spec: write versions in its form, and convert its documents to the adopted form."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from iceexplore.views import ViewMetadata, ViewVersion, parse_view_metadata
 __all__ = ["adopted_form", "draft_version"]
 
 Json = dict[str, Any]
-#: The parent of a view's first version, as the draft's example writes it.
+#: The parent id that a view's first version has in the draft's example.
 _NO_PARENT = -1
-#: Keys of representations that the adopted spec has in versions.
+#: Keys that the draft has in representations, and the adopted spec in versions.
 _MOVED = ("schema-id", "default-catalog", "default-namespace")
 
 

@@ -1,4 +1,4 @@
-"""The query of a view's version, from what the user gives."""
+"""Build the query of a view's version from the arguments that the user gives."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ __all__ = [
     "view_query",
 ]
 
-#: One query with ``dialect=``, or queries by dialect.
+#: One query, whose dialect is the argument ``dialect``, or several queries by dialect.
 SqlLike: TypeAlias = str | Mapping[str, str]
-#: ``"db"``, ``"a.b"`` or a sequence of its parts; a part with a dot needs the sequence.
+#: A namespace: ``"db"``, ``"a.b"``, or a sequence of its parts, which is needed if a part contains a dot.
 NamespaceLike: TypeAlias = str | Sequence[str]
 #: The type of ``...``, the default of arguments that keep the view's value.
 Keep: TypeAlias = EllipsisType
@@ -46,7 +46,7 @@ _CREATE = re.compile(r"\s*(create|alter)\s+(or\s+replace\s+)?(\w+\s+)?view\b", r
 
 @dataclass(frozen=True)
 class ViewQuery:
-    """What a new version stores.
+    """The query that a new version stores.
 
     Attributes
     ----------
@@ -92,12 +92,13 @@ def view_query(
         The view's metadata, from which defaults, schema and dialect are taken if they are not given; None for a new
         view.
     sql
-        The SQL with ``dialect``, or the SQL of each dialect.
+        One SQL text in ``dialect``, or SQL texts by dialect.
     schema
         The columns (`view_columns`); by default those of a version with the same SQL; otherwise those of the current
         version, if the query is known to return the same names.
     default_catalog, default_namespace
-        For names in the SQL. ``...`` keeps those of the view; a new view has none.
+        The catalog and namespace for unqualified names in the SQL. ``...`` keeps the view's defaults; a new view has
+        none.
 
     Raises
     ------
@@ -143,7 +144,7 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
     Parameters
     ----------
     dialect
-        The dialect of a single text; by default the one in ``known``, if there is only one.
+        The dialect of a single text; by default the dialect in ``known``, if that is only one.
     known
         The dialects of the version that the query will replace.
 
@@ -177,7 +178,7 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
 
 
 def _refuse_twice(sql: Mapping[str, str]) -> None:
-    """Refuse two texts for one dialect.
+    """Refuse two SQL texts for one dialect.
 
     Raises
     ------

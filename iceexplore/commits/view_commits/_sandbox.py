@@ -1,4 +1,4 @@
-"""The writer of a simulated view: optimistic commits to an overlay, and none to the view itself."""
+"""The writer of a simulated view: it commits optimistically to an overlay and never writes to the view itself."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ViewCommit:
     Attributes
     ----------
     number
-        From 1, across a writer and its forks.
+        The commit's number, counted from 1 across a writer and its forks.
     what
         The operation.
     version_id
@@ -69,7 +69,7 @@ class ViewCommit:
     attempts
         The number of attempts; above 1 if another writer committed first.
     metadata_location
-        The metadata file that it published.
+        The metadata file that the commit published.
     """
 
     number: int
@@ -168,7 +168,7 @@ class ViewSandbox:
             return self.state
 
     def published(self) -> tuple[str, ...]:
-        """Return the locations of the view's metadata files since the simulation began, in their order."""
+        """Return the locations of the metadata files published since the simulation began, oldest first."""
         with self.shared.lock:
             locations = [record.metadata_location for record in self.records]
         # Writers in several threads may record their commits in a different order from that of publishing.
@@ -188,13 +188,13 @@ class ViewSandbox:
         timestamp
             The time of the commit; by default now, and always after the view's last change.
         retry
-            False: a concurrent commit is a conflict, as for ``CREATE OR REPLACE VIEW``.
+            If false, a concurrent commit is a conflict, as for ``CREATE OR REPLACE VIEW``.
 
         Raises
         ------
         CommitConflictError
-            ``view-unchanged``: another writer committed first and ``retry`` is false, or attempts ran out. Or the rule
-            that the change would break on the state that the other writer left.
+            ``view-unchanged``: another writer committed first and ``retry`` is false, or attempts ran out. Otherwise,
+            the error names the rule that the change would break in the other writer's state.
         RuleError, OptionError, SnapshotNotFoundError
             The change is refused; or the time is before the view's last change.
         """
@@ -216,7 +216,7 @@ class ViewSandbox:
                     raise _conflict(error, known) from error
                 if new == known.opened.document:
                     if self.shared.pointer.location != known.metadata_location:
-                        continue  # this state needs no change, but it is no longer the newest one: try that
+                        continue  # this state needs no change, but there is a newer one: try again with that
                     self.state = known
                     return known
                 published = self._publish(known, new, names, number, attempt)
@@ -276,7 +276,7 @@ class ViewSandbox:
         return view_state_of(self._opened_at(location, document), strict=known.problems.strict)
 
     def _shown(self, opened: Opened, *, strict: bool) -> ViewState:
-        """Return a state on this writer's storage."""
+        """Return the state of an opened view, to be read through this writer's storage."""
         source = replace(opened.source, newest=self._newest_opened)
         notes = self.notes(opened.document.get("location"))
         return view_state_of(
@@ -301,7 +301,7 @@ class ViewSandbox:
 
 
 def _given_time(timestamp: object) -> int:
-    """Return a time in milliseconds that metadata can store."""
+    """Return the given time in milliseconds; refuse a time that metadata cannot store."""
     found = to_ms(timestamp)
     if not 0 <= found <= _LONG_MAX:
         raise OptionError(f"timestamp={timestamp!r}: give a time from 1970 on, in milliseconds below 2^63")
@@ -309,7 +309,7 @@ def _given_time(timestamp: object) -> int:
 
 
 def _conflict(error: IceexploreError, known: ViewState) -> CommitConflictError:
-    """Return the error for an operation that was possible on this writer's state, but is not on the newest one."""
+    """Return the conflict for a change that was possible on this writer's state, but is refused on the newest state."""
     rule = error.rule if isinstance(error, RuleError) else "view-unchanged"
     reason = str(error).removesuffix(f" [rule {rule}]")
     return CommitConflictError(rule, f"another commit was published first{_at(known)}, and on its state: {reason}")
@@ -320,7 +320,7 @@ def _at(state: ViewState) -> str:
 
 
 def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
-    """Return the bytes of a metadata file, compressed if its name says so."""
+    """Return the bytes of a metadata file, compressed if the suffix of the file's name says so."""
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return gzip.compress(data, mtime=0) if _GZIPPED.search(name) else data
 
@@ -384,10 +384,10 @@ def new_view_state(
         temporary.remove()
         raise
     temporary.remove_with(state.storage)
-    # Drop the name and the notes, which would show the temporary folder.
+    # Drop the opened view's name and notes, because they would show the temporary folder.
     return replace(state, opened=replace(state.opened, name=None, notes=()), notes=())
 
 
 def view_codec(document: Mapping[str, Any]) -> str:
-    """Return the compression of a new view's metadata files: the property's, or gzip, Java's default for views."""
+    """Return the codec for a new view's metadata files: from the view's property, by default gzip, as in Java."""
     return str((document.get("properties") or {}).get(_CODEC, "gzip"))

@@ -59,7 +59,7 @@ def save_view(
 
 
 def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Return the documents to write by their locations, the current one last, and those that cannot be read."""
+    """Return the documents to write, by location (the current one last), and the files that cannot be read."""
     found, missing = {}, {}
     for one in earlier:
         if one == state.metadata_location:
@@ -72,7 +72,7 @@ def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict
 
 
 def _name(location: str, number: int) -> str:
-    """Return a metadata file's name, or a new one if the name is not that of a metadata file, as in some catalogs."""
+    """Return a metadata file's name, or a new name if the old one (as in some catalogs) does not look like one."""
     name = location.rpartition("/")[2]
     return name if _NAME.fullmatch(name) else f"v{number}.metadata.json"
 
