@@ -41,7 +41,7 @@ class Expiration:
     Attributes
     ----------
     expired
-        What the last attempt expired; if the commit succeeds, this attempt is the committed one.
+        What the last attempt expired; if the commit succeeds, this attempt is the one that was published.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ def rollback(snapshot: int | None = None, *, timestamp: object = None) -> Docume
 
 
 def set_ref(kind: Literal["branch", "tag"]) -> Callable[..., DocumentChange]:
-    """Return the operation for a branch or for a tag: create the ref at a snapshot, or move it there."""
+    """Return the update for branches or for tags: it creates the ref at the snapshot ``at``, or moves the ref there."""
 
     def change(name: str, at: int, **retention: Any) -> DocumentChange:
         return lambda d, ms: _refs.set_ref(d, name=name, snapshot_id=at, type=kind, timestamp_ms=ms, **retention)

@@ -96,7 +96,8 @@ class CommitOperation:
     since
         The first format version that allows it.
     nothing
-        When the operation finds nothing to commit (its method then returns None). Empty if it always commits.
+        Why the operation may find nothing to commit (its method then returns None), such as "the table has no
+        manifests". Empty if it always commits.
     adds_only
         Whether the operation only adds files, and so does not depend on what is in the table.
     change

@@ -40,8 +40,7 @@ def _options(*parameters: Parameter) -> tuple[Parameter, ...]:
     return tuple(replace(p, passed="option") for p in parameters)
 
 
-# Parameters that several operations share
-# -------------------------------------------------------------------------------------
+# Parameters that several operations share -----------------------------------------------------------------------------
 
 _REF = _named(Parameter("ref", "branch", "The branch to commit to.", "main"))
 _FILES = Parameter(

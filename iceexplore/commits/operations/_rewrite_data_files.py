@@ -218,7 +218,7 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 
 
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
-    """Return the files of partitions that a rewrite would not improve: few enough files, none with column files.
+    """Return the files of partitions that need no rewrite: they have at most ``files`` files, none with column files.
 
     Empty for ``named`` files (listed by path), which are always rewritten.
     """

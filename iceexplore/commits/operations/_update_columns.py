@@ -285,7 +285,7 @@ def _new_columns(
     values: Mapping[str, Any],
     hit: npt.NDArray[np.int64] | None,
 ) -> pa.Table:
-    """Return the new columns of a data file, and each row's sequence number: null means that of the commit."""
+    """Return the new columns of a data file, and each row's sequence number; null means the commit's number."""
     old = _rows(state, file, [*needed, LAST_UPDATED])
     rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # a table without columns has no rows
     new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")

@@ -41,7 +41,7 @@ from iceexplore.storage import (
 
 __all__ = ["DataFiles", "Saved", "new_folder", "save"]
 
-#: How to handle the data and delete files that existed before the simulation; see ``data`` of `save`.
+#: How to handle the table's original data and delete files, which no simulation wrote; see ``data`` of `save`.
 DataFiles = Literal["refer", "copy", "none"]
 
 #: Linux's ioctl to share the blocks of a file (``linux/fs.h``).
@@ -98,12 +98,12 @@ def save(
     path
         A folder that is empty or does not exist.
     data
-        How to handle the data and delete files that existed before the simulation. ``copy``, the default, copies these
-        files for every snapshot, so that the rows can be read wherever the folder is moved (a copy shares blocks with
-        the original if the file system supports it, but changes of the copy do not reach the original). ``refer``
-        leaves the files where they are: this is fast and small, but to read rows, ``iceexplore.open(path, allow=...)``
-        must then allow the folder with these files. ``none`` saves no data and delete files, not even those of the
-        overlay. Synthetic files stay synthetic.
+        How to handle the table's original data and delete files, which no simulation wrote. ``copy``, the default,
+        copies these files for every snapshot, so that the rows can be read wherever the folder is moved (a copy shares
+        blocks with the original if the file system supports it, but changes of the copy do not reach the original).
+        ``refer`` leaves the files where they are: this is fast and small, but to read rows, ``iceexplore.open(path,
+        allow=...)`` must then allow the folder with these files. ``none`` saves no data and delete files, not even
+        those of the overlay. Synthetic files stay synthetic.
     location
         The table's location in the saved metadata: by default ``path``, so that engines on this machine can read the
         table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file). For that,
@@ -312,7 +312,7 @@ class _Saver:
         for f in files:
             if f.kind != "manifest":
                 continue
-            # Manifests from before the simulation never list files of the overlay.
+            # Manifests outside the overlay, which the simulation did not write, never list files of the overlay.
             names = relative or (rewrite and (self.data == "copy" or self._is_own(f.location)))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
 

@@ -461,7 +461,7 @@ class Committer:
 
     @property
     def records(self) -> tuple[CommitRecord, ...]:
-        """The commits of this writer and its forks, as they ended; failed ones are included only if they wrote files."""
+        """The commits of this writer and its forks, as they ended; failed ones are listed only if they wrote files."""
         with self.shared.lock:
             return tuple(self.shared.records)
 
