@@ -270,7 +270,7 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
 
 
 def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
-    """Refuse data files whose sequence numbers are above the commit's: its deletes would not apply to them."""
+    """Refuse data files with a higher sequence number than the commit's, as its deletes would not apply to these."""
     entries = targets.entries
     newer = entries.filter(pc.greater(entries["sequence_number"], sequence_number))
     if newer.num_rows:

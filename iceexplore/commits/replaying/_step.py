@@ -63,8 +63,8 @@ class Plan:
     change
         The change, without the vectors that are yet to be written.
     targets, vectors
-        Entries of data files, and the deleted rows by data file: for each of the latter, a deletion vector is to be
-        written that replaces position delete files.
+        Entries of data files and, by data file, the deleted rows for which a deletion vector is to be written in place
+        of position delete files.
     unapplied
         Number of added position deletes and vectors whose data files, as spelled, are not live.
     """

@@ -109,7 +109,7 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # Look only for faults that make a whole file unreadable: the rules report those of entries and manifest DVs.
+        # Look only for faults that make a whole file unreadable: rules report faults of entries and manifest DVs.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(

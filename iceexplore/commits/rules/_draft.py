@@ -26,7 +26,7 @@ _OF_OLD = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType
 
 
 def content_breaks(manifest: Manifest) -> list[RuleBreak]:
-    """Return violations of ``draft-content-types`` in a root or leaf of the draft; none if it was written before V4."""
+    """Return violations of ``draft-content-types`` in a draft's root or leaf; a leaf written before V4 has none."""
     if not manifest.dialect.deletion_vectors_on_entries:
         return []
     r = Rows(manifest.entries, manifest.dialect)
@@ -73,7 +73,7 @@ def _replaced_rows(tree: TreeView, r: Rows) -> Iterator[RuleBreak]:
 
 
 def _positions(reader: ManifestReader, tree: TreeView, row: int) -> Iterator[RuleBreak]:
-    """Check the positions in one leaf that, by the root's row, the snapshot removed from it."""
+    """Check the positions that the snapshot, according to its root, removed from one leaf."""
     where = f"{tree.root.location}#entry {row}"
     entry = tree.root.entries.slice(row, 1).select(["location", "deleted_positions", "replaced_positions"])
     (values,) = build.to_pylist(entry)

@@ -155,7 +155,7 @@ def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
 def _doubtful_values(
     leaf: Manifest, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionField, np.ndarray, np.ndarray]]:
-    """Yield each partition field with two masks of live entries: their bounds differ, or they have no value."""
+    """Yield each partition field with two masks of live entries: whose bounds differ, and which have no value."""
     if not len(leaf):
         return
     r = Rows(leaf.entries)
@@ -185,8 +185,8 @@ def _field_masks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        # Differing bounds matter only if the partition value was taken from the lower bound; if it was stored in a
-        # tuple or derived otherwise, it is right although the bounds differ.
+        # Differing bounds matter only if the partition value was taken from the lower bound; a value stored in a tuple,
+        # or derived otherwise, is right even if the bounds differ.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
     return two, missing

@@ -108,7 +108,7 @@ def _own_commit(state: TableState, snapshot: Snapshot) -> list[MetadataFile]:
     location = f"{state.metadata.properties.get(DELTA_LOG)}/{commit_name(snapshot.snapshot_id)}"
     try:
         return [MetadataFile(location, "manifest-list", state.storage.stat(location).size or 0)]
-    except IceexploreError:  # not a Delta commit: a simulation made this snapshot
+    except IceexploreError:  # no Delta commit: a simulation made this snapshot
         return []
 
 
