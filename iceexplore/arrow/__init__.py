@@ -1,8 +1,8 @@
 """Give the rest of the package a better typed pyarrow: names for its generic classes, and exact function types.
 
 `compute` has the functions of ``pyarrow.compute`` (``from iceexplore.arrow import compute as pc``). `build` has
-functions that create arrays, types and tables, where ``pyarrow-stubs`` declares them too narrowly. At run time, both
-modules only pass on pyarrow's own functions. Their declarations are for the type checker, which takes the rest of
+functions that create arrays, types and tables, where ``pyarrow-stubs`` declares them too narrowly. At run time, nearly
+all of these names are pyarrow's own functions. Their declarations are for the type checker, which takes the rest of
 pyarrow from ``pyarrow-stubs``.
 """
 

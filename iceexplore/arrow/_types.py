@@ -1,8 +1,8 @@
 """Names for Arrow's generic classes in annotations.
 
 ``pyarrow-stubs`` declares pyarrow's classes as generic, but at run time they cannot be subscripted. The names for
-arrays say what the elements are (`Strings`), not what the class is (`pa.StringArray`), because such an annotation also
-accepts columns of tables, whose types the checker cannot know.
+arrays say what the elements are: `Strings` is used instead of `pa.StringArray`, because `Strings` also accepts columns
+of tables, whose element types the checker cannot know.
 """
 
 from __future__ import annotations

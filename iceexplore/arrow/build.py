@@ -1,8 +1,8 @@
 """Functions that create Arrow arrays, types, schemas and tables, declared with correct types.
 
-The declarations in ``pyarrow-stubs`` are too narrow: with them, the type checker rejects a `pa.DataType` taken from a
-schema, a NumPy array or a chunked array as a table's column, offsets of an unknown type, and a list of fields that have
-different types.
+The declarations in ``pyarrow-stubs`` are too narrow. With them, the type checker rejects offsets of an unknown type,
+lists of fields with different types, NumPy or chunked arrays as columns of a table, and any `pa.DataType` that comes
+from a schema.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 The types in ``pyarrow-stubs`` are too narrow: they refuse Python values that Arrow accepts, and declare results as
 arrays although chunked inputs give chunked results. Here, each function that the package uses has a correct type:
 
-- the result is chunked if any input is, else an array if any input is, else a scalar;
+- the result of a function of single rows is chunked if any input is, else an array if any input is, else a scalar;
+  aggregates return a scalar or an array;
 - the element type is declared for masks, counts and indices, and where it equals the first input's; else it is Any.
 
 Nothing is wrapped: at run time these names are pyarrow's functions. To add a function, add it to ``__all__``, to the

@@ -58,7 +58,10 @@ main.add_command(view)
 @click.option("--snapshots", multiple=True, metavar="STATE",
               help="current (the default), all, or a snapshot id, branch or tag. Repeatable.")  # fmt: skip
 @click.option(
-    "--only", multiple=True, metavar="CODE", help="Report only this problem code, or only health or damage. Repeatable."
+    "--only",
+    multiple=True,
+    metavar="CODE",
+    help="Report only this code or group of codes (health, damage). Repeatable.",
 )
 @click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
 @click.option("--baseline", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
@@ -140,7 +143,10 @@ def maintain(source: str, as_json: bool, **how: Any) -> None:
 @click.option("--level", type=_LEVELS, default="metadata", show_default=True, help="The depth of the check.")
 @click.option("--snapshots", type=click.Choice(["current", "all"]), default="current", show_default=True)
 @click.option(
-    "--only", multiple=True, metavar="CODE", help="Report only this problem code, or only health or damage. Repeatable."
+    "--only",
+    multiple=True,
+    metavar="CODE",
+    help="Report only this code or group of codes (health, damage). Repeatable.",
 )
 @click.option("--skip", multiple=True, metavar="CODE", help="Leave out this problem code. Repeatable.")
 @click.option("--allow", multiple=True, metavar="PLACE", help="Another location that may be read. Repeatable.")
@@ -396,7 +402,7 @@ def plan(
 @click.argument("where")
 @state_option
 @click.option("--columns", metavar="NAMES", help="Columns to show besides those of the filter, separated by commas.")
-@click.option("--history", is_flag=True, help="Also search files of earlier snapshots that were removed.")
+@click.option("--history", is_flag=True, help="Also search removed files, which only earlier snapshots list.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of places to find."
 )

@@ -44,7 +44,7 @@ class Commands(click.Group):
             if _asked_for_json(ctx):
                 name = ctx.find_root().meta.get("iceexplore.command", ctx.invoked_subcommand)
                 echo_json(name, error={"kind": type(error).__name__, "message": str(error)})
-            click.echo(f"Error: {error}", err=True)  # IceexploreError has escaped control characters
+            click.echo(f"Error: {error}", err=True)  # control characters are already escaped in its message
             ctx.exit(2)
         return done
 

@@ -172,7 +172,7 @@ def diff(source: str, a: str, b: str | None, html: str | None, as_json: bool, **
 @table_options
 @_version_option
 @click.argument("dialect", required=False)
-@click.option("--stored", is_flag=True, help="Only a stored text: do not translate.")
+@click.option("--stored", is_flag=True, help="Print only SQL that the view stores; never translate.")
 @json_option
 def sql(source: str, dialect: str | None, stored: bool, as_json: bool, **how: Any) -> None:
     """Print the query in DIALECT: as stored, or translated by sqlglot, with notes on what may differ."""

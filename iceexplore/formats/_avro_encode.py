@@ -172,7 +172,7 @@ def _texts(array: DynamicArray) -> _Part:
 
 
 def _scatter(out: _Bytes, at: _Ints, body: _Bytes, lengths: _Ints) -> None:
-    """Write the consecutive pieces of ``body`` to the given starts."""
+    """Cut ``body`` into consecutive pieces of these lengths, and write each to its offset in ``at``."""
     shift = at - (_starts(lengths)[:-1])
     out[np.repeat(shift, lengths) + np.arange(len(body))] = body
 
