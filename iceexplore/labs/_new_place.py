@@ -24,7 +24,7 @@ __all__ = [
 
 
 def write_first(path: str, data: bytes, written: list[str]) -> None:
-    """Write the first metadata file, and add its path to ``written``, even after an error if this call created it."""
+    """Write the first metadata file and add its path to ``written``; do so, too, if an error follows its creation."""
     if os.path.lexists(path):
         raise FileExistsError(path)
     try:

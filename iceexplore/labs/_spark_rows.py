@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OnSpark", "compact_on_spark", "is_spark_column", "is_spark_frame", "write_moved", "write_on_spark"]
 
-#: In an unpartitioned table, the number of rewritten files is at most the size of the old files divided by this size.
+#: Rewriting an unpartitioned table writes at most one new file per this many bytes of old files (rounded up).
 _FILE_BYTES = 32 << 20
 
 Frame = Any

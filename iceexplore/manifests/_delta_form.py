@@ -182,7 +182,13 @@ class DeltaForm:
         return location
 
     def tuples(self, table: pa.Table, location: str) -> tuple[pa.Table, list[Problem]]:
-        """Return typed partition columns, given a table with the map of partition values and the mask of tuples."""
+        """Return typed partition columns, and problems.
+
+        Parameters
+        ----------
+        table
+            The map of partition values, and a mask of the rows that have a partition tuple.
+        """
         column = next((n for n in table.column_names if n != HAS_TUPLE), None)
         values = None if column is None else whole(table.column(column))
         texts: dict[str, AnyArray] = {}

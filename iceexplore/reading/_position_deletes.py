@@ -34,7 +34,8 @@ class PositionIndex:
     rows
         Number of records in the file, including repeated ones.
     lowest
-        The lowest position in the file, at most 0; negative positions are invalid and left out of `positions`.
+        The lowest position in the file if it is negative, else 0. Negative positions are invalid and are not in
+        `positions`.
     """
 
     paths: tuple[str, ...]
@@ -183,7 +184,7 @@ class PositionDeletes:
         return PositionSet.union(parts).count(rows) if parts else 0
 
     def of(self, row: int) -> list[tuple[int, PositionSet]]:
-        """Return a data file's deleted positions, each set with its delete's row number in `MatchedDeletes.deletes`.
+        """Return a data file's deleted positions: for each delete, its row in `MatchedDeletes.deletes` and a set.
 
         Raises
         ------

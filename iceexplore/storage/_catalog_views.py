@@ -131,7 +131,7 @@ def _refusal(catalog: Catalog, key: str | tuple[str, ...], shown: str, cause: Ex
                 f"PyIceberg's {type(catalog).__name__} cannot load views; open {shown} by its folder or metadata file"
             )
         names = []
-    else:  # an SQL catalog's views are listed from its rows, and PyIceberg cannot load any of them
+    else:  # PyIceberg cannot load a view of an SQL catalog, but its rows are listed: one not among them is missing
         is_missing = is_missing or (isinstance(cause, NotImplementedError) and shown not in names)
     if not is_missing:
         return CatalogError(

@@ -128,7 +128,7 @@ class RootClaims:
         """Compare the statistics of one column of a V4 leaf with those of its row in the root; None if they agree."""
         row = leaf.root_row
         if row is None or not len(leaf) or stats.field_id in self._partitioned:
-            return None  # sources of partition fields are compared as tuples, because bounds may be truncated
+            return None  # sources of partition fields are checked by partition tuples, as bounds may be truncated
         claim = self._column(stats.field_id)
         if claim is None or stats.lower.type != claim.lower.type:
             return None

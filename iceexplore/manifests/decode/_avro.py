@@ -285,8 +285,8 @@ def bulk_groups(
 ) -> Iterator[tuple[list[int], pa.Table | None]]:
     """Decode with datafusion, some blocks at a time; yield these blocks' record counts, and their rows as a table.
 
-    If the result is not certain, a block exceeds ``block_bytes``, or a large one is compressed like a bomb, the table
-    is None and the iteration ends. The memory of the rows stays reserved in ``budget``.
+    The table is None and the iteration ends if datafusion's result cannot be verified, or if a block is damaged,
+    exceeds ``block_bytes`` or decompresses to suspiciously many bytes. The rows' memory stays reserved in ``budget``.
     """
     wanted = pa.schema([reader_schema.arrow.field(name) for name in columns])
     mark = _sentinel(reader_schema.avro)

@@ -100,7 +100,7 @@ def draft_table(
 
 
 def _spec_ids(entries: pa.Table, metadata: TableMetadata) -> AnyArray:
-    """Return 141, the spec ids: null for the spec without fields, because readers assume it where the id is null."""
+    """Return field 141, the spec ids: null for the spec without fields, which readers assume where the id is null."""
     held, without = whole(entries["partition_spec_id"]), TableTypes.of(metadata).unpartitioned
     found = None if without is None else metadata.spec(without)
     if found is None or found.fields:
@@ -109,7 +109,7 @@ def _spec_ids(entries: pa.Table, metadata: TableMetadata) -> AnyArray:
 
 
 def _column_files(entries: pa.Table, relative_to: str | None) -> Pair | None:
-    """Return 158, the column files of data files; None if there are none."""
+    """Return field 158, the column files of data files; None if there are none."""
     given = cast(AnyListArray, whole(entries["column_files"]))
     if given.null_count == len(given):
         return None
@@ -191,7 +191,7 @@ def _tracking(
 
 
 def _attached(vectors: pa.Table, at: AnyArray, relative_to: str | None) -> pa.StructArray | None:
-    """Return 148, the deletion vectors of data files; None if there are none."""
+    """Return field 148, the deletion vectors of data files; None if there are none."""
     if at.null_count == len(at):
         return None
     held = whole(vectors["deletion_vector"])
@@ -206,7 +206,7 @@ def _attached(vectors: pa.Table, at: AnyArray, relative_to: str | None) -> pa.St
 
 
 def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: AnyArray) -> pa.StructArray | None:
-    """Return 150, the counts of manifests; None if there are none. 520 and 521 are 0, as no entry is REPLACED."""
+    """Return field 150, the counts of manifests; None if there are none. 520 and 521 are 0, as no entry is REPLACED."""
     held = whole(entries["manifest_stats"])
     if held.null_count == len(entries):
         return None

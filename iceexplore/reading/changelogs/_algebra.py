@@ -125,7 +125,7 @@ def net_of(table: pa.Table) -> pa.Table:
         return table
     code = row_codes([table[c] for c in table.column_names if c not in CHANGE_COLUMNS], table.num_rows)
     inserted = _is(table, _INSERT)
-    # DELETE comes before INSERT within a snapshot: change types are sorted as text.
+    # Within a snapshot, DELETE comes before INSERT, as if the change types were sorted as text.
     order = np.lexsort((inserted, np.asarray(table[CHANGE_ORDINAL]), code))
     code, sign = code[order], np.where(inserted[order], 1, -1)
     starts = np.flatnonzero(np.concatenate([[True], code[1:] != code[:-1]]))

@@ -73,7 +73,8 @@ def _list_codes(array: DynamicArray, items: Codes) -> Codes:
     raw = np.ascontiguousarray(items, dtype=np.int64)
     starts = np.asarray(array.offsets).astype(np.int64)
     lengths = np.where(np.asarray(array.is_valid()), np.diff(starts), 0)
-    # Build a binary array of the slices: lists may share or skip items, so they are copied one by one.
+    # Copy each list's items to a new buffer: lists may share items or leave gaps between them, so that the original one
+    # cannot be used.
     taken = np.repeat(starts[:-1] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) + np.arange(lengths.sum())
     data = raw[taken].tobytes()
     offsets = np.concatenate([[0], np.cumsum(lengths)]) * raw.itemsize

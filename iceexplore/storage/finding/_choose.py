@@ -248,7 +248,7 @@ class Picker:
             return pick
 
     def _fall_back(self, reals: Sequence[str], broken: dict[str, IceexploreError]) -> Pick | None:
-        """Return the next older readable file, or None; unreadable files become problems only if one is found."""
+        """Return the next older readable file, or None; report unreadable files only if a readable one is found."""
         for real in reals[:_MOST_TIED]:
             try:
                 pick = self.load(real)
