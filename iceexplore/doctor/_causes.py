@@ -70,7 +70,7 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     of: dict[int, int] = {}
     for number, one in enumerate(merged):
         found = [c for c in causes if _explains(c, one, manifests) and not _explains(one, c, manifests)]
-        # If several damaged files explain a finding, its cause is the one in the finding's own file.
+        # If several causes explain a finding, one in the finding's own file is preferred.
         cause = next((c for c in found if c.location == one.location), found[0] if found else None)
         if cause is not None:
             of[number] = next(i for i, other in enumerate(merged) if other is cause)
@@ -93,7 +93,7 @@ def _explained_by(one: Finding) -> frozenset[str]:
 
 def _is_cause(one: Finding, manifests: frozenset[str]) -> bool:
     if one.code == "manifest-salvaged":
-        return False  # the check was skipped because of the fault that ended reading
+        return False  # it reports only that reading ended early; the fault that ended reading is the cause
     return _is_lost_manifest(one, manifests) or bool(_explained_by(one))
 
 
@@ -137,7 +137,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return the key that merged findings must share: parts of a metadata file have their own, snapshots share one."""
+    """Return a key that must be equal to merge findings: a place in the metadata file, but its file for a snapshot."""
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):
         return one.where if not part.startswith("snapshot") else file

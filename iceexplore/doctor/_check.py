@@ -48,7 +48,7 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
 #: The cache's limit while checking a table whose decoded manifests do not all fit into the cache. Checks pass over all
 #: manifests in turn, so the cache would drop each manifest before it is used again.
 _PASSING = 32 << 20
-#: Names of groups of codes, which ``only`` and ``skip`` also accept.
+#: Names of groups of codes; ``only`` and ``skip`` accept these names as well as codes.
 GROUPS: dict[str, frozenset[str]] = {
     "health": frozenset(code for code, kind in PROBLEM_KINDS.items() if kind.health),
     "damage": frozenset(code for code, kind in PROBLEM_KINDS.items() if not kind.health),
@@ -100,7 +100,8 @@ def examine_in_steps(
     snapshots
         ``"current"``, ``"all"``, or a list of snapshots, their ids, refs or tables.
     only, skip
-        The only codes to report, and the codes not to report. ``"health"`` and ``"damage"`` are groups of codes.
+        ``only``: the codes to report, without any others. ``skip``: the codes not to report. ``"health"`` and
+        ``"damage"`` are groups of codes.
     baseline
         An earlier report; its findings are left out.
     show
@@ -139,7 +140,7 @@ def _examined(
         except IceexploreError as error:
             examination.cannot_know(name, str(error))
         examination.release_memory()
-        if check is check_leaves:  # all manifests have been decoded
+        if check is check_leaves:  # the check of leaves has decoded all manifests
             begin_health(examination)
     if level != "metadata":
         assert verify is not None

@@ -91,7 +91,7 @@ def _located(examination: Examination, hits: Hits) -> Hits:
 
 
 def _union(several: Iterable[_Longs]) -> _Longs:
-    """Return all these rows, sorted, each once, five times as fast as `numpy.unique`, which hashes them."""
+    """Return the union of some rows, sorted: five times as fast as `numpy.unique`, which hashes the rows."""
     rows = np.sort(np.concatenate([_NONE, *several]))
     first = np.ones(len(rows), bool)
     first[1:] = rows[1:] != rows[:-1]
@@ -160,7 +160,7 @@ class _Resolver:
         ]
         places = [
             p for p in places if p[1] is not None or p[0] not in self._places_of_lists
-        ]  # whole lists concern no particular files
+        ]  # a fault of a whole list concerns no particular files
         listed = [p for p in places if p[0] in self._leaves or p[0] in self._places_of_lists]
         others = [file for key, ordinals, file in places if ordinals is None and key not in self._leaves]
         rows = np.concatenate([_NONE, *hits.rows, self._named_files([*hits.files, *_texts(others)])])
@@ -186,7 +186,7 @@ class _Resolver:
     def _reach_in(
         self, snapshot_id: int, one: Finding, places: list[tuple[str, _Longs | None]], rows: _Longs
     ) -> _Reach | None:
-        """Return what a finding concerns in one snapshot; None if none of the finding's places is in the snapshot.
+        """Return the files that a finding concerns in one snapshot; None if the snapshot has none of its places.
 
         Parameters
         ----------
@@ -367,7 +367,7 @@ class _Partitions:
     rows
         These rows, sorted.
     codes
-        The number of each row's partition in `texts`; -1 where it is unknown.
+        For each row, the index of its partition in `texts`; -1 where the partition is unknown.
     """
 
     rows: _Longs

@@ -89,7 +89,7 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """Return the manifest of the list's row that a finding is about; None if it is about the whole list."""
+        """Return the manifest whose row in a list a finding is about; None if the finding is about the whole list."""
         kind, _, number = finding.where.partition("#")[2].partition(" ")
         root = self._examination.roots.get(snapshot.snapshot_id)
         if kind != "entry" or not number.isdecimal() or root is None or int(number) >= len(root.entries):
@@ -98,7 +98,7 @@ class Dates:
         return canonical(name) if name and canonical(name) in self._rows else None
 
     def _of_manifest(self, name: str) -> Since:
-        """Return the snapshot that added a manifest: the one in its row, or else the first whose list has it."""
+        """Return the snapshot that added a manifest by its row; if it is unknown, the first that lists the manifest."""
         snapshot, row = self._rows[name]
         added_by = self._root(snapshot).entries["snapshot_id"][row].as_py()
         known = next((s for s in self._line if s.snapshot_id == added_by), None)

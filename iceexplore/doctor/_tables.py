@@ -50,7 +50,7 @@ def check_tables(
         Seconds per table. A table that takes longer gets a row with an error, and its thread is abandoned. Tables that
         are checked in the calling thread have no limit.
     listing_limit
-        Seconds for listing. Only the tables that were listed by then are checked.
+        Seconds for listing. Only the tables that were listed within this time are checked.
     resume
         A JSON file, updated as tables are checked. Tables for which it has a report are not checked again.
     workers

@@ -54,7 +54,7 @@ def unopened(
     source, catalog, moved, allow, properties
         The arguments with which the table was opened.
     level, only, skip
-        As for `examine`, but they never hide the reason why the table cannot be opened.
+        As for `examine`, except that the reason why the table cannot be opened is never left out.
 
     Raises
     ------

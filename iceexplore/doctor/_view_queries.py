@@ -62,7 +62,7 @@ class _Queries:
         return self.state.metadata.stored_schema(self.version)
 
     def counts(self, opened: bool) -> Iterator[Problem]:
-        """Compare the number of columns with the schema's, and the tables that each dialect reads with the others'."""
+        """Compare each query's number of columns with the schema, and the tables that the dialects' queries read."""
         tables: dict[str, frozenset[str]] = {}
         for r in self.version.sql:
             dialect = r.dialect or "unknown dialect"

@@ -23,7 +23,7 @@ from iceexplore.views import (
 
 __all__ = ["examine_view"]
 
-#: The maximum number of other metadata files to open; those with the nearest version numbers are opened.
+#: The maximum number of other metadata files to open: those whose version numbers are nearest to the view's.
 _MOST_OPENED = 20
 #: The maximum size of a metadata file that is opened to look for changed versions.
 _MOST_BYTES = 32 << 20

@@ -109,7 +109,7 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
     lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
     if len(lost):
-        lost = lost[~np.asarray(respelled(named, data))[lost]]  # the others' files are live elsewhere
+        lost = lost[~np.asarray(respelled(named, data))[lost]]  # a respelled file is live under a new path
     if len(lost):
         hit = deletes[lost]
         text = (
@@ -187,7 +187,7 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
 
 
 def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for delete files of a partitioned spec if no older live data file has this spec."""
+    """Check for delete files of a partitioned spec that apply to nothing: no older live data file has this spec."""
     metadata = examination.state.metadata
     partitioned = {s.spec_id for s in metadata.partition_specs if not s.is_unpartitioned}
     deletes = _of_type(examination, rows, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)

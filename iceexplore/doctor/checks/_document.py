@@ -36,9 +36,9 @@ def check_document(examination: Examination) -> None:
         if part.startswith("ref "):
             name = part.removeprefix("ref ")
             examination.report(item, modes=(16,), snapshots=snapshots, refs=(name,))
-        elif item.code == "file-missing" and not part:  # opened from the document that the catalog sent
+        elif item.code == "file-missing" and not part:  # the catalog sent the document, but its file is gone
             examination.report(_gone(examination), modes=(5,))
-        elif item.field == "next-row-id" and not part:  # a missing key, which Java needs to read the document
+        elif item.field == "next-row-id" and not part:  # Java cannot read a document without this key
             examination.report(replace(finding_of(item), severity="fail"))
         else:
             examination.report(item, snapshots=snapshots)

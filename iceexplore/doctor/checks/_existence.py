@@ -35,7 +35,7 @@ _MOST_LOOKED_UP = 200
 _MANY = 20
 #: From this number of unlisted files on, folders are looked up before their files: without its folder, no file exists.
 _MANY_ABSENT = 500
-#: The longest path whose folders are looked up, so that the time for it does not grow quadratically.
+#: The longest path whose folders are looked up: the time for this grows quadratically with the path's length.
 _LONGEST = 4096
 _CHECK = "data and delete files exist"
 
@@ -101,7 +101,7 @@ def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
 
 
 def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
-    """Return which entries' files do not exist, as indices in ``of``; None if this level cannot determine it.
+    """Return the entries whose files do not exist, as indices in ``of``; None if this level does not show them.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _text(place: bytes) -> str:
 
 
 def _absent(reals: AnyArray, there: AnyArray) -> npt.NDArray[np.int64]:
-    """Return the indices of the known places that are not in a listing."""
+    """Return the indices of the files that a listing lacks, of those whose real locations are known."""
     absent = pc.and_(reals.is_valid(), pc.invert(pc.is_in(reals, value_set=there)))
     return np.flatnonzero(np.asarray(absent))
 
@@ -170,7 +170,7 @@ class _Folders:
 
     @classmethod
     def holding(cls, reals: AnyArray) -> _Folders:
-        """Return the folders of files, given by their real locations as bytes."""
+        """Return the distinct folders of the files with these real locations, which are given as bytes."""
         heads = pc.list_element(pc.split_pattern(reals, b"/", max_splits=1, reverse=True), 0)
         different = pc.unique(heads)
         of = np.asarray(pc.index_in(heads, different), np.int64)
@@ -178,7 +178,7 @@ class _Folders:
 
 
 def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
-    """Return all files in folders that hold many of these files: listing a folder is faster than many lookups."""
+    """List the folders with many of the files to check, which is faster than many lookups; return all files there."""
     storage = examination.state.storage
     found: set[bytes] = set()
     counts = np.bincount(folders.of, minlength=len(folders.names))

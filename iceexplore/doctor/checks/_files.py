@@ -140,7 +140,7 @@ class _Collected:
 
 
 def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
-    """Return one finding for places with the same fault; the text and the evidence are those of the first."""
+    """Return one finding for places with the same fault, with the text and the evidence of the first place."""
     row = rows.slice(0, 1).to_pylist()[0]
     text, code = str(row["text"]), str(row["code"])
     if row["location"] and str(row["location"]) not in text and row["entry"] is not None:

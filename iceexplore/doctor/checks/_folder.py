@@ -62,7 +62,7 @@ def _in_folder(state: TableState, where: str) -> bool:
 
 
 def _is_simulated(state: TableState) -> bool:
-    """Return whether a simulation wrote the metadata file: the version hint is then that of the original table."""
+    """Return whether a simulation wrote the metadata file: the version hint then belongs to the original table."""
     return isinstance(state.storage, OverlayStorage) and state.storage.has(state.metadata_location)
 
 

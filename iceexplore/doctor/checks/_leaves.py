@@ -25,7 +25,7 @@ _PARTS = frozenset({"entries", "partition", "stats"})
 #: The maximum number of manifests whose statistics are decoded together, and of values in them.
 _MOST_MANIFESTS = 256
 _MOST_TOGETHER = 200_000
-#: The modes of codes that concern a manifest as a whole.
+#: The modes (``docs/doctor.md``) of faults of whole manifests, by problem code.
 _OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncated": (78,)}
 
 
@@ -204,7 +204,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     keys = leaf.header.metadata
     v4 = leaf.dialect.has_root_manifest
     if v4 and not leaf.dialect.deletion_vectors_on_entries:
-        return  # reading reports the keys of the proposal
+        return  # reading already reports keys that the V4 proposal requires
     due = ("format-version", "content") if v4 else ("schema", "partition-spec", "partition-spec-id")
     if not v4 and versioned:
         due = (*due, "format-version", "content")
@@ -255,7 +255,7 @@ def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count, for columns of one type, a manifest's data files that have bounds, and those that have values."""
+    """Count a manifest's data files that have bounds, and those that have values, for each column of one type."""
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # Without a count of nulls or NaNs it is unknown whether there is any value, except if there are none of either.
     empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))
@@ -267,7 +267,7 @@ def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats,
 
 
 class _Bare:
-    """Counts live data files without column metrics, to find writers that omit them in a table that has them."""
+    """Counts live data files without column metrics, to find writers that omit metrics which others record."""
 
     def __init__(self) -> None:
         self._with = 0

@@ -1,4 +1,4 @@
-"""Find out where files are, many at a time."""
+"""Find out where files really are, for many locations at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 16
 
 
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
-    """Return where files are, as `Storage.resolve` does one by one, and its errors by location, in their order.
+    """Return where files are, as `Storage.resolve` would for each, and its errors by location, in order.
 
     Most files of a table are in few folders, and only few locations are held as Python objects.
 

@@ -102,7 +102,7 @@ _ALSO: dict[str, frozenset[str]] = {
     "orphan-dv": frozenset({"delete-dangling"}),
     "row-ids": frozenset({"row-ids-twice", "row-ids-beyond", "file-twice"}),
 }
-#: Rules that manifest DVs break on purpose if they are attached to their manifests' entries.
+#: Rules for manifest DVs that do not apply where DVs are attached to the entries of their manifests.
 _BY_ATTACHING = rules_violated_by(LayoutOptions.of(4, dv_attached=True))
 #: The modes of wrong numbers and summaries that reading found in a V4 tree, by a pattern of code and field.
 _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
@@ -175,7 +175,7 @@ class _Known:
         return any(not self._at.get(name, set()).isdisjoint(codes) for name in self._names(item.where))
 
     def _names(self, place: str) -> set[str]:
-        """Return the names of a place: an entry of the root is also the manifest that it lists or refers to."""
+        """Return the names of a place: an entry of the root is also named by the manifest that it references."""
         file, _, entry = place.partition("#entry ")
         if not entry:
             return {canonical(place)}
@@ -197,7 +197,7 @@ def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
 
 
 def _older_vectors(examination: Examination, snapshot: Snapshot, root: Manifest) -> None:
-    """Note manifest DVs in an older form of the draft, except those of Delta Lake, which writes no other."""
+    """Report manifest DVs in an older form of the draft, except in Delta Lake's tables, which have only this form."""
     if examination.state.opened.is_delta:
         return
     vectors = Rows(root.entries, root.dialect)
@@ -230,7 +230,7 @@ def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None
         if not one.snapshots or not roots.keys() >= set(one.snapshots):
             continue
         if one.where in vectors and one.code in ("count-mismatch", "file-corrupt"):
-            # The numbers or the content of a manifest DV are wrong; readers that apply it return wrong rows.
+            # A manifest DV has wrong numbers or content, so readers that apply the DV return wrong rows.
             examination.findings[number] = replace(one, modes=(51, 85), severity="wrong")
             continue
         key = f"{one.code} {one.field or ''}"

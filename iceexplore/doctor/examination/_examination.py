@@ -119,7 +119,7 @@ class LiveFiles:
 
     @cached_property
     def same(self) -> npt.NDArray[np.int64]:
-        """A number per location, in the order in which they first occur; -1 where there is none.
+        """For each row, a number that identifies its location, by first occurrence; -1 where it has no location.
 
         Several checks look for repeated locations. Long strings are hashed once for all of them.
         """
@@ -136,14 +136,14 @@ class LiveFiles:
         return f"{leaf}#entry {self.entries['ordinal'][row].as_py()}"
 
     def snapshots(self, rows: Iterable[int]) -> tuple[int, ...]:
-        """Return the ids of the snapshots that list the manifests of these rows, in no order."""
+        """Return the ids of the snapshots that list the manifests of these rows, in no particular order."""
         leaves = build.to_pylist(pc.unique(self.entries["leaf"].take(pa.array(list(rows), pa.int64()))))
         return tuple({s for leaf in leaves for s in self.leaves[leaf][1]})
 
 
 @dataclass
 class ColumnBounds:
-    """The number of live data files of the shown snapshot that have bounds, for each column.
+    """For each column, how many live data files of the state's snapshot have bounds.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class ColumnBounds:
 
 @dataclass
 class Examination:
-    """The state of one run of the doctor.
+    """One run of the doctor: the table that is examined, and the findings so far.
 
     Parameters
     ----------
@@ -183,9 +183,10 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     #: The checks that could not be done: the name of each, and the reason.
     unknown: dict[str, str] = field(default_factory=dict)
-    #: Filled by the check of manifests, which decodes all statistics anyway.
+    #: Counted by the check of leaf manifests, which decodes all statistics anyway.
     metrics: ColumnBounds = field(default_factory=ColumnBounds)
-    #: Waits for the plan of ``rewrite_data_files``, which is made while other checks run; None if it was not begun.
+    #: A function that waits for the plan of ``rewrite_data_files``, which a thread makes while other checks run, and
+    #: returns the plan; None if it was not begun.
     rewrite_plan: Callable[[], Any] | None = None
     #: The time from which ages are computed, in milliseconds since the epoch.
     now_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
@@ -352,7 +353,7 @@ class Examination:
         return out
 
     def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
-        """Return the partitions of some rows of `files` as text: spec and tuple. Their manifests are read again."""
+        """Return the spec and partition tuple of some rows of `files`, as text. This reads their manifests again."""
         leaf = self.files.leaf
         specs = self.files.entries["partition_spec_id"]
         out: dict[int, str] = {}
@@ -380,7 +381,7 @@ class Examination:
             yield own + number, leaf
 
     def places(self, rows: npt.NDArray[np.int64]) -> tuple[str, ...]:
-        """Return the first places of some rows of `files`."""
+        """Return the places of some rows of `files`, at most `MOST_PLACES` of them."""
         return tuple(self.files.place(int(row)) for row in rows[:MOST_PLACES])
 
     def since_of(self, snapshots: Iterable[int]) -> Since | None:
@@ -391,12 +392,12 @@ class Examination:
 
 
 def since_snapshot(snapshot: Snapshot) -> Since:
-    """Return the commit of a snapshot."""
+    """Return a snapshot as the commit that introduced a fault."""
     return Since(snapshot.snapshot_id, snapshot.timestamp_ms, snapshot.operation, engine_of(snapshot))
 
 
 def engine_of(snapshot: Snapshot) -> str | None:
-    """Return the engine that wrote a snapshot, as its summary names it: ``spark 4.1.4``; None if it does not."""
+    """Return the engine that wrote a snapshot, as the summary names it (``spark 4.1.4``); None without a name."""
     summary = snapshot.summary or {}
     name = summary.get("engine-name") or ("spark" if "spark.app.id" in summary else None)
     version = summary.get("engine-version")

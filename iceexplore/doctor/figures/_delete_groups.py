@@ -37,7 +37,8 @@ class DeleteGroups:
     Attributes
     ----------
     rows, gone, touched
-        Per data file its rows, those that vectors and position deletes remove, and whether any delete applies.
+        For each data file, its number of rows, the number of rows that vectors and position deletes remove, and whether
+        any delete applies.
     """
 
     tasks: FileTasks
@@ -47,7 +48,7 @@ class DeleteGroups:
 
     @classmethod
     def of(cls, tasks: FileTasks) -> DeleteGroups:
-        """Count the deletes of data files."""
+        """Return the groups of the data files in a scan's tasks, by counting the deletes of each file."""
         return cls(tasks, counted(tasks.files, "record_count"), *deleted_rows(tasks))
 
     @cached_property

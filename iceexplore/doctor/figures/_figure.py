@@ -37,7 +37,7 @@ class Shown:
         A column of the table, a group of data files by their deletes, or the row of a manifest in the snapshot's
         manifest list or root.
     instead
-        What a saved page shows instead: it has only metadata tables, and their values may be redacted.
+        What a saved page shows instead: such a page has only metadata tables, whose values may be redacted.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]

@@ -37,7 +37,7 @@ _SHOWN_PARTITIONS = 10
 _DATA = ("content", "=", "0")
 _BYTES = "total_data_file_size_in_bytes"
 _SORTED = Shown("partitions", largest=_BYTES)
-#: By kind of delete, the rows of the metadata table ``files`` that show them.
+#: By kind of delete, the rows of the metadata table ``files`` for deletes of this kind.
 _DELETES = {
     "with a deletion vector": Shown("files", (("content", "=", "1"), ("content_offset", "not null", ""))),
     "with position delete files": Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),

@@ -73,7 +73,7 @@ def metadata_size(state: TableState) -> MetadataSize:
 class TableHealth(Mapping[str, HealthFigure]):
     """Figures of a table's health, by key: ``sizes``, ``deletes``, ``manifests``, ``partitions`` and ``clustering``.
 
-    Returned by ``t.health()``. The figures are of the snapshot that is shown, and are made of metadata alone. A gain is
+    Returned by ``t.health()``. The figures are about the snapshot at which ``t`` is, and need only metadata. A gain is
     planned when it is first asked for; displaying the health of a table of up to 100,000 data files plans all.
 
     Attributes
@@ -290,7 +290,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return {"scope": self.scope, "figures": figures, "unchecked": list(self.unchecked)}
 
     def _shown_gain(self, key: str) -> tuple[str, str]:
-        """Return a sentence about the gain of a figure, and its statement; of large tables only if it is known."""
+        """Return a sentence about the gain of a figure, and its statement; for large tables only if already known."""
         if not (self.is_small or self.gain_known(key)):
             return f"t.health().gain({key!r}) plans what a rewrite would gain.", ""
         gain = self.gain(key)

@@ -29,7 +29,7 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     Parameters
     ----------
     tasks
-        The data files: a root manifest need not state how many entries a manifest has.
+        The data files, which are counted for each manifest whose row does not state how many entries it has.
     """
     title = "Manifests"
     root = state.root()
@@ -134,7 +134,7 @@ def sorted_by(state: TableState) -> list[str]:
 
 
 def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
-    """Return the figure of how many files a column's value lies in, which also names the columns of the sort order."""
+    """Return the figure of how many files may hold the same value of a column; it also names the sort columns."""
     title, notes = "Clustering", found.notes
     if not found.files:
         return HealthFigure(key="clustering", title=title, verdict="There are no data files.")

@@ -42,7 +42,7 @@ __all__ = [
 _MIN_INPUT_FILES = 5
 #: A partition is disproportionately large if it has this many times the bytes of the median partition.
 SKEW = 10
-#: Fewer partitions have no median to compare with.
+#: With fewer partitions than this, their median means little, and sizes are not compared with it.
 FEW_PARTITIONS = 4
 
 
@@ -146,7 +146,7 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
     waste = Waste(examination)
     read = int(equality.totals(np.maximum(content_sizes(tasks.matched.deletes), waste.open_cost)).sum())
     sizes = np.maximum(counted(tasks.files, "file_size_in_bytes"), waste.open_cost)
-    rewrite = 2 * int(sizes[hit].sum())  # a rewrite reads and writes these bytes
+    rewrite = 2 * int(sizes[hit].sum())  # a rewrite reads these bytes once and writes them once
     if read <= rewrite:
         return
     source = PROPERTY if OPEN_COST in examination.state.metadata.properties else DEFAULT

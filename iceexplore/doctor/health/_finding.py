@@ -33,8 +33,8 @@ class Waste:
     """The rule for the severity ``slow``: without the fault, a scan would need at least one read task fewer.
 
     The cost of reading a file is counted as in Spark's planner: its bytes, but at least
-    ``read.split.open-file-cost``. Readers hardly notice less than one task (``read.split.target-size``): the
-    severity is then ``untidy``.
+    ``read.split.open-file-cost``. Readers hardly notice a fault that costs less than one task
+    (``read.split.target-size``): its severity is ``untidy``.
     """
 
     def __init__(self, examination: Examination) -> None:
@@ -79,7 +79,7 @@ def health_finding(
     waste
         The rule that determined the severity, if any.
     snapshots
-        The ids of the affected snapshots; by default that of the shown snapshot.
+        The ids of the affected snapshots; by default, the id of the state's snapshot.
     hits
         All data files that the finding is about, if they are not its places: by entry where the entries are known, so
         that long locations need not be compared, else by location.

@@ -61,8 +61,8 @@ def _plan(examination: Examination) -> RewriteDataFilesPlan[TableState]:
 def check_health(examination: Examination) -> None:
     """Report faults that make scans slower or the table larger than necessary.
 
-    Only data files of the shown snapshot are checked. Nothing is reported for a Delta table, to which neither Iceberg's
-    defaults nor its procedures apply.
+    Only data files of the state's snapshot are checked. Nothing is reported for a Delta table, to which neither the
+    defaults nor the procedures of Iceberg apply.
     """
     if examination.state.opened.is_delta:
         return

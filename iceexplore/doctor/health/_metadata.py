@@ -83,7 +83,7 @@ def check_metadata_files(examination: Examination) -> Iterator[Finding]:
     state = examination.state
     most = int(first_number(dict(state.metadata.properties), _MOST, 100).value)
     if len(state.metadata.metadata_log) + 1 <= max(1, most):
-        return  # nothing has left the log yet
+        return  # the log is not full, so no file has been dropped from it
     plan = plan_metadata_files(state, lambda sandbox: sandbox.state)
     if not plan.nothing:
         yield health_finding(

@@ -1,4 +1,4 @@
-"""Plan ``expire_snapshots``: which snapshots expire, what keeps the others, and which files that frees."""
+"""Plan ``expire_snapshots``: which snapshots expire, what keeps the others, and which files are freed."""
 
 from __future__ import annotations
 

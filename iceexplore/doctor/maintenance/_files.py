@@ -28,7 +28,7 @@ _COMPLETE = frozenset(
 
 
 class _ReadingProblems(Problems):
-    """Problems that are raised, except those that hide no entry, which are collected."""
+    """A list of problems that raises each problem which may hide entries, and collects the others."""
 
     def __init__(self) -> None:
         super().__init__(strict=True)

@@ -1,4 +1,4 @@
-"""A plan that rewrites groups of files."""
+"""The common part of plans for procedures that rewrite groups of files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["GroupedPlan"]
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GroupedPlan(Plan[T]):
-    """A plan of a procedure that rewrites groups of files.
+    """The plan of a procedure that rewrites groups of files.
 
     Attributes
     ----------

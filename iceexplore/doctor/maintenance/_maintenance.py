@@ -42,7 +42,7 @@ class Maintenance(Generic[T]):
 
     Returned by ``t.maintenance()``. Nothing is read before a plan is requested, and no plan changes the table. Each
     method makes the plan of one procedure; `plans` has all of them with their defaults, and in a notebook they are
-    displayed as a card. The plans are for the newest snapshot of the metadata file, even if another one is shown.
+    displayed as a card. The plans are for the current snapshot of the metadata file, even if ``t`` is at another one.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Maintenance(Generic[T]):
     def expire_snapshots(
         self, older_than: object = None, retain_last: int | None = None, *, clean_expired_metadata: bool = False
     ) -> ExpirePlan[T]:
-        """Plan ``expire_snapshots``: which snapshots expire, what keeps the others, and which files that frees.
+        """Plan ``expire_snapshots``: which snapshots expire, what keeps the others, and which files are freed.
 
         Every manifest list is read, and the manifests if a snapshot expires.
 

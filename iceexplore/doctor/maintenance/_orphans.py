@@ -309,7 +309,7 @@ def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.
 def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
     """Return the time from which files count as too young: ``limit``, or an earlier one if there are newer commits.
 
-    If a newer metadata file exists, that is the time of this state's metadata file: files of later commits are
+    If a newer metadata file exists, the limit is the time of this state's metadata file: files of later commits are
     referenced only from metadata files that this state does not include.
     """
     if isinstance(state.storage, OverlayStorage):
@@ -405,7 +405,7 @@ def _flat(given: Mapping[str, str]) -> dict[str, str]:
 def _conflicting(
     state: TableState, base: str, entries: Sequence[Entry], references: pa.Table, prefixes: _Prefixes
 ) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
-    """Return which listed files are referenced only with a different scheme or authority, and the pairs of these."""
+    """Return which listed files are referenced only with a different scheme or authority, and these prefixes."""
     found = np.zeros(len(entries), bool)
     if not len(entries):
         return found, ()

@@ -169,7 +169,7 @@ class Plan(ABC, Generic[T]):
     Attributes
     ----------
     procedure
-        The name of Iceberg's procedure in Spark, or of the property that makes engines do it.
+        The name of Iceberg's procedure in Spark, or of the table property that makes engines do the same.
     title
         A title to display.
     reasons

@@ -212,7 +212,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         return (groups, _commit_table(self.commits)) if len(self.commits) > 1 else (groups,)
 
     def after(self, commits: int) -> T:
-        """Return the simulated table after the first commits; `table` is the one after all.
+        """Return the simulated table after this number of the plan's commits; `table` is the table after all commits.
 
         Raises
         ------
@@ -534,7 +534,7 @@ def _keeps_rows(tasks: FileTasks) -> Mask:
 
 
 def _keep_rows(tasks: FileTasks, groups: _Groups) -> Mask:
-    """Return which groups certainly keep a row: a file of theirs does, or they have more rows than their deletes."""
+    """Return which groups certainly keep a row: one of their files does, or they have more rows than are deleted."""
     count = len(groups.count)
     matched = tasks.matched
     own = np.asarray(matched.vector.is_valid())

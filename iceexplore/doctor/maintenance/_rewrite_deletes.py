@@ -63,9 +63,9 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
     """The position delete files that ``rewrite_position_delete_files`` would rewrite now, and their groups.
 
     In version 2, position delete files of a partition are merged, and positions in data files that are no longer live
-    are dropped. From version 3 on, they become deletion vectors, together with the vectors of their partition; once a
-    table has no position delete file left, nothing happens. Both need enough files in a partition that are too small or
-    too large: see the thresholds.
+    are dropped. From version 3 on, position delete files become deletion vectors, together with the vectors of their
+    partition; once a table has no position delete file left, nothing happens. In every version, files of a partition
+    are rewritten only if enough of them are too small or too large: see the thresholds.
 
     In the simulated table, positions are read from the delete files and written to new ones; existing deletion vectors
     stay as they are.
@@ -245,7 +245,7 @@ def plan_rewrite_position_deletes(
 
 
 def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, Longs]:
-    """Return the rows of the deletes that are rewritten, group by group, and the group of each."""
+    """Return the rows of the deletes that are rewritten, group by group, and the group of each row."""
     batch = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
     sizes = content_sizes(batch)
     # Java ignores the specs: it compares the partition tuples of all specs as values of one type.

@@ -199,7 +199,7 @@ def plan_rewrite_manifests(
 
 
 def _fields(spec: PartitionSpec, names: list[str]) -> list[str]:
-    """Return the keys of partition fields, given by name."""
+    """Return the field ids, as text, of the partition fields with these names."""
     known = {each.name: str(each.field_id) for each in spec.fields}
     if not names:
         raise OptionError("sort_by=[]: give names of partition fields")
@@ -249,7 +249,7 @@ def _written(
     files: int,
     manifests: int,
 ) -> tuple[int, bool]:
-    """Return the number of new manifests that Spark writes for manifests of one kind, and whether it is certain."""
+    """Return the number of new manifests that Spark writes for manifests of one kind; and whether this is certain."""
     if not files:
         return 0, True
     if manifests == 1:

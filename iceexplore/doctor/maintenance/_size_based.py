@@ -90,7 +90,7 @@ class ProcedureOptions:
     def number(
         self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX, source: str = DEFAULT, key: str = ""
     ) -> int:
-        """Return a whole number.
+        """Return the value of an option that is a whole number.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class ProcedureOptions:
         return self.number(name, default, least=least, most=most) if name in self.given else default
 
     def ratio(self, name: str, default: float, *, most: float = 1.0) -> float:
-        """Return a number above 0 and up to a limit.
+        """Return the value of an option that is a number above 0 and up to a limit.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class ProcedureOptions:
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return a truth value; as in Java, every text other than ``true`` is false."""
+        """Return the value of an option that is true or false; as in Java, all texts but ``true`` are false."""
         if name not in self.given:
             return default
         value = self.given[name].lower() == "true"
@@ -203,7 +203,7 @@ class SizeRules:
 
     @classmethod
     def of(cls, options: ProcedureOptions, key: str, default: int) -> SizeRules:
-        """Return the thresholds of some options.
+        """Return the thresholds that a procedure's options set.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ def packed(sizes: Longs, partition: Longs, max_bytes: int, max_files: int) -> Lo
 
 
 def summed(group: Longs, values: Longs, count: int) -> Longs:
-    """Return exact sums per group."""
+    """Return the exact sum of the values of each group, as whole numbers."""
     out = np.zeros(count, dtype=np.int64)
     np.add.at(out, group, values)
     return out

@@ -154,7 +154,7 @@ def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
 
 
 def _unbound(metadata: TableMetadata, schemas: Iterable[int], specs: Collection[int]) -> Iterator[str]:
-    """Yield a note for each used spec whose source column only unused schemas have, so that engines may need them."""
+    """Yield a note for each used spec with a source column that only unused schemas have: engines may need these."""
     gone = set(schemas)
     left = {i for s in metadata.schemas if s.schema_id not in gone for i in s.by_id()}
     lost = {i for s in metadata.schemas if s.schema_id in gone for i in s.by_id()} - left

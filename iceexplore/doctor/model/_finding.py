@@ -134,7 +134,7 @@ class Finding:
 
     @property
     def reported(self) -> tuple[str, ...]:
-        """Public issues about this way of breaking, which may show remedies: ``apache/iceberg#7007``."""
+        """Public issues about the same fault, which may show remedies: ``apache/iceberg#7007``."""
         found = (issue for mode in self.modes if mode in MODES for issue in MODES[mode].issues)
         return tuple(dict.fromkeys(found))
 
@@ -145,7 +145,7 @@ class Finding:
 
     @property
     def hits(self) -> Hits:
-        """All places of the finding; of findings about health, and in reports read from JSON, only the listed ones."""
+        """All places of the finding; only the listed ones for health findings, and in reports read from JSON."""
         if self._hits is not None:
             return self._hits
         return Hits(places=self.places or (self.where,), complete=self.count <= max(1, len(self.places)))

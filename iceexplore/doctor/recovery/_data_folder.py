@@ -168,8 +168,8 @@ class DataFolder:
     def tiers(self, lost: LostManifest) -> Iterator[tuple[Unlisted, ...]]:
         """Yield sets of files that a lost manifest may have listed, the most likely first.
 
-        The sets are files that share the manifest's UUID; files written between the parent's commit and this one; and
-        all files that were written before the commit.
+        The sets are files that share the manifest's UUID; files written between the parent's commit and the commit
+        that wrote the manifest; and all files that were written before the commit.
         """
         names = {name for one in lost.names for name in _uuids(one)[:1]}
         alike = tuple(f for f in self.files if not names.isdisjoint(_uuids(f.location)))
@@ -191,9 +191,9 @@ class DataFolder:
     def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
         """Return the entries for a file in a data or delete manifest; None if it does not belong in one.
 
-        Data files get the values of their footers (row counts alone, unless they are Parquet), deletion vectors those
-        of their Puffin file, position delete files those of their rows, and equality delete files those of their
-        key-value metadata. Sequence numbers and row ids stay null.
+        The values for data files come from the file's footer (row counts alone, unless it is a Parquet file), those
+        for deletion vectors from the Puffin file, those for position delete files from the file's rows, and those for
+        equality delete files from the file's key-value metadata. Sequence numbers and row ids stay null.
         """
         key = file.location, spec_id, deletes
         if key not in self._made:
@@ -307,7 +307,7 @@ class DataFolder:
         return EntryBatch.of_rows([row], stats=stats, partition=None if tuples is None else tuples[:1])
 
     def _data_file(self, location: str) -> int | None:
-        """Return the row of the history with a data file; None if it has none."""
+        """Return the row of a data file in the history; None if the history does not have the file."""
         return self._data_files.get(location)
 
     @cached_property

@@ -37,11 +37,11 @@ class LostManifest:
     snapshots
         The ids of the snapshots that list them.
     deletes
-        Whether they list delete files and deletion vectors.
+        Whether the manifests list delete files and deletion vectors, not data files.
     spec_id, snapshot_id, sequence_number
         The values in the manifest list; ``snapshot_id`` is the snapshot whose commit wrote the manifests.
     least_number
-        The lowest sequence number of their entries, as the manifest list states it.
+        The lowest sequence number of the manifests' entries, as the manifest list states it.
     first_row_id, has_row_ids
         The first row id that the manifest list states, None if there are several manifests; and whether the data files
         have row ids (v3).
@@ -107,7 +107,7 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
 
 
 def _is_complete(one: LostManifest) -> bool:
-    """Return whether every entry can be read; unknown counts do not contradict that."""
+    """Return whether the counts of unreadable entries are 0; counts that are unknown are ignored."""
     return all(counts is None or counts.files <= 0 for counts in (one.added, one.existing, one.deleted))
 
 

@@ -84,7 +84,7 @@ class Recovery:
 
 
 def recover(history: History, folder: DataFolder, lost: LostManifest, others: Sequence[LostManifest]) -> Recovery:
-    """Recover as many entries of a lost manifest as follow from the counts in its row, and add them to the history.
+    """Recover the entries of a lost manifest that its stated counts determine, and add them to the history.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
 
 
 def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
-    """Return start and length of the range of the manifest's row ids that no known file has; None unless it is one."""
+    """Return start and length of the gap in the row ids of a manifest's known files; None unless there is one gap."""
     lost = made.lost
     if lost.first_row_id is None or lost.added is None:
         return None

@@ -1,4 +1,4 @@
-"""Find the files of lost manifests that a compaction wrote, in the manifests of the parent snapshot.
+"""Find out which files the lost manifests of a compaction listed, from the manifests of the parent snapshot.
 
 A compaction changes no data. So the manifests that it wrote list those files of the parent that the snapshot neither
 lists elsewhere nor records as removed. The result is certain if there are as many such files as the root states.
@@ -26,14 +26,17 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return the live manifests of a root that a draft leaves out, as their rows by canonical location."""
+    """Return the live manifests in a root that a draft leaves out: each manifest's row, by canonical location."""
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}
 
 
 def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) -> EntryBatch:
-    """Return the files of a snapshot's lost manifests if a compaction wrote these; empty if they are not certain."""
+    """Return the files that a snapshot's lost manifests listed, if a compaction wrote the manifests.
+
+    Empty if these files cannot be determined with certainty.
+    """
     parent = draft.state.metadata.snapshot(snapshot.parent_snapshot_id or -1)
     root, nothing = with_sound_types(reader.root(snapshot)), EntryBatch.empty()
     lost = lost_manifests(draft, root)
@@ -57,7 +60,7 @@ def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) ->
 
 
 def _removed_keys(draft: Draft, reader: ManifestReader, root: Manifest) -> AnyArray:
-    """Return the keys of the files that a root records as removed: DELETED rows, and what manifest DVs remove."""
+    """Return the keys of the files that a root records as removed, by DELETED entries or by manifest DVs."""
     r = Rows(root.entries)
     parts = [keys_of(root.entries.filter(pa.array(r.is_kind(*FILES) & (r.status == Status.DELETED))))]
     names = build.to_pylist(root.entries["location"])

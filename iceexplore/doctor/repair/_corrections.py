@@ -36,7 +36,7 @@ _OF_FILE = (
 
 @dataclass
 class Corrections:
-    """The corrected values of a draft.
+    """Corrected values of files, collected while a draft is written.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Corrections:
     right: dict[str, EntryBatch] = field(default_factory=dict)
 
     def add(self, read: EntryBatch, made: EntryBatch) -> None:
-        """Add the live entries in which a manifest's values were corrected: as read, and as corrected (``made``)."""
+        """Add the live entries of a manifest that differ between its entries as read and as corrected (``made``)."""
         if made is read:
             return
         kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits only remove entries
@@ -83,10 +83,11 @@ class Corrections:
 
 
 def _ids(batch: EntryBatch) -> AnyArray:
-    """Return a key for each entry of a manifest: in the V4 draft, two entries may have the same ordinal."""
+    """Return a unique key for each entry of a manifest: ordinals alone may occur twice in the V4 draft."""
     kinds = pc.fill_null(batch.entries["content_type"], -1)
     vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
-    # in the V4 draft, only the second entry of a row is a vector; the first one's content type may have been corrected
+    # In the V4 draft, a row with a vector is read as two entries, of which only the second is the vector. The content
+    # type of the first may have been corrected.
     ordinals = np.asarray(batch.entries["ordinal"], np.int64)
     second = np.zeros(len(batch), bool)
     second[1:] = ordinals[1:] == ordinals[:-1]
@@ -94,7 +95,7 @@ def _ids(batch: EntryBatch) -> AnyArray:
 
 
 def _differ(one: EntryBatch, other: EntryBatch) -> npt.NDArray[np.bool_]:
-    """Return the rows in which two batches have different values for a file."""
+    """Return in which rows two batches differ in the values that describe a file."""
     out = np.zeros(len(one), bool)
     for name in _OF_FILE:
         out |= _unequal(whole(one.entries[name]), whole(other.entries[name]))
@@ -116,7 +117,7 @@ def _unequal(one: AnyArray | None, other: AnyArray | None) -> npt.NDArray[np.boo
 
 
 def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
-    """Return the values of files as dictionaries."""
+    """Return the values that describe each entry's file, as one dictionary per entry."""
     rows = build.to_pylist(batch.entries.select(list(_OF_FILE)))
     for field_id, array in batch.stats.items():
         for row, value in zip(rows, build.to_pylist(array), strict=True):
@@ -128,7 +129,7 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Take the file values of some rows from other entries of the same files; keep the values of the commit."""
+    """Return a batch in which some rows have other values for their files; values about the commit stay."""
     places = np.arange(len(batch))
     places[rows] = len(batch) + np.arange(len(rows))
     taken = concat_batches([batch, files]).take(places)

@@ -1,4 +1,4 @@
-"""Repair deletes that name data files by old paths: write them again with the paths of the live files."""
+"""Repair deletes that name data files by old paths: replace these by the paths of the live files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_BYTES = 256 << 20
 
 @dataclass
 class _DeleteFile:
-    """A delete file or Puffin file, and the paths in it that are not those of live data files.
+    """A delete file or Puffin file, and the paths that it names although no live data file has them.
 
     Attributes
     ----------
@@ -55,7 +55,8 @@ class _DeleteFile:
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
     """Replace old paths of data files in deletes by the paths of the live files, where only one file can be meant.
 
-    Position delete files are written again, like the originals; of deletion vectors, only the references change.
+    Position delete files are written again in the same format. The positions in deletion vectors stay the same, and
+    only the names of the vectors' data files change.
     """
     snapshots = {s for f in found for s in f.snapshots}
     chosen = [s for s in draft.state.metadata.snapshots if s.snapshot_id in snapshots]
@@ -148,7 +149,7 @@ def _is_puffin(entries: pa.Table) -> AnyArray:
 
 
 def _names_in(state: TableState, one: _DeleteFile) -> set[str]:
-    """Return the data files that a delete file names; empty if it cannot be read."""
+    """Return the paths of the data files that a delete file names; empty if the delete file cannot be read."""
     try:
         if one.is_puffin:
             footer = read_puffin_footer(state.storage, one.location)
@@ -250,7 +251,7 @@ def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
 
 
 def _with_bounds(stats: pa.StructArray, rows: list[bool], paths: tuple[str, str]) -> pa.StructArray:
-    """Return statistics of ``file_path`` with other bounds in some rows; bounds of a reserved column are binary."""
+    """Return statistics of ``file_path`` in which some rows have the bounds ``paths``, as text or as bytes."""
     as_text = pa.types.is_string(stats.type.field("lower").type)
     low, high = paths if as_text else tuple(path.encode("utf-8", "surrogatepass") for path in paths)
     made = [

@@ -40,7 +40,7 @@ def step_of(title: str, text: str, found: list[Finding], *, certain: bool = True
 
 
 def files_of(found: Iterable[Finding]) -> set[str]:
-    """Return the canonical locations of all files at which the findings are."""
+    """Return the canonical locations of all files in which findings were made."""
     places = (place for one in found for place in (one.location, *one.hits.by_file()))
     return {canonical(place.partition("#")[0]) for place in places}
 
@@ -65,7 +65,7 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
-    """Keep the first of several snapshots with the same id whose manifest list exists."""
+    """Remove duplicate snapshots: for each id, keep the first snapshot whose manifest list exists."""
     kept: dict[int | None, dict[str, Any]] = {}
     dropped = 0
     for one in draft.snapshots():
@@ -116,7 +116,7 @@ def sort_snapshot_log(draft: Draft, found: list[Finding]) -> Step:
 
 
 def forget_parents(draft: Draft, found: list[Finding]) -> Step:
-    """Remove parent ids of -1, which mean no parent, and entries of the metadata log that name the file itself."""
+    """Remove parent ids of -1, which mean no parent, and metadata log entries that name the current file."""
     for one in draft.snapshots():
         if one.get("parent-snapshot-id") == -1:
             del one["parent-snapshot-id"]
@@ -177,7 +177,7 @@ def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
 
 
 def write_hint(draft: Draft, found: list[Finding]) -> Step:
-    """Rewrite the version hint; saving the plan does this."""
+    """Rewrite the version hint: this happens when the plan is saved."""
     _touch(draft)
     text = "The saved copy gets a version-hint.text that names its metadata file."
     number = (found[0].expected or "").strip()
@@ -208,14 +208,14 @@ def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
 
 
 def leave_out_metadata(draft: Draft, found: list[Finding]) -> Step:
-    """Leave out older metadata files that cannot be read; saving the plan does this."""
+    """Leave out older metadata files that cannot be read: this happens when the plan is saved."""
     _touch(draft)
     text = "The saved copy leaves out metadata files that cannot be read, and its metadata log does not list them."
     return step_of("Leave out unreadable metadata files", text, found)
 
 
 def copy_table(draft: Draft, found: list[Finding]) -> Step:
-    """Give the table a folder of its own; saving the plan does this."""
+    """Give the table a folder of its own: this happens when the plan is saved."""
     _touch(draft)
     text = "The saved copy is in a folder of its own, and its metadata has the new locations."
     sql = ("CALL <catalog>.system.rewrite_table_path('<table>', '<old prefix>', '<new prefix>')",)

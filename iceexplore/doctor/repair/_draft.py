@@ -1,4 +1,4 @@
-"""Collect the edits that repair a table: of its metadata file, manifest lists, V4 trees and manifests."""
+"""Collect the edits that repair a table, in its metadata file, manifest lists, V4 trees and manifests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from iceexplore.storage import canonical
 
 __all__ = ["ALL_PARTS", "Draft", "LeafEdit", "live_mask", "number_in", "set_totals"]
 
-#: Changes the entries of a manifest. It gets them as read, with inherited values filled in.
+#: A function that edits a manifest's entries. It takes the entries as read, with inherited values filled in, and
+#: returns them edited.
 LeafEdit = Callable[[EntryBatch], EntryBatch]
 
 #: The parts of a manifest that are needed to write it again.
@@ -78,7 +79,7 @@ class Draft:
 
     @cached_property
     def in_trees_only(self) -> frozenset[str]:
-        """The canonical locations of root manifests, and of the manifests that only they list."""
+        """The canonical locations of root manifests, and of the manifests that only root manifests list."""
         names: dict[bool, set[str]] = {True: set(), False: set()}
         for snapshot in self.state.metadata.snapshots:
             root = self.state.reader.root(snapshot)
@@ -107,7 +108,7 @@ class Draft:
         return {n: r for n, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
 
     def new_location(self, of: str, folder: str, end: str) -> str:
-        """Return a new location that depends only on the file and the metadata file, so that plans are reproducible."""
+        """Return a file's new location. It depends only on arguments and metadata file: plans are reproducible."""
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.state.metadata_location}#{of}")
         return f"{folder}/{name}{end}"
 
@@ -135,7 +136,7 @@ def set_totals(values: dict[str, Any], batches: list[EntryBatch]) -> None:
         entries = batch.entries.filter(pa.array(live_mask(batch)))
         kinds.append(np.asarray(pc.fill_null(entries["content_type"], 0)))
         records.append(np.asarray(pc.fill_null(entries["record_count"], 0)))
-        # A vector counts as its own bytes, not as those of the Puffin file that it shares.
+        # The size of a vector is that of its blob: several vectors may share one Puffin file.
         own = pc.struct_field(whole(entries["deletion_vector"]), "size_in_bytes")
         sizes.append(np.asarray(pc.fill_null(pc.coalesce(own, whole(entries["file_size_in_bytes"])), 0)))
     kind = np.concatenate(kinds) if kinds else np.zeros(0, np.int64)

@@ -54,7 +54,7 @@ _DELETE_FILE = (
     "Java: table.newDelete().deleteFile(path).commit()",
     "PyIceberg: with tx.update_snapshot().overwrite() as o: o.delete_data_file(file)",
 )
-#: Row ids from here on are damaged: no table has assigned so many.
+#: Row ids from this one on must be damaged: no table has assigned so many.
 _MOST_USED_ROW_ID = 2**62
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 Ordinals = npt.NDArray[np.int64]
@@ -102,7 +102,7 @@ def _hit(batch: EntryBatch, ordinals: Ordinals) -> npt.NDArray[np.bool_]:
 
 
 def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
-    """Return the sum of row counts of the current snapshot's live entries of these types at these places."""
+    """Return the total row count of the live entries at these places that have these content types."""
     files = draft.examination.files
     leaf, ordinals = np.asarray(files.entries["leaf"]), np.asarray(files.entries["ordinal"])
     kinds = np.asarray(pc.fill_null(files.entries["content_type"], int(ContentType.DATA)))
@@ -213,7 +213,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _compacted_rows(draft: Draft) -> int:
-    """Return the number of rows in the data files of lost manifests that the current snapshot's ancestors list."""
+    """Return the number of rows in data files that are recovered from the lost manifests of compactions."""
     rows = 0
     for snapshot in ancestry(draft.state.metadata, draft.state.snapshot):
         found = Rows(compacted_files(draft, draft.state.reader, snapshot).entries)
@@ -312,7 +312,7 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
-    """Return the live data files that Puffin files name for some vectors, and the number of rows that these delete."""
+    """Return the live data files that Puffin files name for some vectors, and how many rows the vectors delete."""
     files = draft.examination.files
     entries = files.entries
     named: dict[tuple[str, int], tuple[str, int]] = {}
@@ -381,7 +381,7 @@ def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
 
 
 def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
-    """Compute the metrics of entries from the footers of their Parquet files; remove them where there are none."""
+    """Replace the metrics of entries by those in the footers of their files; files without footers get none."""
     places = _entries_of(found)
     if any(f.code == "metrics-missing" for f in found):
         places = _joined(places, _without_metrics(draft))
@@ -413,7 +413,7 @@ def _without_metrics(draft: Draft) -> Places:
 
 
 def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtype[np.int64]]) -> EntryBatch:
-    """Return a batch in which these entries have the metrics of their files' footers, or none."""
+    """Return a batch in which these entries have the metrics from their files' footers, or no metrics."""
     state = draft.state
     names = build.to_pylist(batch.entries["location"])
     columns: dict[int, list[Any]] = {}
@@ -511,7 +511,7 @@ def raise_above_row_ids(draft: Draft, found: list[Finding]) -> list[Step]:
 
 
 def _following_row_id(draft: Draft) -> int:
-    """Return the id after all assigned ones, without regard to a next-row-id that leaves no room for more ids."""
+    """Return the first row id after all assigned ones; ignore a next-row-id that leaves no room for more ids."""
     stated = number_in(draft.document, "next-row-id")
     return max(assigned_row_ids(draft), stated if stated is not None and 0 <= stated < _MOST_USED_ROW_ID else 0)
 
@@ -596,7 +596,7 @@ def set_counts(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _set_each(draft: Draft, name: str, column: str, parts: Sequence[Found]) -> None:
-    """Set a column of some entries of a manifest to what was found at each."""
+    """Set a column in some entries of a manifest to the values that the findings state for these entries."""
     ordinals = np.concatenate([one.ordinals for one in parts])
     values = np.concatenate([one.values for one in parts])
     ordinals, first = np.unique(ordinals, return_index=True)

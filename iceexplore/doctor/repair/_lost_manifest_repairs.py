@@ -209,13 +209,13 @@ def _step(title: str, text: str, found: list[Finding], of: list[Recovery], **val
 
 
 def _of_current(draft: Draft, made: Iterable[Recovery]) -> list[Recovery]:
-    """Return what was recovered of the current snapshot's manifests; engines can add files to no other snapshot."""
+    """Return what was recovered of the current snapshot's manifests: engines cannot add files to older snapshots."""
     current = draft.state.snapshot
     return [one for one in made if current is not None and current.snapshot_id in one.lost.snapshots]
 
 
 def _older_only(now: Sequence[Recovery]) -> str:
-    """Return a sentence for manifests that the current snapshot does not list."""
+    """Return a sentence for the case that only older snapshots list the manifests; empty otherwise."""
     if now:
         return ""
     return " The current snapshot does not list them, and engines have no call that repairs older snapshots."
@@ -249,7 +249,7 @@ def _calls(
     Parameters
     ----------
     equality
-        If the files are equality delete files, the columns of the deletes.
+        For equality delete files, the ids of the columns that they compare; otherwise None.
     """
     names = [repr(name) for name in files[:_NAMED]] or ["'<path>'"]
     names += ["…"] if len(files) > _NAMED else []

@@ -114,7 +114,7 @@ class RepairPlan:
         return len(self.steps)
 
     def __bool__(self) -> bool:
-        return True  # even without steps
+        return True  # a plan is true even if it has no steps
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -158,9 +158,9 @@ def plan_repair(
     findings
         What an examination found.
     check
-        Examines a state as the findings were found.
+        A function that examines a state in the way in which the findings were found.
     show
-        Wraps the simulation as a table.
+        A function that wraps the simulation as a table.
     """
     now, steps = _newest(state, list(findings), check)
     begun = now = _as_read(now, findings)
@@ -201,7 +201,7 @@ _Key = tuple[object, ...]
 def _key_of(finding: Finding) -> _Key:
     """Return a key that stays the same in the next round if a repair had no effect: evidence and ordinals.
 
-    Locations are not part of it, because each round writes manifests under new names.
+    Locations are not part of the key, because each round writes manifests under new names.
     """
     parts = list(finding.hits.by_file().values())
     ordinals = [part for part in parts if part is not None]
@@ -325,7 +325,7 @@ def _written(
 
 
 def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Finding]) -> Sequence[Step]:
-    """Add a repair's edits to a draft; return its steps, without engines' statements if it is for a V4 tree."""
+    """Add a repair's edits to a draft; return its steps, without engines' statements if a V4 tree is repaired."""
     steps = _steps(repair.plan(draft, found))
     in_tree = any(_trees_of(state, f) for f in found)
     return [replace(step, sql=(), python=()) for step in steps] if in_tree else steps

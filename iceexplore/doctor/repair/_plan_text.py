@@ -19,7 +19,7 @@ _SHOWN = 20
 
 
 class PlanLike(Protocol):
-    """The parts of a plan that are shown."""
+    """The attributes of a plan that its text and HTML need."""
 
     @property
     def name(self) -> str: ...

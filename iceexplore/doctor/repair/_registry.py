@@ -20,13 +20,13 @@ from iceexplore.storage import canonical
 __all__ = ["COPIED", "REPAIRS", "Repair", "UNREPAIRABLE", "is_unreadable_metadata", "key_of"]
 
 
-#: Plans a repair.
+#: A function that adds a repair of these findings to a draft, and returns the steps that describe the repair.
 Planner = Callable[[Draft, list[Finding]], Step | Sequence[Step]]
 
 
 @dataclass(frozen=True)
 class Repair:
-    """One repair.
+    """A repair: which findings it mends, and how.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ def _in_list(pattern: str, plan: Planner, *, recovers: bool = False) -> Repair:
 
 #: Every repair; the first whose pattern matches a finding is taken.
 REPAIRS: tuple[Repair, ...] = (
-    # the metadata file
+    # repairs of the metadata file
     _repair(r"metadata-invalid ref .*|metadata-invalid file current-snapshot-id", document.drop_refs),
     _repair(r"metadata-invalid snapshot snapshot-id", document.drop_duplicate_snapshots),
     _repair(r"metadata-invalid \w+ (last-)?sequence-number", document.raise_last_sequence_number),
@@ -126,7 +126,7 @@ REPAIRS: tuple[Repair, ...] = (
     _repair(r"file-(corrupt|truncated) old-metadata .*", document.leave_out_metadata),
     _repair(r"table-moved .*|table-uuid-differs .*", document.copy_table),
     _repair(r"file-corrupt snapshot root-manifest", document.keep_root_manifests, 4),
-    # lists, roots and whole manifests
+    # repairs of manifest lists, root manifests and whole manifests
     _repair(r"file-(missing|truncated|corrupt) list .*", entries.restore_snapshot),
     _in_list(r"file-missing file .*", manifests.recover_lost_manifests, recovers=True),
     _in_tree(r"file-missing file .*", entries.drop_lost_manifests),
@@ -140,7 +140,7 @@ REPAIRS: tuple[Repair, ...] = (
     _in_tree(r"manifest-salvaged .*", entries.rewrite_manifests),
     _in_list(r"file-(corrupt|truncated) file .*|manifest-salvaged .*", manifests.complete_manifests, recovers=True),
     _repair(r"value-undecodable (entry|row) 12[58] .*", entries.rewrite_manifests),
-    # contradictions in V4 trees
+    # repairs of contradictions in V4 trees
     _in_tree(r"\S+ vector .*|manifest-dv-invalid .*", trees.rewrite_manifest_dvs),
     _in_tree(r"file-corrupt (row|entry) (0 status|134 content_type)", trees.restore_values),
     _in_tree(r"entry-invalid (row|file) 143 .*|entry-invalid row 521 .*", trees.recompute_roots),
@@ -149,7 +149,7 @@ REPAIRS: tuple[Repair, ...] = (
     _in_tree(r"count-mismatch (file|list) .*|count-mismatch row 5\d\d .*", trees.recompute_roots),
     _in_tree(r"totals-differ .*|summary-(missing|untrue) .*|sequence-number .*", trees.recompute_roots),
     _in_tree(r"root-other-snapshot .*|value-undecodable .*", trees.recompute_roots),
-    # entries
+    # repairs of manifest entries
     _repair(r"file-missing (entry|row) .*", entries.drop_missing_files),
     _repair(r"file-twice .*", entries.drop_duplicate_files),
     _repair(r"dv-twice .*", entries.drop_surplus_vectors),

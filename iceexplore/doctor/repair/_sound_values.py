@@ -151,7 +151,7 @@ class SoundValues:
         return _without_foreign_fields(batch)
 
     def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
-        """Replace values of masked entries by the parent's, if it has the files; return batch and replaced rows."""
+        """Replace values of masked entries by those of the same files in the parent; return batch and rows."""
         rows = np.flatnonzero(mask)
         at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
         rows, at = rows[at >= 0], at[at >= 0]
@@ -213,7 +213,7 @@ class SoundValues:
         return batch.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64()))
 
     def _with_partitions(self, batch: EntryBatch, unknown: npt.NDArray[np.int64]) -> EntryBatch:
-        """Return a batch with the partitions that follow from the data files; vectors have those of their files."""
+        """Return a batch with the partitions that follow from the data files; vectors have their files' partitions."""
         r = Rows(batch.entries)
         lost = np.isin(r.ints("ordinal"), unknown) & r.live
         rows = np.flatnonzero(lost & ~r.is_kind(ContentType.POSITION_DELETE))
@@ -237,7 +237,7 @@ class SoundValues:
 
 
 def _names(batch: EntryBatch) -> AnyArray:
-    """Return a name for each file, and for each deletion vector in it, that does not depend on damaged values."""
+    """Return a text that identifies each file or deletion vector by values that are not damaged."""
     nothing = pa.scalar("", pa.string())
     referenced = pc.fill_null(batch.entries["referenced_file"], nothing)
     parts = [whole(pc.fill_null(batch.entries["location"], nothing)), whole(referenced)]

@@ -1,7 +1,7 @@
 """Edit a V4 tree in place: where its parent has expired or cannot be read, and in the V4 draft.
 
-Leaves with edited entries are written under new names. The rows of all manifests are computed again, and the manifest
-DVs of each are merged into one.
+Leaves with edited entries are written under new names. The root's rows for all manifests are recomputed, and each
+manifest's DVs are merged into one.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class TreeEdit:
         )
 
     def _leaf(self, part: Part, batch: EntryBatch) -> list[EntryBatch]:
-        """Return a leaf's row and the row of its manifest DV; write the leaf if its entries were edited."""
+        """Write a leaf if its entries were edited; return its row and the row of its manifest DV."""
         assert part.row is not None
         stated = self._rows.take([part.row])
         row: dict[str, Any] = build.to_pylist(stated.entries)[0]
@@ -218,7 +218,7 @@ class TreeEdit:
         return mine
 
     def _in_vain(self, batch: EntryBatch) -> npt.NDArray[np.bool_]:
-        """Return the entries that this commit replaced, but whose files no live entry lists."""
+        """Return the entries that this commit marked as replaced, although no live entry lists their files."""
         r = Rows(batch.entries)
         replaced: npt.NDArray[np.bool_] = (r.status == Status.REPLACED) & self._is_mine(r)
         if not replaced.any():

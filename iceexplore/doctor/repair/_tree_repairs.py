@@ -71,7 +71,7 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
 
 def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
     """Recompute the rows of root manifests from the leaves: counts, statistics, sequence numbers and affiliations."""
-    if any(one.found == "POSITION_DELETE" for one in found):  # these are vectors that do not name their data file
+    if any(one.found == "POSITION_DELETE" for one in found):  # deletion vectors that do not name their data file
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)
     text = (

@@ -46,7 +46,7 @@ __all__ = ["write_trees"]
 
 
 def write_trees(draft: Draft, sandbox: Sandbox) -> None:
-    """Write the trees that a draft changes, and update their locations in its document.
+    """Write the trees that a draft changes, and update the trees' locations in the draft's document.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class _Trees:
         state = draft.state
         self.reader = ManifestReader(state.storage, state.metadata, Problems())
         self.corrections = Corrections()
-        self.lost: set[int] = set()  # snapshots on whose tree no other tree can be built
+        self.lost: set[int] = set()  # snapshots whose trees cannot serve as the parent of another tree
         #: For each snapshot, its lost manifests and the entries that were recovered for them.
         self.recovered: dict[int, tuple[frozenset[str], EntryBatch]] = {}
         kept = [s for s in state.metadata.snapshots if s.snapshot_id not in draft.dropped_snapshots]
@@ -136,7 +136,7 @@ class _Trees:
         return all(leaf.dialect for leaf in (self.reader.leaves(root, rows) if rows else ()))
 
     def _shares(self, snapshot: Snapshot) -> bool:
-        """Return whether a tree has faults of its own, or values that the draft corrects."""
+        """Return whether a tree must be written again: it has faults, or values that the draft corrects."""
         root, state = self.trees[snapshot.snapshot_id], self.draft.state
         problems = Problems()
         reader = ManifestReader(state.storage, state.metadata, problems)

@@ -28,7 +28,7 @@ CATALOG_JSON_VERSION = 1
 
 @dataclass(frozen=True)
 class TableCheck:
-    """The row of one table.
+    """The result of checking one table: a row of the catalog report.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class CatalogReport:
     source
         The catalog's name, or the folder.
     options
-        The options of the call.
+        The options with which the tables were checked.
     tables
         A row per table.
     unlisted
@@ -143,7 +143,7 @@ class CatalogReport:
         return len(self.tables)
 
     def __bool__(self) -> bool:
-        return True  # even without tables
+        return True  # a report is true even if it has no tables
 
     @cached_property
     def reports(self) -> Mapping[str, Report]:

@@ -72,7 +72,7 @@ def page(title: str, body: str, *notes: str) -> str:
     Parameters
     ----------
     title
-        The title as plain text, which is escaped here, as the notes are.
+        The title as plain text; this function escapes the title and the notes.
     body
         HTML without inline styles.
     notes

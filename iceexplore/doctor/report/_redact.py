@@ -138,7 +138,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
         refs=tuple(map(it.name, one.refs)),
         partitions=()
         if it.blanks
-        else tuple(map(it.text, one.partitions)),  # without their names; partition_count is kept
+        else tuple(map(it.text, one.partitions)),  # redacting the values leaves no partition to list
         since=None if one.since is None else _since(it, one.since),
         follows=tuple(_finding(it, more, columns) for more in one.follows),
     )

@@ -86,7 +86,7 @@ class Report:
         return len(self.findings)
 
     def __bool__(self) -> bool:
-        return True  # even without findings
+        return True  # a report is true even if it has no findings
 
     @property
     def ok(self) -> bool:

@@ -38,7 +38,7 @@ class _Table(Protocol):
 
 
 class _Result(Protocol):
-    """The parts of a result that are shown."""
+    """The attributes of a catalog report that its text and HTML need."""
 
     source: str
     complete: bool

@@ -43,7 +43,7 @@ _DEEPER = {
 
 
 class ReportLike(Protocol):
-    """The parts of a report that are shown."""
+    """The attributes of a report that its text and HTML need."""
 
     @property
     def table(self) -> str: ...
