@@ -295,7 +295,7 @@ class _Resolver:
 
 
 def _texts(names: Iterable[str]) -> list[AnyArray]:
-    """Return locations as an array, without those that Arrow cannot hold: names in JSON may contain lone surrogates."""
+    """Return locations as an array, except those that Arrow cannot hold: names in JSON may contain lone surrogates."""
     return [pa.array([name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name)], pa.string())]
 
 

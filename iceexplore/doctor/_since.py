@@ -127,7 +127,7 @@ class Dates:
         line = list(ancestry(self._examination.state.metadata, snapshot))[::-1]
         first = _first(line, has) or snapshot
         if first is line[0] and first.parent_snapshot_id not in (None, -1) and not self._adds(first, name):
-            return Since()  # its parent has expired, and may have had the fault
+            return Since()  # unknown: the parent has expired, and may have had the fault
         return replace(since_snapshot(first), at_latest=bool(unread))
 
     def _adds(self, snapshot: Snapshot, name: str) -> bool:

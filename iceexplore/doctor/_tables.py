@@ -43,7 +43,8 @@ def check_tables(
     listing
         The listing to run; one that was interrupted is resumed.
     check
-        Checks one table; called in worker threads, or in the calling thread if no other can load the tables.
+        A function that checks one table. It is called in worker threads, or in the calling thread if no other thread
+        can load the tables.
     options
         The options that the reports depend on, as plain values; a resume file with other options is refused.
     time_limit

@@ -96,9 +96,9 @@ class _Queries:
         )
 
     def dialects(self) -> Iterator[Problem]:
-        """Compare the dialects with each other as syntax trees."""
+        """Compare the queries of the dialects with each other, as syntax trees."""
         for pair in dialect_pairs(self.version, self.state.name):
-            # Whether a star is the same as a list of columns depends on the table.
+            # A star (``SELECT *``) may or may not mean the same as a list of columns: that depends on the table.
             has_star = any(c.clause == "column" and "*" in (c.old, c.new) for c in pair.changes)
             if pair.same_query is False and not has_star:
                 found = "; ".join(change.text for change in pair.changes[:3])
@@ -111,7 +111,7 @@ class _Queries:
         for r in self.version.sql:
             try:
                 lineage = view_lineage(self.state, r.dialect, open_source)
-            except IceexploreError:  # it cannot be parsed: `counts` has noted the reason
+            except IceexploreError:  # the query cannot be parsed: `counts` has noted the reason
                 continue
             for found in self._of_dialect(r, lineage):
                 key = found.code, found.text
@@ -192,7 +192,7 @@ class _Queries:
 
 
 def _schema_at(table: TableState, ms: int) -> Schema | None:
-    """Return the schema of a table's last snapshot up to a time; None if there is none."""
+    """Return the schema of the last snapshot that a table had at a time; None if it had no snapshot."""
     past = [s for s in table.metadata.snapshots if s.timestamp_ms <= ms]
     if not past:
         return None

@@ -75,7 +75,7 @@ def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
 
 
 def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
-    """Return the new findings with their places, and the columns by which they are grouped into one finding.
+    """Return the new findings with their places, and with the columns whose equal values make them one finding.
 
     These columns are the code, the severity, the field, and two that determine the modes: the content type of missing
     files, and whether a file holds deletion vectors (``of_vector``).
@@ -99,7 +99,7 @@ def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
 
 
 class _Collected:
-    """Collects the findings of several snapshots as columns, each place once, to fit many in memory."""
+    """Collects the findings in several snapshots, each place once, in columns so that many fit into memory."""
 
     _GROUP = ("code", "severity", "field", "content", "of_vector")
 
@@ -113,7 +113,8 @@ class _Collected:
         for group in rows.group_by(list(self._GROUP), use_threads=False).aggregate([]).to_pylist():
             self._snapshots.setdefault(tuple(group[name] for name in self._GROUP), []).append(snapshot_id)
         self._new.append(rows)
-        # Snapshots share most files. Joining only when there are as many new rows as old ones keeps the work linear.
+        # Snapshots share most files. Removing duplicates only when there are as many new rows as old ones keeps the
+        # work linear.
         if sum(map(len, self._new)) >= len(self._rows):
             self._join()
 

@@ -257,7 +257,7 @@ def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
     """Count a manifest's data files that have bounds, and those that have values, for each column of one type."""
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
-    # Without a count of nulls or NaNs it is unknown whether there is any value, except if there are none of either.
+    # A file without a count of nulls or NaNs is assumed to have none of them.
     empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))
     valued = pc.fill_null(pc.greater(stats.value_count, empty), False)
     for counter, mask in ((metrics.bounded, bounded), (metrics.valued, valued)):

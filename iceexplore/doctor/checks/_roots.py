@@ -1,4 +1,4 @@
-"""Check manifest lists and root manifests: the problems found while reading them, and their own headers."""
+"""Check manifest lists and root manifests: problems while reading them, their schemas and partition summaries."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def check_roots(examination: Examination) -> None:
 def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> bool:
     """Return whether all metadata files of a missing list's commit are gone, although the parent's list exists.
 
-    An engine that considered a commit failed removed its list and manifests (mode 6). Both have one UUID in their
-    names.
+    An engine considered the commit failed, and removed its list and manifests (mode 6). The names of both contain the
+    commit's UUID.
     """
     metadata, storage = examination.state.metadata, examination.state.storage
     parent = next((s for s in metadata.snapshots if s.snapshot_id == snapshot.parent_snapshot_id), None)

@@ -34,7 +34,7 @@ __all__ = [
 
 Level = Literal["metadata", "files", "rows"]
 
-#: With more entries than this, the decoded manifests do not fit into the cache.
+#: With more manifest entries than this, the decoded manifests do not fit into the cache.
 _MANY_ENTRIES = 500_000
 
 #: Columns of entries that checks across files compare, kept in one Arrow table for all examined manifests.
@@ -345,7 +345,7 @@ class Examination:
 
     @cached_property
     def _leaves_of(self) -> dict[int, list[int]]:
-        """By snapshot id, the indices in ``files.leaves`` of the manifests that it lists."""
+        """By snapshot id, the indices in ``files.leaves`` of the manifests that the snapshot lists."""
         out: dict[int, list[int]] = {}
         for number, (_, snapshots) in enumerate(self.files.leaves):
             for snapshot_id in snapshots:

@@ -162,7 +162,7 @@ def _made(
         try:
             after = 1 + _manifests(plan.table)
         except IceexploreError:
-            after = None  # the gain is then given without the requests afterwards
+            after = None  # the requests after the rewrite are then unknown
     sql = next((call.code for call in plan.calls if call.engine == "Spark SQL"), "")
     return HealthGain(plan.procedure, plan.text, False, sql, unit, files, size, (before, after), accuracy, plan.notes)
 

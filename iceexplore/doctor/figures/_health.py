@@ -113,7 +113,7 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @classmethod
     def steps(cls, state: TableState, columns: Iterable[str] | None = None) -> Generator[str, None, TableHealth]:
-        """Do the same as `of`, step by step; yield the name of each step before it is done."""
+        """Do the same as `of` in steps: yield the name of each step before doing it."""
         named = None if columns is None else ((columns,) if isinstance(columns, str) else tuple(columns))
         exact, why = None, ""
         try:
@@ -137,14 +137,14 @@ class TableHealth(Mapping[str, HealthFigure]):
         return made
 
     def plan_gains(self) -> Iterator[str]:
-        """Plan what the rewrites for the measured figures would gain; yield the name of each step before it is done."""
+        """Plan what the rewrites for the measured figures would gain; yield the name of each step before doing it."""
         for figure in self.measured:
             if not self.gain_known(figure.key):
                 yield f"Planning what a rewrite would gain: {figure.title} …"
                 self.gain(figure.key)
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
-        """Add a note to a figure if files are missing from it; if all are, the verdict is that nothing is known."""
+        """Add a note to a figure that lacks files; if it lacks all files, its verdict becomes that nothing is known."""
         if not self.missing or figure.key == "manifests":
             return figure
         note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
@@ -152,7 +152,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return HealthFigure(**{**vars(figure), "verdict": verdict, "notes": (note, *figure.notes)})
 
     def measure_clustering(self) -> HealthFigure:
-        """Return the figure of clustering. It is measured on the first call, which reads the bounds of the columns."""
+        """Return the figure of clustering. The first call measures clustering, by reading the bounds of the columns."""
         if "clustering" not in self._figures:
             found = self.scan.clustering(self._columns)
             self._figures["clustering"] = self._marked(clustering_figure(self.state, found))
@@ -183,7 +183,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return len(self.scan.files) <= FEW_FILES
 
     def gain(self, key: str) -> HealthGain | None:
-        """Return what the procedure for a figure would gain; None if no procedure applies or it cannot be planned.
+        """Return what the procedure for a figure would gain; None without a procedure, or if it cannot be planned.
 
         The gain is planned on the first call. If there is none, `gain_note` says why.
         """
@@ -196,7 +196,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return found if isinstance(found, str) else ""
 
     def gain_known(self, key: str) -> bool:
-        """Return whether the gain of a figure has been planned, or needs no plan."""
+        """Return whether the gain of a figure is known: it has been planned already, or the figure never has a gain."""
         return key in self._gains or key == "partitions"
 
     def _planned(self, key: str) -> HealthGain | str | None:

@@ -256,13 +256,13 @@ def plan_expire_snapshots(
 
 
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
-    """Return the files that only expired snapshots need, the manifests and lists that are read, and a warning."""
+    """Return the files that only expired snapshots need, the manifests and lists that Iceberg reads, and a warning."""
     if not gone:
         return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None
     metadata = state.metadata
     snapshots = list({s.snapshot_id: s for s in metadata.snapshots}.values())
     seen: set[tuple[str, ...]] = set()
-    # If kept and expired snapshots list the same manifest, it is read for the kept ones only: its files are needed.
+    # A manifest that kept and expired snapshots list is read only for the kept ones: its files are needed.
     kept = referenced_files(state, (s for s in snapshots if s.snapshot_id not in gone), seen=seen)
     going = referenced_files(state, (s for s in snapshots if s.snapshot_id in gone), seen=seen)
     stay = {s.snapshot_id for s in snapshots} - gone

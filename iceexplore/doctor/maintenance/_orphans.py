@@ -351,7 +351,7 @@ def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArr
 
 
 def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
-    """Yield a note if metadata files are in other folders: they belong to another table below this one."""
+    """Yield a note if metadata files are in other folders: they belong to a table within this table's folder."""
     own = state.metadata_location.rpartition("/")[0] + "/"
     is_metadata = pc.equal(files["kind"], "metadata")
     other = files.filter(pc.and_(is_metadata, pc.invert(pc.starts_with(files["location"], own))))["location"]

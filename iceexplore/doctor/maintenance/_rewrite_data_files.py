@@ -192,7 +192,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         )
 
     def rows(self, chosen: Mask) -> Longs:
-        """Return the rows of `tasks` that are in some of the groups, which a mask selects."""
+        """Return the rows of `tasks` for the files in the groups that a mask selects."""
         found: Longs = self._groups.rows[chosen[self._groups.group]]
         return found
 
@@ -390,7 +390,7 @@ class _Groups:
 def _grouped(
     state: TableState, tasks: FileTasks, rules: SizeRules, delete_files: int, ratio: float, limit: int
 ) -> _Groups:
-    """Select and group the files (``BinPackRewriteFilePlanner.plan``)."""
+    """Select the files to rewrite, and group them (``BinPackRewriteFilePlanner.plan``)."""
     sizes = counted(tasks.files, "file_size_in_bytes")
     records = counted(tasks.files, "record_count")
     deletes = delete_counts(tasks.matched).count
@@ -449,9 +449,10 @@ def _all(group: Longs, mask: Mask) -> Mask:
 
 
 def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
-    """Return a number for each file's partition, and whether the file has a spec other than the table's.
+    """Return a number that identifies each file's partition, and whether the file's spec is not the table's.
 
-    Java groups such files under an empty tuple, which it cannot distinguish from a tuple of nulls of the table's spec.
+    Java groups files of other specs under an empty tuple, which Java cannot distinguish from a tuple of nulls of the
+    table's spec; all of these have the number -1.
     """
     metadata = state.metadata
     spec = metadata.spec()
@@ -558,7 +559,7 @@ def _removed(
     *,
     dangling_too: bool,
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the number of deletes that the commits remove, and the locations of dangling delete files."""
+    """Return the number of deletes that the rewrite's commits remove, and the locations of dangling delete files."""
     vector = tasks.matched.vector.take(build.array(groups.rows))
     vectors = len(vector) - vector.null_count
     if not dangling_too or not removes_dangling(state.metadata) or not len(groups.rows):

@@ -301,7 +301,7 @@ def _live_data(state: TableState) -> Strings:
 def _combined(
     state: TableState, deletes: EntryBatch, sizes: Longs, group: Longs, split_size: Longs
 ) -> tuple[Longs, Longs]:
-    """Return the combined tasks that read the deletes."""
+    """Return, per split of the deletes, the row of its delete file, and the number of its combined task."""
     count = len(deletes)
     none = pa.array([[]] * count, pa.list_(pa.int32()))
     files = EntryBatch(deletes.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64())).entries)

@@ -1,4 +1,4 @@
-"""Choose among candidates for the files of a lost manifest, by the counts that its row in the manifest list states."""
+"""Choose the files that a lost manifest listed among candidates, by the counts that the manifest list states."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class History:
         return [s for s in self.snapshots.values() if s.parent_snapshot_id in snapshots]
 
     def best(self, mask: Mask) -> Rows:
-        """Return one of the masked entries for each file, a live one if possible."""
+        """Return one of the masked entries for each file, if possible a live one."""
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(~self.alive[rows], kind="stable")]
         return np.sort(rows[np.unique(self.key[rows], return_index=True)[1]])

@@ -99,7 +99,7 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
     for one in found:
         if len(one.kept) and _is_complete(one):
             continue
-        alone = one.names if len(one.kept) else ()  # a manifest that can be read in part is recovered by itself
+        alone = one.names if len(one.kept) else ()  # partly readable ones are not grouped
         key = (one.snapshots, one.deletes, one.spec_id, one.snapshot_id, one.sequence_number, alone)
         groups.setdefault(key, []).append(one)
     merged = [_merged(group) for group in groups.values()]

@@ -100,7 +100,7 @@ def recover(history: History, folder: DataFolder, lost: LostManifest, others: Se
 
 
 def _compete(one: LostManifest, other: LostManifest) -> bool:
-    """Return whether a file may have been in either of two lost manifests."""
+    """Return whether two lost manifests may have listed the same files: the same kind, spec and a common snapshot."""
     return (one.deletes, one.spec_id) == (other.deletes, other.spec_id) and bool(one.snapshots & other.snapshots)
 
 
@@ -182,7 +182,7 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
 
 
 def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
-    """Return whether a commit states that it removed no data file or, with ``deletes``, no delete file."""
+    """Return whether a commit's summary states that it removed no data file or, with ``deletes``, no delete file."""
     name = "removed-delete-files" if deletes else "deleted-data-files"
     return commit.operation in ("append", "replace") and (commit.summary or {}).get(name, "0") == "0"
 
@@ -203,7 +203,7 @@ def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *
 
 
 def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> EntryBatch:
-    """Convert entries of the history to entries of the lost manifest; sequence numbers and row ids stay."""
+    """Convert entries of the history to entries of the lost manifest, with unchanged sequence numbers and row ids."""
     batch = history.fetch(rows)
     if not len(batch):
         return batch
@@ -223,7 +223,7 @@ def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> Ent
 
 
 def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
-    """Recover entries from files that no manifest lists, if the counts allow exactly one choice of them."""
+    """Recover entries from files that no manifest lists, if exactly one choice of files has the stated counts."""
     lost, need = made.lost, made.missing
     assert need is not None
     last: EntryBatch | None = None
@@ -251,7 +251,7 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
 def _candidates(
     history: History, folder: DataFolder, lost: LostManifest, files: Sequence[Unlisted], need: Counts
 ) -> EntryBatch:
-    """Return the files as entries, without those that cannot have been in the lost manifest."""
+    """Return entries for the files, without the files that cannot have been in the lost manifest."""
     batches = [b for f in files if (b := folder.entries(f, lost.spec_id, deletes=lost.deletes)) is not None]
     batch = concat_batches(batches)
     if not len(batch):
@@ -280,7 +280,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
     if added_by_commit:
         # The files of a compaction have an older sequence number than its commit, so that newer deletes apply to them.
-        # If all entries are ADDED, that number is the lowest in the manifest.
+        # If all entries are ADDED, this older number is the lowest in the manifest.
         alone = counts_of(made.known, Status.EXISTING).files == 0
         number = lost.least_number if alone else lost.sequence_number
         batch = found.with_columns(
@@ -308,7 +308,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         return batch.with_columns(first_row_id=gap[0])
     start = history.next_row_id
     if not 0 <= start < MOST_ROW_IDS:
-        return batch  # the files inherit ids from the manifest; the wrong next-row-id is reported
+        return batch  # the files inherit row ids from the manifest; another finding reports the wrong next-row-id
     history.next_row_id = start + int(records.sum())
     made.new_row_ids = True
     return batch.with_columns(first_row_id=pa.array(start + np.cumsum(records) - records, pa.int64()))

@@ -97,7 +97,7 @@ class ListWriter:
         """Write a manifest if it is edited; return its recomputed row and its entries, both None if none are left."""
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata
-        # not the cached manifest, which may have been read with another sequence number in its row
+        # read again: the cached manifest may have been read with a different sequence number in its row
         reader = ManifestReader(self.state.storage, metadata, copy.copy(self.state.problems))
         dialect = root.dialect if root.dialect != "inline" else "v1"
         if name in self._written:
@@ -109,7 +109,7 @@ class ListWriter:
                 location, length = stated["location"], 0
             else:
                 leaf = reader.leaf(root, ordinal, ALL_PARTS)
-                if not leaf.dialect:  # unreadable, and no repair was planned for it: its row stays as it is
+                if not leaf.dialect:  # unreadable, and not to be repaired: the manifest's row stays as it is
                     return EntryBatch(root.entries.slice(ordinal, 1)), EntryBatch.empty()
                 batch = EntryBatch.of(leaf) if edits is not None else EntryBatch.of(leaf, ())
                 location, length = leaf.location, leaf.length

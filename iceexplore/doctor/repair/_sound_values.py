@@ -68,11 +68,11 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     r = Rows(batch.entries)
     counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
     ids = build.to_pylist(batch.entries["first_row_id"])
-    read, right = first, first  # the next id: the one that reading assigned, and the right one
+    read, right = first, first  # the next id as reading assigned it, and as it should be
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
         skipped = strange[row] and ids[row] is None
-        if skipped or ids[row] == read:  # not inherited otherwise: the entry states its own id
+        if skipped or ids[row] == read:  # otherwise the entry states its own id
             read += 0 if skipped else count
             ids[row] = right
             right += count

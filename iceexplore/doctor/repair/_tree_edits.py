@@ -183,8 +183,8 @@ class TreeEdit:
     def _restored(self, part: Part) -> EntryBatch:
         """Return a part's entries, with impossible statuses restored from the parent or from the entries' numbers.
 
-        An entry is wrongly REPLACED if no other entry lists its file. Its own snapshot id and sequence number were then
-        overwritten with the commit's.
+        An entry is wrongly REPLACED if no live entry lists its file. The entry's original snapshot id and sequence
+        number were then overwritten with those of the commit.
         """
         batch = part.made
         r = Rows(batch.entries)
@@ -236,7 +236,7 @@ class TreeEdit:
         return batch.with_columns(status=pa.array(status)).filter(pa.array(r.live | mine))
 
     def _affiliated(self, rows: EntryBatch) -> EntryBatch:
-        """Return a root's rows with updated affiliations: a delete manifest has none if its data manifest is gone."""
+        """Return a root's rows with updated affiliations: a delete manifest whose data manifest is gone has none."""
         r = Rows(rows.entries)
         deletes = r.is_kind(ContentType.DELETE_MANIFEST)
         if not (deletes & r.referenced).any():
@@ -254,7 +254,7 @@ def _holds_deletes(batch: EntryBatch) -> bool:
 
 
 def _with_their_files(batch: EntryBatch) -> EntryBatch:
-    """Return a batch of the V4 draft without deletion vectors whose data file is not in the batch."""
+    """Return a batch of entries of the V4 draft without the deletion vectors whose data files are not in it."""
     r = Rows(batch.entries)
     vectors = r.is_kind(ContentType.POSITION_DELETE) & r.has_vector
     data = batch.entries["location"].filter(pa.array(r.is_kind(ContentType.DATA))).combine_chunks()
