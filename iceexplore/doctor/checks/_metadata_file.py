@@ -23,7 +23,7 @@ def missing_metadata(found: MetadataSurvey) -> Problem:
 
 
 def other_files(found: MetadataSurvey) -> str:
-    """Return sentences about the other metadata files in the folder: newer, older, and the newest readable one."""
+    """Return sentences about other metadata files in the folder: newer ones, older ones, and the newest readable."""
     if found.unlisted is not None:
         return f"Its folder could not be listed: {found.unlisted}"
     newer, older = found.newer(), found.older()

@@ -76,7 +76,7 @@ def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int
             folders[number] = as_bytes(known[0])
             links.update(name.encode("utf-8", "surrogateescape") for name in known[1])
 
-    # A name that is a link in one of the folders is resolved by itself in all of them, which gives the same result.
+    # If a name is a link in any folder, files of this name are resolved one by one in all folders: slower, but right.
     folder = pa.array(folders, pa.binary()).take(build.array(of))
     bare = names.cast(pa.binary())
     alone |= np.asarray(folder.is_null()) | np.asarray(pc.is_in(bare, pa.array(sorted(links), pa.binary())))

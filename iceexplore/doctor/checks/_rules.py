@@ -113,7 +113,8 @@ _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
         (r"summary-untrue .*", (53, 59)),
     )
 )
-#: A delete in a data manifest, or the reverse; in the draft, deletes have no entries of their own.
+#: Code and field of the finding for a delete in a data manifest or a data file in a delete manifest, or, in the V4
+#: draft, for any entry of a delete.
 _MISPLACED = "entry-invalid 134 content_type"
 
 
@@ -249,7 +250,7 @@ def manifest_dv_places(root: Manifest) -> Iterator[str]:
 
 
 def _draft_leaves(examination: Examination) -> Iterator[Finding]:
-    """Check for delete files as entries of their own; leaves that were written before V4 keep theirs."""
+    """Check for entries of delete files, which the V4 draft does not allow, except in leaves written before V4."""
     known = {place for f in examination.findings if f.code == "entry-invalid" for place in f.places}
     for leaf, snapshots in examination.leaves():
         if not leaf.dialect.deletion_vectors_on_entries:

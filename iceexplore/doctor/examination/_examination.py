@@ -397,7 +397,7 @@ def since_snapshot(snapshot: Snapshot) -> Since:
 
 
 def engine_of(snapshot: Snapshot) -> str | None:
-    """Return the engine that wrote a snapshot, as the summary names it (``spark 4.1.4``); None without a name."""
+    """Return the engine that wrote a snapshot, as the summary names it: ``spark 4.1.4``; None if it is not named."""
     summary = snapshot.summary or {}
     name = summary.get("engine-name") or ("spark" if "spark.app.id" in summary else None)
     version = summary.get("engine-version")

@@ -118,7 +118,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         exact, why = None, ""
         try:
             exact = plan_scan(strict(state))
-        except IceexploreError as error:  # A manifest is damaged: the figures cover the others, with a note.
+        except IceexploreError as error:  # A manifest is damaged: the figures leave it out, and note this.
             why = str(error)
         scan = exact or plan_scan(state)
         missing = " ".join(_sentence(note) for note in (*scan.notes, *((why,) if why and not scan.notes else ())))

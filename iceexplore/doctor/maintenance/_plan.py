@@ -302,7 +302,7 @@ def _identifier(state: TableState) -> str:
 
 
 def _catalog(state: TableState) -> str:
-    """Return the name of the table's PyIceberg catalog, or a placeholder; Spark may use another name for it."""
+    """Return the name of the table's PyIceberg catalog, or a placeholder; Spark may use a different catalog name."""
     catalog = getattr(state.opened.catalog_table, "catalog", None)
     name = getattr(catalog, "name", None)
     return name if isinstance(name, str) and _WORD.fullmatch(name) else "catalog_name"

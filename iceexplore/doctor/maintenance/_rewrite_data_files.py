@@ -517,7 +517,7 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return the groups whose rows Spark distributes to new partitions; it looks at the spec of the first file."""
+    """Return the groups whose rows Spark distributes to new partitions; Spark looks at the first file's spec."""
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
     return moved

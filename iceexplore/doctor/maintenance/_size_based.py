@@ -238,7 +238,7 @@ class SizeRules:
 
     @property
     def write_most(self) -> int:
-        """The size at which a writer starts another file: halfway between target and maximum."""
+        """The size at which a writer starts the next file: halfway between target and maximum."""
         return int(self.target + (self.most - self.target) * 0.5)
 
     def outside(self, sizes: Longs) -> Mask:

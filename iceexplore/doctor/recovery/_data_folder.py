@@ -199,7 +199,7 @@ class DataFolder:
         if key not in self._made:
             try:
                 self._made[key] = self._entries(file, spec_id, deletes)
-            except IceexploreError:  # not readable, or a file of another table
+            except IceexploreError:  # not readable, or a different table's file
                 self._made[key] = None
         return self._made[key]
 

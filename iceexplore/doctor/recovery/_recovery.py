@@ -209,7 +209,7 @@ def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> Ent
         return batch
     if status is Status.ADDED:
         return batch.with_columns(status=int(status), snapshot_id=lost.snapshot_id)
-    # The snapshot id of a DELETED entry is that of the deletion: the file's own sequence number names its commit.
+    # A DELETED entry has the snapshot id of the deletion. The file's sequence number shows which commit added it.
     by_number = {s.sequence_number: s.snapshot_id for s in history.snapshots.values() if s.sequence_number}
     given = batch.entries.select(["status", "snapshot_id", "file_sequence_number"]).to_pylist()
     ids = [

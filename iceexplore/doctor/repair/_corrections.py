@@ -17,7 +17,7 @@ from iceexplore.manifests import ContentType, EntryBatch, concat_batches, whole
 
 __all__ = ["Corrections", "with_files_of"]
 
-#: Columns that describe an entry's file; the others describe the commit that listed it.
+#: Columns that describe an entry's file; all other columns describe the commit that listed the file.
 _OF_FILE = (
     "content_type",
     "file_format",

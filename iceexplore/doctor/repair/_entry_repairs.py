@@ -438,7 +438,7 @@ def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtyp
 
 
 def _current_leaves(draft: Draft) -> Iterator[Manifest]:
-    """Yield the live manifests of the current snapshot that can be read, and the files that a V4 root lists itself."""
+    """Yield the current snapshot's readable live manifests, and the files that a V4 root lists itself as a manifest."""
     root = draft.state.root()
     if root is None:
         return
@@ -583,7 +583,7 @@ def _content_of(draft: Draft, row: dict[str, Any]) -> int:
 
 
 def set_counts(draft: Draft, found: list[Finding]) -> Step:
-    """Set the row count and size of entries to those of the files."""
+    """Set the row count and size of entries to the actual values of the files."""
     for one in found:
         column = (one.field or "").split()[-1]
         of_entries: dict[str, list[Found]] = {}

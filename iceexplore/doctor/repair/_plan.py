@@ -174,7 +174,7 @@ def plan_repair(
         groups = _grouped(now, todo)
         made, left_out, error = _written(now, groups, sandbox)
         refused |= {_key_of(f): Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
-        if error is not None:  # find out which repairs cannot be written; the others are made in the next round
+        if error is not None:  # find out which repairs cannot be written; the next round makes the remaining repairs
             alone = [_written(now, [group], start_sandbox(now))[2] for group in groups]
             for (_, mine), why in zip(groups, alone if any(alone) else [error] * len(groups), strict=True):
                 if why is not None:

@@ -192,7 +192,7 @@ class SoundValues:
         data, [(offset, size)] = write_puffin([new_dv_blob(widened(positions), row["referenced_file"])])
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{row['referenced_file']}#{content.hex()}")
         location = f"{self.state.metadata.location.rstrip('/')}/data/{name}-deletes.puffin"
-        if not self.sandbox.storage.has(location):  # it may have been written already, for another snapshot
+        if not self.sandbox.storage.has(location):  # the file may have been written already, for a different snapshot
             self.sandbox.storage.write(location, data, kind="puffin")
         return location, len(data), {"offset": offset, "size_in_bytes": size, "inline_content": None}
 

@@ -143,7 +143,7 @@ class TreeEdit:
         return [made, *self._vector(part, batch, location)]
 
     def _vector(self, part: Part, batch: EntryBatch, location: str) -> list[EntryBatch]:
-        """Return the row of one manifest DV that replaces those of the leaf; the leaf may have lost rows."""
+        """Return the row of a manifest DV that merges all DVs of a leaf, from which entries may have been dropped."""
         from pyroaring import BitMap
 
         entries = batch.entries

@@ -176,7 +176,7 @@ class _Trees:
             names = self._names(snapshot)
             return TreeEdit(self.sandbox, self.draft.state, snapshot, root, parts, before, names).write()
         files = concat_batches([p.made.filter(live(p.made.entries)) for p in parts])
-        # The storage of partition values is that of the root's own files, which come first, or else of the first V4
+        # Partition values are stored as in the first V4 part. This is the root if it lists files itself, otherwise a
         # leaf: a root that lists no files has no partition values.
         storage = [p.manifest.partition_storage for p in parts if p.manifest.dialect.has_root_manifest]
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
