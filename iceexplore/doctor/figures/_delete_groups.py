@@ -17,7 +17,7 @@ __all__ = ["DELETE_GROUPS", "DELETE_RATIO", "DeleteGroups", "MANY_DELETES", "fil
 
 #: Java: ``BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD_DEFAULT``.
 DELETE_RATIO = 0.3
-#: Number of deletes from which rewriting a data file pays off; the same as Java's minimum number of input files.
+#: Rewriting a data file pays off if it has at least this many deletes; equal to Java's minimum number of input files.
 MANY_DELETES = 5
 
 _ANY = "with deletes"

@@ -258,7 +258,7 @@ def _conditions(state: TableState, files: EntryBatch, table: pa.Table) -> Iterat
         A file of each partition, and the rows of the figure, in the same order.
     """
     texts = tuple_texts(files.partition, whole(files.entries["partition_spec_id"]), state.metadata)
-    lower = pc.utf8_lower(texts)  # tables ignore case when they compare texts
+    lower = pc.utf8_lower(texts)  # the displayed table's filters ignore case
     for row in range(min(len(texts), _SHOWN_PARTITIONS)):
         text = texts[row].as_py()
         here = ("partition", "null", "") if text is None else ("partition", "=", f'"{text}"')

@@ -40,7 +40,7 @@ def restore_values(draft: Draft, found: list[Finding]) -> Step:
 
 
 def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
-    """Merge the manifest DVs of each leaf; if some are unreadable, only the parent shows what they removed."""
+    """Merge the manifest DVs of each leaf; only the parent snapshot shows what an unreadable one removed."""
     _write_again(draft, found)
     lost = any(_is_lost(draft, one) for one in found)
     text = "Writes one manifest deletion vector per manifest, with all positions of the vectors that readers apply."

@@ -54,8 +54,8 @@ IMPORT_BYTES = 500_000
 GROUP_BYTES = 1 << 26
 #: Maximum size of a decompressed block: usually it is 64 kB, but a single entry of the widest tables may take 20 MB.
 BLOCK_BYTES = 1 << 26
-#: The decompressed size up to which any block is given to datafusion, and the highest compression ratio of larger
-#: blocks: in a decompression bomb, each byte may be a number, of which datafusion holds several copies.
+#: Blocks up to this decompressed size always go to datafusion; larger ones only up to this compression ratio: in a
+#: decompression bomb, each byte may be a number, and datafusion holds several copies of each number.
 _PLAIN_BLOCK = 1 << 20
 _MOST_RATIO = 64
 #: Longest record (in bytes) that fastavro decodes: it turns numbers of one or two bytes into Python objects of 40

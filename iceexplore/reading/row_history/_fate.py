@@ -282,9 +282,9 @@ def fate_of(events: Sequence[RowEvent], last: Presence, every: Iterable[RowDelet
     Parameters
     ----------
     last
-        The row's presence in the newest snapshot of the line.
+        The row's presence in the newest of the examined snapshots.
     every
-        All deletes that delete the row in any snapshot of the line.
+        All deletes that delete the row in any of these snapshots.
     why
         Why `last` is unknown.
     """

@@ -134,7 +134,7 @@ def test_a_repair_is_shown_as_a_difference_and_as_code(opened: Opened, tmp_path:
     ask(widget, "repair")
     plan = widget.repair_plan
     assert plan["of"] == widget.doctor_report["id"]
-    assert plan["headline"] == "Repair of t: 2 steps. Rows: 17 before, 16 after."
+    assert plan["headline"] == "Repair of t: 2 steps. Rows of the current snapshot: 17 before, 16 after."
     (gone,) = [p.name for p in file_paths(tmp_path / "t") if not p.exists()]
     marks = {i: set(node["marks"]) for i, node in widget.repair_before_nodes.items() if i.startswith("file:")}
     (removed,) = [i for i, mark in marks.items() if "removed" in mark]
