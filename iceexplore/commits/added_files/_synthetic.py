@@ -199,7 +199,7 @@ def synthetic_files(
 def synthetic_column_files(
     state: TableState, names: Collection[str], rows: Numbers, writer: CommitWriter
 ) -> tuple[list[str], Numbers, dict[int, pa.StructArray]]:
-    """Return locations, sizes and statistics for synthetic column files, which stand in for new values of some columns.
+    """Return locations, sizes and statistics for synthetic column files, which represent new values of some columns.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ VIOLATED_RULES = "violated-rules"
 
 @dataclass(frozen=True)
 class ViolatingLeaf:
-    """A leaf manifest to write; among the rows for a root, it stands for the row that lists this manifest.
+    """A leaf manifest to write; among the rows for a root, it represents the row that lists this manifest.
 
     Attributes
     ----------
