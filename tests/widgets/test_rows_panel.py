@@ -258,7 +258,7 @@ def test_a_search_offers_to_include_removed_files(rows: Rows) -> None:
     assert traits == {"rows_history": True}
     some = [words(block) for block in search(rows, "start_station = 'Museum'")["blocks"]]
     lacking = next(i for i, text in enumerate(some) if "are not included" in text)
-    assert some[lacking - 2] == "p Rows no longer live, by commit:", "the note is beside the counts, not below the histories"
+    assert some[lacking - 2] == "p Rows no longer live, by commit:", "it is beside the counts, not below the histories"
     search(rows, "trip_id = 5")
     rows.rows_history = True
     settled(rows)
