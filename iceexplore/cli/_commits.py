@@ -86,7 +86,7 @@ def simulate(
 
 @click.command(cls=StepsCommand, epilog=f"{_IN_ORDER} {_STATUS}")
 @click.argument("folder")
-@click.option("--sample", metavar="NAME", help="Create it with the columns, partitioning and rows of a sample: trips.")
+@click.option("--sample", metavar="NAME", help="Create it with the columns and rows of a sample, such as trips.")
 @click.option("--schema", metavar="COLUMNS", help="Create it with these columns and random rows: 'id long, day date'.")
 @click.option("--from", "rows_of", metavar="FILE", help="Create it with the columns and rows of a file.")
 @click.option("--partition-by", multiple=True, metavar="FIELD", help="A partition field: 'day(ts)'. Repeatable.")

@@ -33,8 +33,9 @@ __all__ = [
 
 #: Hints for characters that are not allowed in a filter.
 HELP = {
-    "&&": "write and", "&": "write and", "||": "write or (strings cannot be concatenated)", "|": "write or",
-    "?": "parameters are not supported: write the value", ":": "parameters are not supported: write the value",
+    "&&": "write `and`", "&": "write `and`", "||": "write `or` (strings cannot be concatenated)", "|": "write `or`",
+    "?": "parameters are not supported: write the value itself",
+    ":": "parameters are not supported: write the value itself",
     "[": "filters on elements of lists and maps are not supported", "{": "only columns and literals can be compared",
     ";": "only one condition is allowed",
     **dict.fromkeys("+-*/%^~", "arithmetic is not supported: compare the column itself with a literal"),

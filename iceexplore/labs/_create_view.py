@@ -19,6 +19,7 @@ from iceexplore.commits import (
 from iceexplore.errors import CatalogError, MissingDependencyError, OptionError, UnsupportedError, mapping_of
 from iceexplore.labs._catalog import CatalogRow, loaded_catalog
 from iceexplore.labs._new_place import (
+    A_FOLDER,
     add_to_catalog,
     check_empty,
     check_text,
@@ -60,12 +61,12 @@ def create_view_files(
     if catalog is None:
         if location is not None:
             raise OptionError("location= needs catalog=: without a catalog, path is the view's location")
-        given_path = path_text("path", path, "a folder")
+        given_path = path_text("path", path, A_FOLDER)
         folder = local_folder(given_path)
         _write(_document(source, spelled(given_path, folder), given), folder, None)
         return folder, None
     loaded: Any = load_named(catalog, {}) if isinstance(catalog, str) else catalog
-    name = path_text("path", path, "the view's name, 'db.daily'")
+    name = path_text("path", path, "the view's name, such as 'db.daily'")
     if hasattr(loaded, "_session") and hasattr(loaded, "url"):
         _create_in_rest(loaded, name, source, given, location)
         return name, loaded
@@ -75,7 +76,7 @@ def create_view_files(
             f"the database of catalog {row.catalog.name} has the old schema, which cannot hold views: load the catalog "
             "with PyIceberg 0.11 or later and the property schema_version='v1', which adds the column iceberg_type"
         )
-    place = place_in_catalog(row, None if location is None else path_text("location", location, "a folder"))
+    place = place_in_catalog(row, None if location is None else path_text("location", location, A_FOLDER))
     _write(_document(source, place, given), canonical(place), row)
     return row.name, row.catalog
 

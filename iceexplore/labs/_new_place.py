@@ -11,6 +11,7 @@ from iceexplore.labs._catalog import CatalogRow
 from iceexplore.storage import canonical, check_host, path_here, write_new
 
 __all__ = [
+    "A_FOLDER",
     "add_to_catalog",
     "check_empty",
     "check_text",
@@ -84,6 +85,10 @@ def whole_or_nothing(folder: str) -> Iterator[list[str]]:
         raise
 
 
+#: What `path_text` asks for where a folder is wanted.
+A_FOLDER = "a folder, as a string or a path object"
+
+
 def path_text(name: str, given: Unchecked, what: str) -> str:
     """Return a path as a string; refuse anything else."""
     try:
@@ -91,7 +96,7 @@ def path_text(name: str, given: Unchecked, what: str) -> str:
     except TypeError:
         found = None
     if not isinstance(found, str):
-        raise OptionError(f"{name}={given!r}: give {what}, as a string or a path")
+        raise OptionError(f"{name}={given!r}: give {what}")
     check_text(name, found)
     return found
 

@@ -14,6 +14,7 @@ from iceexplore.graph import open_state
 from iceexplore.labs._catalog import CatalogPointer, CatalogRow, loaded_catalog
 from iceexplore.labs._committer import LAB_PROPERTY, LabCommitter, check_lab, layout_text, options_of
 from iceexplore.labs._new_place import (
+    A_FOLDER,
     add_to_catalog,
     check_empty,
     check_text,
@@ -59,11 +60,11 @@ def create_lab(
     if catalog is None:
         if location is not None:
             raise OptionError("location= needs catalog=: without a catalog, path is the table's location")
-        given_path = path_text("path", path, "a folder")
+        given_path = path_text("path", path, A_FOLDER)
         location = spelled(given_path, local_folder(given_path))
     else:
-        row = CatalogRow(loaded_catalog(catalog), path_text("path", path, "the table's name, 'db.table'"))
-        location = place_in_catalog(row, None if location is None else path_text("location", location, "a folder"))
+        row = CatalogRow(loaded_catalog(catalog), path_text("path", path, "the table's name, such as 'db.trips'"))
+        location = place_in_catalog(row, None if location is None else path_text("location", location, A_FOLDER))
     check_text("location", location)  # it may include the working directory, whose name may not be valid text
     real = canonical(location)
     check_empty(real)

@@ -156,11 +156,11 @@ class Budget:
         if self.limit >= limit:
             why = "that is the memory limit"
         elif self._least == self.limit != FLOOR:
-            why = f"files of this kind may take no more, within the memory limit of {shown_bytes(limit)}"
+            why = f"that is the limit for files of this kind; the memory limit is {shown_bytes(limit)}"
         else:
             why = (
-                f"a file may take {self.ratio} times its size, at least {shown_bytes(FLOOR)}, within the memory limit "
-                f"of {shown_bytes(limit)}"
+                f"each file is allowed {self.ratio} times its size, at least {shown_bytes(FLOOR)} and at most the "
+                f"memory limit of {shown_bytes(limit)}"
             )
         return MemoryLimitError(
             f"{what} would take more than {shown_bytes(self.limit)} of memory{stored} ({why}). If you trust the file, "

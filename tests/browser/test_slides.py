@@ -147,7 +147,7 @@ def test_a_picture_is_copied(browser: Any) -> None:
         bare.page.evaluate("delete window.ClipboardItem")
         button.click()
         bare.page.wait_for_timeout(300)
-        assert button.inner_text() == "Not possible"
+        assert button.inner_text() == "Failed"
 
 
 def test_names_of_strangers_are_text(browser: Any, tmp_path: Path) -> None:

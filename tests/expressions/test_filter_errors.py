@@ -71,7 +71,7 @@ def message(where: Any) -> str:
          "the filter cannot be parsed at character 7: expected 'and', 'or' or the end, not day\n"
          "  id = 1 day = 2\n         ^^^"),
         ("id = 1 && flag",
-         "the filter cannot be parsed at character 7: write and\n"
+         "the filter cannot be parsed at character 7: write `and`\n"
          "  id = 1 && flag\n         ^^"),
         ("id in (1, 2",
          "the filter cannot be parsed at character 11: expected ')' after the list, but the text ends\n"

@@ -46,14 +46,14 @@ def new_files(
         frame, an Arrow table or another library's frame (``__arrow_c_stream__``, even a LazyFrame): the rows are
         written as Parquet, one file per partition. An `EntryBatch`: the entries of files that are already written.
     rows
-        For a number of files: the rows per file, as one number for all files or a list with one number for each.
+        If ``files`` is a number: the rows per file, as one number for all files or a list with one number for each.
     partitions
-        For a number of files: the partitions to which the files are assigned in turn, as dictionaries by partition
+        If ``files`` is a number: the partitions to which the files are assigned in turn, as dictionaries by partition
         field; by default the newest partitions of the table.
     bytes_per_row
-        For a number of files: the bytes per row, from which each file's size is computed.
+        If ``files`` is a number: the bytes per row, from which each file's size is computed.
     materialize
-        For a number of files: whether to write real files with random data instead of adding synthetic ones.
+        If ``files`` is a number: whether to write real files with random data instead of adding synthetic ones.
     check_duplicates
         For dictionaries and paths: whether to refuse files that are already live (this reads every data manifest).
 

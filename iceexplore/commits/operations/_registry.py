@@ -57,10 +57,10 @@ _ISOLATION = Parameter(
 )  # fmt: skip
 #: Parameters that describe files to add; see `new_files`.
 _NEW_FILES = _options(
-    Parameter("rows", "int", "For a number of files: the rows per file, as one number or a list.", None, least=0),
-    Parameter("partitions", "mapping", "For a number of files: a list of partitions to cycle through.", None),
-    Parameter("bytes_per_row", "number", "For a number of files: their bytes per row.", None, least=0),
-    Parameter("materialize", "flag", "For a number of files: write random data instead of synthetic files.", False),
+    Parameter("rows", "int", "If files is a number: the rows of each file, as one number or a list.", None, least=0),
+    Parameter("partitions", "mapping", "If files is a number: the partitions of the files, used in turn.", None),
+    Parameter("bytes_per_row", "number", "If files is a number: the bytes per row.", None, least=0),
+    Parameter("materialize", "flag", "If files is a number: write files, with random data.", False),
     Parameter("check_duplicates", "flag", "Check whether the table already has the files.", True),
 )
 _COMPACT = (

@@ -140,8 +140,9 @@ def equality_deletes(state: TableState, given: RowsLike, partition: Mapping[str,
         if plain is None:
             names = ", ".join(c.field.name for c in of_spec)
             raise OptionError(
-                f"the partitions of the equality deletes are unknown: give equality_partition= ({names}) or also the "
-                "source columns of the partition fields; global deletes need an unpartitioned spec, but there is none"
+                "the partitions that the equality deletes apply to are unknown: give equality_partition= "
+                f"({names}), or include the source columns of these partition fields in the deletes; deletes that "
+                "apply to every partition need an unpartitioned spec, and the table has none"
             )
         spec, parts = plain, [(None, table)]
     return EqualityDeletes(state.schema, spec.spec_id, ids, tuple(parts), columns)

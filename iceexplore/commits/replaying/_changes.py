@@ -120,8 +120,8 @@ def _refuse_column_files(entries: pa.Table) -> None:
     if held.null_count < len(held) and pc.any(pc.greater(pc.list_value_length(held), 0)).as_py():
         at = pc.index(pc.greater(pc.fill_null(pc.list_value_length(held), 0), 0), True).as_py()
         raise UnsupportedError(
-            f"{entries['location'][at].as_py()} has column files (V4 draft), which a replay cannot repeat: simulate() "
-            "continues the table, and compact() merges column files into data files"
+            f"{entries['location'][at].as_py()} has column files (V4 draft), which a replay cannot repeat. To "
+            "commit on top of this table, use simulate(); to merge column files into data files, use compact()"
         )
 
 

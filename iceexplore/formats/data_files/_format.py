@@ -68,7 +68,7 @@ class DataFileFormat(FileFormat, ABC):
     """A format of data files, and of position and equality delete files.
 
     A format that lacks a property or an optional method works everywhere, but less efficiently: its files are read
-    whole and not pruned within the file, and in Spark they are read by Python workers.
+    whole, without pruning, and in Spark they are read by Python workers.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class DataFileFormat(FileFormat, ABC):
         UnsupportedError
             The format has no row groups.
         """
-        raise UnsupportedError(f"{self.title} files are not pruned within the file")
+        raise UnsupportedError(f"row groups of {self.title} files cannot be pruned: such files are read whole")
 
     def row_group_offsets(self, file: RangeFile, location: str) -> list[int] | None:
         """Return the byte offset at which each row group begins; None for a format that is read whole.

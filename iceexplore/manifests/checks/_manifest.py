@@ -140,7 +140,8 @@ def kind_problems(
     if count := len(rows):
         deletes = stated == ContentType.DELETE_MANIFEST
         stated_kind, holds = ("deletes", "data files") if deletes else ("data", "delete files")
-        text = f"In the manifest list this is a manifest of {stated_kind}, but {count} of its entries are {holds}."
+        listed = f"1 entry is a {holds[:-1]}" if count == 1 else f"{count} entries are {holds}"
+        text = f"The manifest list states that this manifest has {stated_kind}, but {listed}."
         how: dict[str, Any] = {"field": "517 content", "found": stated_kind, "expected": holds}
         problems.append(problem("file-corrupt", location, text, **how, entries=np.asarray(entries["ordinal"])[rows]))
     if None not in (stated_spec, own_spec) and stated_spec != own_spec:

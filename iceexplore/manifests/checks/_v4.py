@@ -68,7 +68,8 @@ def _type_problems(r: Rows, location: str, kinds: Collection[int]) -> list[Probl
     rows = np.flatnonzero(not_allowed(r, kinds))
     if not len(rows):
         return []
-    text = f"{len(rows)} entries have a content type that is not allowed in this file."
+    have = "An entry has" if len(rows) == 1 else f"{len(rows)} entries have"
+    text = f"{have} a content type that is not allowed in this file."
     at, found = _ordinals(r.entries, rows), r.entries["content_type"][int(rows[0])].as_py()
     place = f"{location}#entry {at[0]}"
     return [problem("file-corrupt", place, text, field="134 content_type", found=found, entries=at)]

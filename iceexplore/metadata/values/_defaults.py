@@ -169,4 +169,4 @@ def default_to_json(type_: Type, value: PlainValue) -> JsonValue:
 
 def _misfit(type_: Type, json: JsonValue) -> FormatError:
     shown = repr(json) if not isinstance(json, float) or math.isfinite(json) else str(json)
-    return FormatError(f"{shown[:60]} is not a {type_}", code="value-undecodable")
+    return FormatError(f"{shown[:60]} is not a value of type {type_}", code="value-undecodable")

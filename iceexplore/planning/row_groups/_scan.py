@@ -196,7 +196,7 @@ def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | No
     """Return the row groups of a file and their evaluation, or the reason why they are not evaluated."""
     known = format_named(file.format)
     if known is None or not known.has_row_groups:
-        return None, f"{file.format.upper()} files are not pruned within the file"
+        return None, f"{file.format.upper()} files are read whole: they have no row groups to prune"
     if file.updated:
         return None, "its column files replace some of its values, so its row groups cannot be skipped"
     wanted = {p.field_id: p for p in predicates(file.residual)}

@@ -19,10 +19,18 @@ from iceexplore.planning import Filter, equality_columns, match_deletes
 from iceexplore.reading._position_deletes import position_index
 from iceexplore.reading.row_history._history import DATA, DELETES, LeafKey, Step, file_keys, is_damaged, read_leaves
 
-__all__ = ["BEGIN_AFTER", "FileChanges", "changes_of_entries", "changes_of_step"]
+__all__ = ["FileChanges", "begin_after", "changes_of_entries", "changes_of_step"]
+
 
 #: Advice for errors: a snapshot's changes can no longer be read if its parent has expired.
-BEGIN_AFTER = "Begin after it: changes(from, to, rows=True) does not include the changes of `from`"
+def begin_after(number: int) -> str:
+    """Return the advice to leave out the changes of a snapshot whose parent has expired."""
+    return (
+        f"To leave its changes out, begin with it, changes({number}, to, rows=True): a range does not include the "
+        "changes of its first snapshot"
+    )
+
+
 #: Matches a location's scheme and authority; the deletes of a moved table may still have the old ones.
 _AUTHORITY = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?(?://[^/]*)?"
 
@@ -89,7 +97,8 @@ def changes_of_entries(after: Step, wanted: Filter) -> FileChanges:
     number = after.snapshot.snapshot_id
     if after.deletes or after.root.dialect.has_root_manifest:
         raise UnsupportedError(
-            f"the parent of snapshot {number} has expired: the rows that it deleted are unknown. {BEGIN_AFTER}"
+            f"the parent of snapshot {number} has expired: the rows that the snapshot deleted are unknown. "
+            f"{begin_after(number)}"
         )
     rows = {row: key for key, row in after.data.items()}
     ours = [k for row, k in rows.items() if after.root.entries["snapshot_id"][row].as_py() == number]

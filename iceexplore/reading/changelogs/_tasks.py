@@ -21,7 +21,7 @@ from iceexplore.reading._data_file import read_data_file
 from iceexplore.reading._equality_deletes import EqualityDeletes, equality_fields
 from iceexplore.reading._position_deletes import PositionDeletes
 from iceexplore.reading.changelogs._algebra import CHANGE_FIELDS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID
-from iceexplore.reading.changelogs._files import BEGIN_AFTER, changes_of_entries, changes_of_step
+from iceexplore.reading.changelogs._files import begin_after, changes_of_entries, changes_of_step
 from iceexplore.reading.columns._wanted import pruned
 from iceexplore.reading.row_history._history import Step, lineage, step_of
 
@@ -209,7 +209,7 @@ class ChangeReader:
         if not self._state.storage.exists(location):
             raise FileMissingError(
                 f"the parent of snapshot {self._change.snapshot_id} has expired, and {location} was removed with it: "
-                f"the rows that it deleted are unknown. {BEGIN_AFTER}"
+                f"the rows that the snapshot deleted are unknown. {begin_after(self._change.snapshot_id)}"
             )
 
     def _masked(self, row: int) -> Iterator[tuple[pa.Table, list[Mask]]]:

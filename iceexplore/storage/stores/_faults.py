@@ -83,7 +83,7 @@ def translate(error: BaseException, location: str, real: str) -> IceexploreError
         if not is_local(real):
             advice = (
                 "check credentials and permissions; "
-                "object stores also refuse access to a missing file without permission to list"
+                "without permission to list, object stores refuse access to a missing file, too"
             )
         return AccessDeniedError(f"access to {place} was refused ({_short(error)}): {advice}")
     absent = next((e.name for e in _chain(error) if isinstance(e, ModuleNotFoundError) and e.name), None)

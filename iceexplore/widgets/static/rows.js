@@ -14,8 +14,9 @@ import { gridView, selectNode } from "./grid.js";
 
 /** The time, in ms, for which a row keeps the focus before its history is asked for. */
 const PICK_DELAY = 150;
-const SELECT_ROW = "Select a row of the table for its own history.";
-const ALL_ROWS = "Of all rows found: the table's filters do not apply here. Select a row for its own history.";
+const SELECT_ROW = "Select a row of the table to see its history.";
+const ALL_ROWS =
+  "This covers all rows found, not only those that the table's filters keep. Select a row to see its history.";
 
 /**
  * Send a request to Python, even if it equals the previous one.

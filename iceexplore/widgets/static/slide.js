@@ -259,7 +259,7 @@ export function slideButtons(model, name, { colours, picture, legend, done, capt
   };
   const buttons = Object.entries(ways).map(([way, run]) => {
     const button = smallButton(way, `${way}: ${name}`, async () => {
-      fill(button, await run().then(() => "Done", () => "Not possible"));
+      fill(button, await run().then(() => "Done", () => "Failed"));
       setTimeout(() => fill(button, way), RESULT_TIME);
       done?.();
     });

@@ -493,7 +493,7 @@ export function timelineView(model) {
     if (event.key !== "Enter") return;
     const to = findSnapshot(all, jump.value);
     jump.ariaInvalid = String(to < 0);
-    found.textContent = to < 0 && jump.value ? `No snapshot is “${jump.value.slice(0, 60)}”` : "";
+    found.textContent = to < 0 && jump.value ? `No snapshot found for “${jump.value.slice(0, 60)}”` : "";
     if (to < 0) return;
     play(false);
     go(to, true);

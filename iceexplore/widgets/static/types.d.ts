@@ -1,10 +1,10 @@
 // The types that several modules share: the model, the traits that Python and the browser exchange, and the messages.
-// What each trait is for is documented at its class in Python; here is its shape, as the browser reads it.
-// The scripts that are sent to the browser do not contain this file.
+// The Python classes of the traits document their purpose; this file gives their shapes, as the browser reads them.
+// It is not part of the scripts that are sent to the browser.
 
 // The model ------------------------------------------------------------------------------------------------------------
 
-/** anywidget's model, as far as the widgets use it: https://anywidget.dev/en/afm/ */
+/** The part of anywidget's model that the widgets use: https://anywidget.dev/en/afm/ */
 export interface AnyModel {
   // deno-lint-ignore no-explicit-any
   get(name: string): any;
@@ -17,13 +17,13 @@ export interface AnyModel {
   off(event: string, run: (message: any) => void): void;
 }
 
-/** What anywidget calls `render` with. */
+/** The argument that anywidget passes to `render`. */
 export interface RenderContext {
   model: AnyModel;
   el: HTMLElement;
 }
 
-/** The traits whose value is a request of the browser: each has a number, `n`. */
+/** The traits with which the browser asks Python for something. Each request has a number, `n`. */
 export type RequestName =
   | "search"
   | "wanted"
@@ -37,22 +37,22 @@ export type RequestName =
   | "history_asked"
   | "omni";
 
-/** What `createModel` of `shell.js` adds to the traits. */
+/** The methods that `createModel` of `shell.js` adds to the traits. */
 export interface ModelMethods {
   /** Set a trait in the browser alone. */
   set<K extends keyof Traits>(name: K, value: Traits[K]): void;
   /** Set a trait and send it to Python. */
   save<K extends keyof Traits>(name: K, value: Traits[K]): void;
-  /** Set a trait to a request with the next number, and send it. Returns the number, which the answer has too. */
+  /** Number a request, store it in a trait and send it. Returns the number, which the answer repeats. */
   request(name: RequestName, request: object): number;
   /**
-   * The same for requests each of which must be carried out: notebooks merge changes of a trait while Python is busy,
-   * so each request also has the ones before it, as `earlier`.
+   * Like `request`, for requests of which none may be skipped. While Python is busy, notebooks merge the changes of a
+   * trait into one, so each request also contains the ones before it, as `earlier`.
    */
   requestEach(name: RequestName, request: object): number;
   /** Send a message to Python. */
   send(message: unknown): void;
-  /** Call `run` on an event of anywidget's model, until the widget is removed. */
+  /** Call `run` at each event of this name of anywidget's model, until the widget is removed. */
   // deno-lint-ignore no-explicit-any
   on(event: string, run: (message: any) => void): void;
   /** Call `run` when one of these traits changes, until the widget is removed. */
@@ -61,35 +61,35 @@ export interface ModelMethods {
   follow(names: string | string[], run: () => void): void;
   /** Call `run` when the widget is removed. */
   onEnd(run: () => void): void;
-  /** Show for a while that something was done. */
+  /** Show a message for a few seconds, for example that a path was copied. */
   say(text: string): void;
-  /** Whether the widget has a height of its own, and little of it. */
+  /** Return whether the widget's height is set, and small. */
   isShort(): boolean;
-  /** Call `run` when `isShort` changes. */
+  /** Call `run` when the result of `isShort` changes. */
   onRoom(run: () => void): void;
 }
 
-/** The traits that a session of the browser remembers. */
+/** The traits whose values the browser keeps for its session. */
 export type RoomName = "text_size" | "head_collapsed" | "collapsed" | "details_hidden";
 
 /** The model as views get it: traits are its properties, beside the methods above. */
 export type Model = Traits & ModelMethods;
 
 /**
- * What a module exports for a widget or a tab: a function that returns the element of a view. `root` is the element of
- * the widget, to which the shell will add it.
+ * The function that a module exports for a widget or a tab. It returns the element of the view, which the shell then
+ * adds to `root`, the element of the widget.
  */
 export type View = (model: Model, root: HTMLElement) => HTMLElement;
 
 // Traits ---------------------------------------------------------------------------------------------------------------
 
-/** The traits of the explorer. Other widgets have some of them; a saved page has those that Python wrote into it. */
+/** The traits of the explorer. Other widgets have a part of them, and a saved page those that Python wrote into it. */
 export interface Traits {
   // core/
   title: string;
   badges: string[];
   styles: Styles;
-  /** The selected snapshot, as a caption of pictures. */
+  /** The caption of pictures: which snapshot is selected. */
   caption?: string;
   selection: Selection;
   busy: string;
@@ -215,7 +215,7 @@ export interface Traits {
   layout?: { comm_live?: boolean };
 }
 
-/** What a result of the omnibox does: set traits, select, or press the first button that has one of these names. */
+/** The effect of a chosen result of the omnibox: set traits, select, or press the first button with one of these names. */
 export interface OmniAction {
   // deno-lint-ignore no-explicit-any
   set?: Record<string, any>;
@@ -223,7 +223,7 @@ export interface OmniAction {
   press?: string[];
 }
 
-/** What is selected: ids of snapshots are digits, "" for none. `against` is the snapshot to compare with. */
+/** What is selected. Snapshot ids are digits; "" means that none is. `against` is the snapshot to compare with. */
 export interface Selection {
   snapshot: string;
   against: string;
@@ -235,20 +235,20 @@ export interface ErrorText {
   advice: string;
 }
 
-/** The look of a kind of node, of a mark (`mark:…`) or of an operation (`operation:…`); "" is all others'. */
+/** The style of a kind of node, a mark (`mark:…`) or an operation (`operation:…`); "" is the style of all others. */
 export interface Style {
   light: string;
   dark: string;
   title?: string;
-  /** Of a kind of node, the heading of its column. */
+  /** The heading of the column, for a kind of node. */
   layer?: string;
-  /** Of a kind of node, the colours that its cards are filled with. */
+  /** The colours that fill the cards, for a kind of node. */
   fills?: [light: string, dark: string];
   /** A letter or sign. */
   sign?: string;
   /** SVG paths to fill and to stroke. */
   icon?: [fill: string, line: string];
-  /** The corners of a shape of radius 1; none for a circle. */
+  /** The corners of the shape, around a centre at (0, 0), with radius 1; absent for a circle. */
   corners?: [x: number, y: number][];
 }
 export type Styles = Record<string, Style>;
@@ -258,32 +258,32 @@ export type Styles = Record<string, Style>;
 export interface TreeNode {
   kind: string;
   label: string;
-  /** Of a file or manifest, what tells it apart from its siblings; then the note is its partition. */
+  /** The part of the name that distinguishes a file or manifest from its siblings; `note` is then its partition. */
   title?: string;
   note: string;
   marks: string[];
-  /** Of a delete, the ids of the nodes that it applies to. */
+  /** The ids of the nodes that a delete applies to. */
   applies?: string[];
   tooltip?: string;
   /** Whether it can never have children. */
   leaf: boolean;
   /** null while they have not been read. */
   children: string[] | null;
-  /** Why a scan skips it. */
+  /** The reason why a scan skips it. */
   reason?: string;
-  /** Of a node with a size, how strong its cell is, from 0 to 5. */
+  /** How dark its cell is, from 0 to 5, for a node with a size. */
   shade?: number;
-  /** Of a node that stands for many others, a cell for each or for some together. */
+  /** The cells of a node that represents many others: one for each of them, or for several together. */
   cells?: FoldedCells;
 }
 
-/** Of strings, each character is of one cell. */
+/** Cells as columns; the strings have one character per cell. */
 export interface FoldedCells {
   names: string[];
   kinds: string;
   shades: string;
   changes: string;
-  /** The id of a cell's node is its kind, what it is below, and its row. */
+  /** The parent's part of a node's id, which is made of the kind, this, and the row. */
   below: string;
   rows: number[];
 }
@@ -300,21 +300,21 @@ export interface SearchAnswer {
   more?: boolean;
 }
 
-/** A node that is visible: its place among the rows, and the place of its card, in px of a picture at scale 1. */
+/** A visible node: its place among the rows, and the place of its card, in px at scale 1. */
 export interface TreeRow {
   id: string;
   node: TreeNode;
   parent: string | null;
   /** From 1. */
   level: number;
-  /** Its index among its siblings, and how many those are. */
+  /** Its index among its siblings, and their number. */
   index: number;
   of: number;
   open: boolean;
   children: TreeRow[];
   /** Whether its card is in a block of several columns. */
   inBlock: boolean;
-  /** Whether it is a small square, as it is one of many siblings. */
+  /** Whether it is drawn as a small square, because it has many siblings. */
   isCell: boolean;
   x: number;
   y: number;
@@ -355,7 +355,7 @@ export interface TreeState {
 
 // Details --------------------------------------------------------------------------------------------------------------
 
-/** A field's name and value; the third is the value without signs for control characters, where it differs. */
+/** A field's name and value, and the exact value if signs replace control characters in the one shown. */
 export type Fact = [name: string, text: string, exact?: string];
 
 export interface Detail {
@@ -364,7 +364,7 @@ export interface Detail {
   kind_title: string;
   title: string;
   path?: string;
-  /** The path without signs for control characters. */
+  /** The exact path, without the signs that replace control characters. */
   copy?: string;
   problems?: {
     severity: Severity;
@@ -372,29 +372,30 @@ export interface Detail {
     text: string;
     evidence?: string;
     advice: string;
-    /** What to select: the problem is another node's. */
+    /** The selection that shows the problem, if it is another node's. */
     go?: Partial<Selection>;
   }[];
-  /** Whether recorded numbers were counted. */
+  /** The result of comparing the recorded numbers with counted ones. */
   counted?: string;
   facts?: Fact[];
   more?: Fact[];
-  /** By field: its meaning, the section of the specification with its address, and keys of `open`. */
+  /** The help of each field. */
   help?: Record<string, Help>;
-  /** What the V4 proposal leaves open: a title, quotations, and what is written here. */
+  /** The points that the V4 proposal leaves open. */
   open?: Record<string, OpenPoint>;
   tables?: { of: string; key: string; title: string }[];
 }
 
-/** What a field is: its meaning, the section of the spec and its URL, and keys of open points. */
+/** A field's meaning, the section of the spec that defines it, its URL, and the keys of points that are open. */
 export type Help = [meaning: string, section?: string, link?: string, open?: string[]];
+/** A point that the V4 proposal leaves open: quotations from it, and how iceexplore reads and writes it. */
 export type OpenPoint = [title: string, says: string[], answer: string];
 
 // Grids ----------------------------------------------------------------------------------------------------------------
 
 export type Operator = "contains" | "=" | "!=" | "<" | "<=" | ">" | ">=" | "null" | "not null";
 
-/** A filter of one column, by its index, or of any (null). */
+/** A filter of a column, which is an index; null filters all columns. */
 export interface Filter {
   column: number | null;
   op: Operator;
@@ -403,7 +404,7 @@ export interface Filter {
 
 export type Sort = [column: number, direction: "asc" | "desc"];
 
-/** What is asked of a grid: table `table` of the owner `of`. */
+/** The page that is asked for: of the table `table` of the owner `of`. */
 export interface Query {
   n?: number;
   of?: string;
@@ -412,22 +413,22 @@ export interface Query {
   sort?: Sort | null;
   filters?: Filter[];
   columns?: number[];
-  /** Ask for the page with the row of this node. */
+  /** A node: the page that has its row is wanted. */
   node?: string;
 }
 
 export interface Column {
   name: string;
-  /** Whether its values are numbers, which are aligned right. */
+  /** Whether its values are aligned right, as numbers are. */
   right?: boolean;
   doc?: string;
-  /** Whether it names the rows; it is the first. */
+  /** Whether it is the row header, which is the first column. */
   head?: boolean;
   /** The unit of its exact values. */
   unit?: string;
 }
 
-/** A page of a table; `shown` are the indexes of the columns in `rows`. */
+/** A page of a table; `shown` has the indexes of the columns that `rows` contains. */
 export interface TablePage {
   n?: number;
   of: string;
@@ -438,9 +439,9 @@ export interface TablePage {
   shown: number[];
   /** The exact values. */
   rows: (string | null)[][];
-  /** What cells show instead of exact values, by column. */
+  /** The texts that cells show instead of exact values, by column. */
   texts?: Record<string, (string | null)[]>;
-  /** The per cent of each value of the column's largest, by column. */
+  /** Each value as a percentage of the column's largest, by column. */
   bars?: Record<string, (number | null)[]>;
   nodes: (string | null)[];
   page: number;
@@ -448,28 +449,28 @@ export interface TablePage {
   size: number;
   total: number;
   whole: number;
-  /** The numbers of the rows in the table, whatever its order. */
+  /** The numbers of the rows in the unsorted table. */
   numbers?: number[];
-  /** The fields that columns show, by index. */
+  /** The help of the columns, by index. */
   help?: Record<string, Help>;
   open?: Record<string, OpenPoint>;
   /** Shown above the table. */
   above?: Block[];
   /** Shown where there are no rows. */
   none?: string;
-  /** Says that rows may be missing. */
+  /** A warning that rows may be missing. */
   lacks?: string;
-  /** Says that there are more rows than the table has. */
+  /** A note that the table has only the first rows. */
   preview?: string;
-  /** Says why the filter that was asked for is invalid. */
+  /** The reason why the requested filter is invalid. */
   refused?: string;
-  /** Whether the filter may become valid when more is typed. */
+  /** Whether the invalid filter may become valid when more is typed. */
   unfinished?: boolean;
-  /** What each filter was understood as, if it is of one column. */
+  /** The interpretation of each filter of one column. */
   understood?: string[];
 }
 
-/** What is shown as text, not as a table: JSON. */
+/** A page that is shown as text, such as JSON, not as a table. */
 export interface TextPage {
   n?: number;
   of: string;
@@ -489,7 +490,7 @@ export interface SavedTable {
   rows: (string | null)[][];
   texts?: Record<string, (string | null)[]>;
   bars?: Record<string, (number | null)[]>;
-  /** The columns to show at first; all, if it is missing. */
+  /** The columns to show at first; all if absent. */
   first?: number[];
   /** The node of each row. */
   nodes?: (string | null)[];
@@ -502,7 +503,7 @@ export interface SavedTable {
 
 export type Want = "cell" | "row" | "csv";
 
-/** A message for what no page has: a whole cell, a row as JSON, rows as CSV. `row` is numbered in the order shown. */
+/** A request for a whole cell, a row as JSON, or rows as CSV. `row` is counted in the displayed order. */
 export interface GridMessage {
   grid: string;
   n: number;
@@ -515,7 +516,10 @@ export interface GridMessage {
   column?: number;
 }
 
-/** Its answer. Of CSV it is a part: `next` is the row to go on with, `most` the characters a browser takes. */
+/**
+ * The answer to a `GridMessage`. CSV comes in parts: `next` is the row with which the next part begins, and `most` the
+ * largest number of characters that a browser takes.
+ */
 export interface GridAnswer {
   grid: string;
   n: number;
@@ -556,18 +560,18 @@ export interface Snapshot {
   ms: number;
   operation: string;
   refs: string[];
-  /** How many of the refs, from the first on, are branches. */
+  /** The number of branches, which come first among the refs. */
   branches: number;
   /** 0 for the main branch. */
   lane: number;
-  /** Its index, or -1. */
+  /** The index of the parent; -1 for none. */
   parent: number;
   /** Whether a ref reaches it. */
   reached: boolean;
   rows: [added: number, removed: number];
   files: [added: number, removed: number];
   bytes: [added: number, removed: number];
-  /** What the summary states, in all: rows, data files, delete files, bytes; -1 for what it does not. */
+  /** The totals in the snapshot's summary; -1 for missing ones. */
   totals: [rows: number, dataFiles: number, deleteFiles: number, bytes: number];
   /** An index into `writers`. */
   by: number;
@@ -579,10 +583,10 @@ export interface Snapshot {
 
 export type FileColor = "size" | "age" | "deletes";
 
-/** Empty before the tab is shown. Of strings, each character is of one cell. */
+/** The files as columns, one value per cell; the strings have one character per cell. Empty until the tab is shown. */
 export interface FileCells {
   of: string;
-  /** A group of data files by their deletes; empty for all files. */
+  /** The chosen group of data files, by their deletes; "" for all files. */
   filter: string;
   filters: string[];
   /** Shown where there are no files. */
@@ -598,10 +602,10 @@ export interface FileCells {
   files: number[];
   size: number[];
   rows: number[];
-  /** Per mille; -1 if some rows are, but not how many. */
+  /** The deleted rows, per mille; -1 if some are deleted but their number is unknown. */
   deleted: number[];
   age: number[];
-  /** -1 for files in the root itself. */
+  /** -1 for files that are entries of the root itself. */
   manifest: number[];
   row: number[];
 }
@@ -626,7 +630,7 @@ export interface ProblemGroup {
   title: string;
   advice: string;
   items: ProblemItem[];
-  /** About those that are not listed. */
+  /** A sentence about the problems that are not listed. */
   more: string;
   count: number;
 }
@@ -640,15 +644,15 @@ export interface Problems {
   nothing?: string;
 }
 
-/** How a finding affects readers: they fail, return wrong rows, are slow, or are not affected. */
+/** The effect of a finding on readers: they fail, return wrong rows, are slow, or are not affected. */
 export type Effect = "fail" | "wrong" | "slow" | "untidy";
 
-/** A finding that another one causes. */
+/** A finding that is a consequence of another one. */
 export interface FollowingFinding {
   code: string;
   text: string;
   where: string;
-  /** What to select; null if the tree has no node for it. */
+  /** The selection that shows it; null if the tree has no node for it. */
   node: Partial<Selection> | null;
 }
 
@@ -659,14 +663,14 @@ export interface Finding extends FollowingFinding {
   count: number;
   lines: [label: string, text: string][];
   since: Partial<Selection> | null;
-  /** The first and the last of the affected snapshots. */
+  /** The first and the last affected snapshot. */
   affected?: [words: string, selection: Partial<Selection>][];
   /** The first places, if there are several. */
   places: [where: string, node: Partial<Selection> | null][];
   follows: FollowingFinding[];
-  /** How many findings follow, as text. */
+  /** The number of findings that follow from it, as text. */
   chain: string;
-  /** About those that are not listed. */
+  /** A sentence about the places that are not listed. */
   more: string;
 }
 
@@ -691,7 +695,7 @@ export interface DoctorDraft {
 }
 
 export interface RepairPlan {
-  /** The id of the report whose findings it repairs. */
+  /** The id of the report whose findings the plan repairs. */
   of?: string;
   headline?: string;
   blocks?: Block[];
@@ -720,14 +724,14 @@ export interface Vector {
   legend: string;
   /** The first position of each row group. */
   borders: number[];
-  /** Deleted positions per cell; a cell has `width` positions of `size`. */
+  /** The number of deleted positions in each cell; a cell covers `width` of the file's `size` positions. */
   picture: { cells: number[]; width: number; size: number };
 }
 
 // The scan lab ---------------------------------------------------------------------------------------------------------
 
 export interface ScanAnswer {
-  /** The number of the plan, as text; none while there is none. */
+  /** The number of the plan, as text; absent until there is a plan. */
   of?: string;
   filter?: string;
   snapshot?: string;
@@ -738,17 +742,17 @@ export interface ScanAnswer {
   blocks?: Block[];
 }
 
-/** Files by their range of a column, as columns: one cell per file, or per row and equal range of many files. */
+/** The files' ranges of a column, as columns: one cell per file, or one for all files of a row with the same range. */
 export interface RangeCells {
   rows: number;
   row: number[];
-  /** The first stop that is not below the range. */
+  /** The first position that is not below the range. */
   first: number[];
-  /** The number of stops that are not above it. */
+  /** The number of positions that are not above the range. */
   last: number[];
-  /** The plan's verdict. */
+  /** The plan's decision about the files. */
   state: number[];
-  /** 1 where the filter's other conditions leave the files. */
+  /** 1 where the filter's other conditions keep the files. */
   open: number[];
   count: number[];
   size: number[];
@@ -767,10 +771,10 @@ export interface RangeAnswer {
   lower: number | null;
   upper: number | null;
   cells: RangeCells;
-  /** For counting, where the ranges of `cells` are rounded. */
+  /** The exact ranges, for counting, if those of `cells` are rounded. */
   exact?: RangeCells;
   names: [row: number, name: string][];
-  /** Files without a range: the files by verdict, and the files and bytes that the other conditions leave. */
+  /** Files without a range: their number by decision, and the files and bytes that the other conditions keep. */
   strips: [name: string, counts: number[], files: number, bytes: number][];
   classes: string[];
   files: number;
@@ -786,10 +790,10 @@ export interface ScanHint {
   n?: number;
   text?: string;
   at?: number;
-  /** What can come next: as shown, a note, and the text to insert. */
+  /** The possible continuations: each as shown, with a note, and the text to insert. */
   choices?: [text: string, note: string, inserted: string][];
   error?: string;
-  /** Whether the filter is only too short. */
+  /** Whether the filter is valid so far but incomplete. */
   unfinished?: boolean;
   /** The part of the text that a choice replaces. */
   start?: number;
@@ -812,14 +816,14 @@ export interface RowsStory {
 }
 
 export interface RowsAnswer {
-  /** The number of the result, as text; none while there is none. */
+  /** The number of the result, as text; absent until there is a result. */
   of?: string;
   filter?: string;
   history?: boolean;
   snapshot?: string;
   error?: string;
   headline?: string;
-  /** How many rows match. */
+  /** The number of rows that match, as text. */
   note?: string;
   python?: string;
   blocks?: Block[];
@@ -829,12 +833,12 @@ export interface RowsAnswer {
 
 // The commit lab -------------------------------------------------------------------------------------------------------
 
-/** null is that of a number which is optional. */
+/** The value of a field of the form; null for an optional number that is left empty. */
 export type FieldValue = string | number | boolean | null;
 
 /** A field of the form, as `iceexplore.widgets.commit_lab._form.Field` describes it. */
 export interface FormField {
-  /** The operation that it belongs to, "layout", or "" for the form itself. */
+  /** The operation that the field belongs to, "layout", or "" for the form itself. */
   of: string;
   name: string;
   label: string;
@@ -846,19 +850,19 @@ export interface FormField {
   choices?: [value: FieldValue, text: string][] | null;
   /** Attributes of the input. */
   input?: { type?: string; [name: string]: unknown };
-  /** Show it only if another field has one of these values. */
+  /** The field is shown only if another field has one of these values. */
   when?: [name: string, values: FieldValue[]] | null;
 }
 
 export interface CommitForm {
-  /** Why there is no form. */
+  /** The reason why there is no form. */
   needs?: string;
   choose?: FormField[];
   layout?: FormField[];
   operations?: { name: string; title: string; help: string; fields: FormField[] }[];
 }
 
-/** What is chosen and not applied yet, by field; of operations and the layout by their name. */
+/** Values that were entered and not applied yet, by field; those of operations and the layout are grouped by name. */
 export interface CommitDraft {
   tab?: string;
   before?: string;
@@ -876,10 +880,10 @@ export interface CommitLine {
   code?: string;
 }
 
-/** An SVG document, the same as text, and its width in px. */
+/** An SVG document, its content as text, and its width in px. */
 export type Figure = [svg: string, text: string, width: number];
 
-/** The item of the trees whose tables are shown; without a node, the root of the current snapshot. */
+/** The node of a tree whose tables are shown; without a node, the root of the current snapshot. */
 export interface CommitItem {
   side?: "before" | "after";
   node?: string;
@@ -888,7 +892,7 @@ export interface CommitItem {
 
 export interface CommitReport {
   id?: string;
-  /** null if there is nothing to draw. */
+  /** The figure of the step; null if there is nothing to draw. */
   figure?: Figure | null;
   headline?: Part[];
   title?: string;
@@ -902,15 +906,15 @@ export interface CommitReport {
 
 // Saved pages ----------------------------------------------------------------------------------------------------------
 
-/** The content of a saved page, as `iceexplore.widgets.saved_page._content.collect` makes it. */
+/** The content of a saved page, which `iceexplore.widgets.saved_page._content.collect` returns. */
 export interface SavedPage {
   traits: Traits;
-  /** By snapshot: traits of its tree. */
+  /** The traits of each snapshot's tree. */
   trees: Record<string, Pick<Traits, "nodes" | "roots" | "expanded" | "compared">>;
   details: Record<string, Detail>;
-  /** By node and table. */
+  /** The tables, by node and key. */
   tables: Record<string, Record<string, SavedTable>>;
-  /** By snapshot: its files as cells. */
+  /** The files of each snapshot, as cells. */
   files: Record<string, FileCells>;
 }
 
@@ -926,10 +930,10 @@ export type ElementOf<K extends string> = TagOf<K> extends keyof HTMLElementTagN
 export type SvgOf<K extends string> = TagOf<K> extends keyof SVGElementTagNameMap ? SVGElementTagNameMap[TagOf<K>]
   : SVGElement;
 
-/** What an element may contain; null, undefined, false and "" are left out. */
+/** The possible content of an element; null, undefined, false and "" are left out. */
 export type Child = Node | string | number | boolean | null | undefined | Child[];
 
-/** Properties of an element: attributes, `aria…` properties, `on…` listeners, `class` and `style`. */
+/** The properties of an element: attributes, `aria…` properties, `on…` listeners, `class` and `style`. */
 export interface Properties {
   class?: string | false | null;
   style?: Record<string, string | number>;
@@ -945,7 +949,7 @@ export interface Properties {
   [name: string]: unknown;
 }
 
-/** Safari's events of two fingers on a trackpad. */
+/** Safari's event for a gesture with two fingers on a trackpad. */
 export interface GestureEvent extends UIEvent {
   scale: number;
   clientX: number;
@@ -959,7 +963,7 @@ export type Listeners =
 
 // Canvases -------------------------------------------------------------------------------------------------------------
 
-/** The colours that a canvas paints with, from the style sheet. */
+/** The colours of a canvas, from the style sheet. */
 export interface Colours {
   paper: string;
   panel: string;
@@ -971,7 +975,7 @@ export interface Colours {
   chosen: string;
   font: string;
   dark: boolean;
-  /** Whether the system forces its colours, so that only icons distinguish kinds. */
+  /** Whether the system imposes its own colours (forced-colors), so that only icons distinguish kinds. */
   plain: boolean;
   /** The colour of a kind of node, a mark or an operation. */
   tint(name: string): string;
@@ -986,10 +990,10 @@ export interface SlidePicture {
   height: number;
 }
 
-/** An item of a legend: its text, and the name of the style of its sign, if it has one. */
+/** An item of a legend: its text, and the name of a style if it has a sign. */
 export type LegendItem = [text: string, look?: string];
 
-/** How to draw a path. */
+/** The line and the fill of a path. */
 export interface Look {
   fill?: string;
   stroke?: string;
@@ -1023,7 +1027,7 @@ export interface ViewTraits {
   content: { tab?: string; key?: string; blocks?: ViewBlock[] };
 }
 
-/** The model as the explorer of views gets it. */
+/** The model of the explorer of views. */
 export type ViewModel = ViewTraits & Pick<ModelMethods, "follow"> & {
   set<K extends keyof ViewTraits>(name: K, value: ViewTraits[K]): void;
   save<K extends keyof ViewTraits>(name: K, value: ViewTraits[K]): void;

@@ -273,7 +273,7 @@ def test_jump_and_filter(show: Show) -> None:
         assert at(widget) == expected, text
     jump.fill("<b>nowhere</b>")
     jump.press("Enter")
-    assert "No snapshot is “<b>nowhere</b>”" in bare.page.locator(".ice-line-found").inner_text()
+    assert "No snapshot found for “<b>nowhere</b>”" in bare.page.locator(".ice-line-found").inner_text()
     assert jump.get_attribute("aria-invalid") == "true"
     bare.page.get_by_role("combobox", name="Operation").select_option("delete")
     assert bare.page.locator(".ice-line-found").inner_text() == "25 of 100"

@@ -334,7 +334,7 @@ def test_orc_and_avro_are_one_row_that_says_so() -> None:
     tasks = tasks_of(["/warehouse/db/events/data/1.orc"], asks(1, "=", 1), file_format="orc", file_size_in_bytes=9)
     (row,) = row_groups_of(state, tasks).to_pylist()
     assert (row["may"], row["row_group"], row["rows"], row["bytes"]) == (True, None, 10, 9)
-    assert row["why"] == "ORC files are not pruned within the file"
+    assert row["why"] == "ORC files are read whole: they have no row groups to prune"
 
 
 def test_damage_is_a_problem_and_rules_nothing_out() -> None:
