@@ -35,7 +35,7 @@ function snapshot(more) {
     rows: [1, 0],
     files: [1, 0],
     bytes: [1, 0],
-    totals: [1, 1, 0, 1],
+    totals: [1, 1, 0, 1, 1],
     by: 0,
     words: "",
     ...more,
@@ -135,10 +135,12 @@ Deno.test("the visible range is found by bisection", () => {
 });
 
 Deno.test("the totals of a snapshot are those that its summary states", () => {
-  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "rows"), "718 rows");
-  assert.equal(totalWords({ totals: [718, 1, 10, 35_328] }, "files"), "1 data file, 10 delete files");
-  assert.equal(totalWords({ totals: [718, 12, 10, 35_328] }, "bytes"), "34.5 KiB");
-  assert.equal(totalWords({ totals: [-1, -1, -1, -1] }, "files"), "");
+  assert.equal(totalWords({ totals: [718, 12, 10, 35_328, 643] }, "rows"), "718 rows, 643 not deleted");
+  assert.equal(totalWords({ totals: [718, 12, 0, 35_328, 718] }, "rows"), "718 rows");
+  assert.equal(totalWords({ totals: [718, 12, 10, 35_328, -1] }, "rows"), "718 rows");
+  assert.equal(totalWords({ totals: [718, 1, 10, 35_328, -1] }, "files"), "1 data file, 10 delete files");
+  assert.equal(totalWords({ totals: [718, 12, 10, 35_328, -1] }, "bytes"), "34.5 KiB");
+  assert.equal(totalWords({ totals: [-1, -1, -1, -1, -1] }, "files"), "");
 });
 
 Deno.test("the first round time has its date, and seconds where the others have them", () => {

@@ -69,12 +69,13 @@ const SPEEDS = /** @type {const} */ ([[2400, "½×"], [1200, "1×"], [600, "2×"
 const FIRST_SPEED = "1200";
 const EVERY_OPERATION = "*";
 const COMPARE_PROMPT = "Pick the other snapshot: click it, or use the arrow keys. Escape cancels.";
-/** What the curves show, by measure. */
+/** What the curves show, by measure; and what the second curve of rows shows, which has gaps at equality deletes. */
 const CURVE_WORDS = {
   rows: "line: rows in data files",
   files: "line: data files; dashed: delete files",
   bytes: "line: total size",
 };
+const ROWS_LEFT = "; dashed: rows left after position deletes";
 
 /**
  * Return, as text, the totals in a snapshot's summary that the curves of a measure show; "" if the summary has none.
@@ -82,9 +83,9 @@ const CURVE_WORDS = {
  * @param {{ totals: number[] }} snapshot
  * @param {"rows" | "files" | "bytes"} measure
  */
-export function totalWords({ totals: [rows, files, deletes, bytes] }, measure) {
+export function totalWords({ totals: [rows, files, deletes, bytes, left] }, measure) {
   const words = {
-    rows: [rows >= 0 && plural(rows, "row")],
+    rows: [rows >= 0 && plural(rows, "row"), left >= 0 && left < rows && `${formatCount(left)} not deleted`],
     files: [files >= 0 && plural(files, "data file"), deletes >= 0 && plural(deletes, "delete file")],
     bytes: [bytes >= 0 && formatBytes(bytes)],
   };
@@ -109,6 +110,7 @@ export function timelineView(model) {
   const bottom = SIZE.flags + SIZE.main + SIZE.side * lanes + 4;
   const height = bottom + SIZE.dates;
   const isLong = all.length >= ZOOMABLE;
+  const hasDeletes = all.some(({ totals: [rows, , , , left] }) => left >= 0 && left < rows);
 
   const canvas = el("canvas.line-canvas", { ariaHidden: true });
   const line = el(
@@ -295,16 +297,20 @@ export function timelineView(model) {
       legend,
       blocks(model, model.legend[model.measure]),
       all.length > MOST_SINGLE && el("div", "band: commits by operation, where they are too close to draw each"),
-      model.totals && el("div", CURVE_WORDS[model.measure], total),
+      model.totals && el("div", curveWords(), total),
       count > 0 &&
         el("div", "dashed: ", linkButton(plural(count, "simulated commit"), () => model.save("tab", "commit"))),
     );
     redraw();
   }
+  function curveWords() {
+    const { measure } = model;
+    return CURVE_WORDS[measure] + (measure === "rows" && hasDeletes ? ROWS_LEFT : "");
+  }
   /** @returns {LegendItem[]} */
   function legendOfLine() {
     const shown = [...new Set(all.map(({ operation }) => operation))].filter(Boolean);
-    const curves = model.totals ? CURVE_WORDS[model.measure] : "";
+    const curves = model.totals ? curveWords() : "";
     const operations = shown.map((name) => /** @type {LegendItem} */ ([name, `operation:${name}`]));
     return [...operations, [`bars: ${model.measure} added ↑, removed ↓`], [curves]];
   }

@@ -23,7 +23,9 @@ const MOST_FLAGS = 200;
 /** The distance between simulated commits in px. */
 export const GHOST_STEP = 15;
 /** The index, in `totals`, of the curves for a measure: the first is solid, the second dashed. */
-const CURVES = /** @type {Record<Measure, number[]>} */ ({ rows: [0], files: [1, 2], bytes: [3] });
+const CURVES = /** @type {Record<Measure, number[]>} */ ({ rows: [0, 4], files: [1, 2], bytes: [3] });
+/** The total whose largest value is the top of a curve, by the curve's index: rows that are left are a part of all. */
+const SCALED_BY = [0, 1, 2, 3, 0];
 
 /**
  * What is painted.
@@ -138,7 +140,7 @@ export function paintTimeline(context, colours, styles, picture) {
   function curves() {
     const [low, high] = [laneY(0) + BAR_HEIGHTS.main.removed, top + 2];
     CURVES[measure].forEach((which, n) => {
-      const most = all.reduce((largest, { totals }) => Math.max(largest, totals[which]), 1);
+      const most = all.reduce((largest, { totals }) => Math.max(largest, totals[SCALED_BY[which]]), 1);
       const y = (/** @type {number} */ i) => low - ((low - high) * all[i].totals[which]) / most;
       // If there are many snapshots, one in each px is enough.
       const stride = Math.max(1, Math.floor((to - from) / width));

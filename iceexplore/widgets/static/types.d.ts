@@ -571,8 +571,8 @@ export interface Snapshot {
   rows: [added: number, removed: number];
   files: [added: number, removed: number];
   bytes: [added: number, removed: number];
-  /** The totals in the snapshot's summary; -1 for missing ones. */
-  totals: [rows: number, dataFiles: number, deleteFiles: number, bytes: number];
+  /** The totals in the snapshot's summary, and the rows left after position deletes; -1 for unknown ones. */
+  totals: [rows: number, dataFiles: number, deleteFiles: number, bytes: number, rowsLeft: number];
   /** An index into `writers`. */
   by: number;
   /** A description. */

@@ -119,8 +119,9 @@ class TimelinePanel(Panel):
         Oldest first, each with: ``id``; ``time`` as text; ``ms``; ``operation``; ``refs``, of which the first
         ``branches`` are branches; ``lane``; ``parent``, the parent's index in the list, or -1; ``reached``, whether a
         ref reaches it; ``rows``, ``files`` and ``bytes``, each a pair of added and removed (newly deleted rows count as
-        removed), by its summary; ``totals``, the summary's totals of rows, data files, delete files and bytes (-1 if
-        not stated); ``words``, a description; and ``by``, an index into ``writers``.
+        removed), by its summary; ``totals``, the summary's totals of rows, data files, delete files and bytes, and the
+        rows left after position deletes (-1 if not stated); ``words``, a description; and ``by``, an index into
+        ``writers``.
     writers
         What summaries say about engines, applications and users; the user can filter snapshots by these texts.
     broken
@@ -325,6 +326,17 @@ def _total(summary: Mapping[str, str] | None, key: str) -> int:
     return number if number <= _MOST_NUMBER else -1
 
 
+def _rows_left(summary: Mapping[str, str] | None, rows: int) -> int:
+    """Return the rows that position deletes leave, by the summary's totals; -1 if these do not tell it.
+
+    With equality deletes no summary tells it: one of them may delete any number of rows.
+    """
+    deleted = _total(summary, "total-position-deletes")
+    if deleted < 0 or _total(summary, "total-equality-deletes") > 0:
+        return -1
+    return max(rows - deleted, -1)
+
+
 def _snapshots(state: TableState) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the snapshots for the timeline, oldest first, and what their summaries say about writers."""
     metadata = state.metadata
@@ -356,7 +368,8 @@ def _snapshots(state: TableState) -> tuple[list[dict[str, Any]], list[str]]:
         }
         change = snapshot_change(s.operation, s.summary)
         sent |= {measure: [*getattr(change, measure)] for measure in _GONE}
-        sent["totals"] = [_total(s.summary, key) for key in _TOTALS]
+        totals = [_total(s.summary, key) for key in _TOTALS]
+        sent["totals"] = [*totals, _rows_left(s.summary, totals[0])]
         sent["by"] = writers.setdefault(_writer(s.summary, secret), len(writers))
         out.append(sent | {"words": snapshot_text(sent, change)})
     return out, list(writers)
