@@ -354,13 +354,13 @@ class _Reader:
             self._keys(json, "id")
             number = json["id"]
             if not isinstance(number, int) or isinstance(number, bool):
-                raise _wrong("the id of a reference is a whole number", json)
+                raise _wrong("the id of a reference must be a whole number", json)
             return self._of_id(number, json)
         key = "term" if "term" in json else "name"
         self._keys(json, key)
         name = json[key]
         if not isinstance(name, str):
-            raise _wrong("the name of a reference is text", json)
+            raise _wrong("the name of a reference must be text", json)
         return self._columns.find(Name((name,), (False,), _place(name)))
 
     def _of_id(self, number: int, json: object) -> Column:

@@ -24,7 +24,7 @@ _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 @dataclass(frozen=True)
 class _Part:
-    """The values of a column: the size of each in bytes, and a function that writes them at their starts."""
+    """The values of a column: the size of each in bytes, and a function that writes them into a buffer at offsets."""
 
     sizes: _Ints
     write: Callable[[_Bytes, _Ints], None]

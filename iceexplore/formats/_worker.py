@@ -199,7 +199,9 @@ def _parquet_row_groups(path: str, limit: int, columns: list[int]) -> tuple[dict
     found = pq.read_metadata(path)
     count = found.num_row_groups
     if count * (len(columns) + 1) > limit:
-        raise _TooLargeError(f"{count:,} row groups with {len(columns)} columns each")
+        raise _TooLargeError(
+            f"the statistics of {len(columns)} columns in {count:,} row groups exceed the limit of {limit:,} values"
+        )
     groups, bounds = [], []
     for g in range(count):
         group = found.row_group(g)

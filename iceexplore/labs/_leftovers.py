@@ -176,9 +176,10 @@ def _is_checksum_of(real: str, needed: set[str]) -> bool:
 
 
 def remove_unneeded(lab: LabCommitter, before: Collection[str]) -> None:
-    """Remove the files in ``before``, which snapshots needed earlier, that no snapshot of the newest state needs.
+    """Remove those files in ``before`` that no snapshot of the newest state needs.
 
-    Only files in the lab's folder are removed. Those that cannot be removed stay as orphan files.
+    Some snapshot needed them earlier. Only files in the lab's folder are removed. Those that cannot be removed stay as
+    orphan files.
     """
     needed = needed_by_snapshots(lab.strict(lab.newest()))
     root = os.path.realpath(lab.storage.folder)

@@ -84,7 +84,7 @@ class Engine(Protocol):
         hits
             The positions of the matching rows, for each task that has any.
         change
-            The function that creates the replacement rows, as `change` returns it; None if rows are only removed.
+            The function that creates the replacement rows: a result of `Engine.change`. None if rows are only removed.
         """
 
 

@@ -374,7 +374,8 @@ class _Ahead:
         self._pool = ThreadPoolExecutor(self._width, "iceexplore-read") if len(self._left) > 1 else None
         self._asked: dict[int, Future[tuple[list[FileRows], Iterator[FileRows]]]] = {}
         self._bytes = 0
-        #: The number of bytes decoded ahead, in total: an eighth of the memory limit.
+        #: The number of bytes decoded ahead for each file: together at most an eighth of the memory limit, or
+        #: `_LEAST_SHARE` for each if that is more.
         self._share = max(_LEAST_SHARE, memory_limit() // 8 // (2 * self._width))
 
     def __enter__(self) -> _Ahead:

@@ -131,7 +131,7 @@ def _refusal(catalog: Catalog, key: str | tuple[str, ...], shown: str, cause: Ex
                 f"PyIceberg's {type(catalog).__name__} cannot load views; open {shown} by its folder or metadata file"
             )
         names = []
-    else:  # PyIceberg cannot load a view of an SQL catalog, but its rows are listed: one not among them is missing
+    else:  # PyIceberg lists the views of an SQL catalog, but cannot load them: a view that is not listed is missing
         is_missing = is_missing or (isinstance(cause, NotImplementedError) and shown not in names)
     if not is_missing:
         return CatalogError(

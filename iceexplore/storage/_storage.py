@@ -222,7 +222,10 @@ class Storage:
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:
-        """Return the table's spelling of a real location, given in any engine's spelling; unchanged if unknown."""
+        """Return the location that the metadata has for a real one, from before the table was moved.
+
+        The real location may be spelled as any engine does. It is returned unchanged if it is under no moved prefix.
+        """
         place = canonical(real)
         found = self._moves.unapply(place)
         if found is None and "%" in place:

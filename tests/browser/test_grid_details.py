@@ -354,7 +354,7 @@ def test_a_saved_page_offers_what_works_without_python(page: Any, tmp_path: Path
     wanted.types("")
     # an apostrophe is spoken of where there is one
     page.locator("[role=treeitem][data-id=table]").dispatch_event("click")
-    for tab, note in (("Snapshots", "Saved"), ("Schema", "Saved, with ' before formulas")):
+    for tab, note in (("Snapshots", "Saved"), ("Schema", "Saved; formulas begin with an apostrophe")):
         page.locator(".ice-tab", has_text=tab).first.click()
         with page.expect_download():
             page.get_by_role("button", name="Download all rows as CSV").click()

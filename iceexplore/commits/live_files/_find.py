@@ -309,7 +309,7 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map the rows of a leaf whose location equals a wanted one in canonical form to the wanted location.
+    """Return, by row of the leaf, the wanted location that names the same file: in canonical form the two are equal.
 
     To save time, only locations with the file name of a wanted one are compared.
     """

@@ -164,7 +164,7 @@ _FILE_OPERATIONS = (
                 Parameter("read", "flag", "Labs always read the data: False is refused.", None),
             ),
         ),
-        nothing="no partition has more files than it would get",
+        nothing="compaction would not reduce the number of files in any partition",
         change=compact,
     ),
     CommitOperation(

@@ -308,7 +308,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
                 "no-new-deletes", f"{_who(step)} added deletes for data files that this commit rewrites", found
             )
         wider = pc.and_(positions, entries["referenced_file"].is_null())
-        if not keeps_sequence:  # with their old sequence numbers, new equality deletes would still apply to the files
+        if not keeps_sequence:  # files with new sequence numbers would escape the added equality deletes
             wider = pc.or_(wider, pc.equal(kind, int(ContentType.EQUALITY_DELETE)))
         if pc.any(wider).as_py():
             wide.append((step, step.added.filter(_mask(wider))))

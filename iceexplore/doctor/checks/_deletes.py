@@ -62,7 +62,7 @@ def _tails(places: AnyArray) -> AnyArray:
 
 
 def _incomplete_vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for deletion vectors in Puffin files without 143 to 145: data file, offset or size."""
+    """Check for entries of deletion vectors that lack field 143, 144 or 145: the data file, the offset or the size."""
     entries = examination.files.entries
     rows = rows[np.asarray(pc.fill_null(pc.equal(entries["file_format"], PUFFIN.name), False))[rows]]
     if not len(rows):

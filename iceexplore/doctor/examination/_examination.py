@@ -37,7 +37,7 @@ Level = Literal["metadata", "files", "rows"]
 #: With more manifest entries than this, the decoded manifests do not fit into the cache.
 _MANY_ENTRIES = 500_000
 
-#: Columns of entries that checks across files compare, kept in one Arrow table for all examined manifests.
+#: The columns of entries with which checks compare several files; one Arrow table has those of all examined manifests.
 _KEPT = (
     "ordinal",
     "status",

@@ -202,7 +202,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
         text += " The files of a manifest that a compaction wrote are taken from the manifests that it merged."
     unknown = bool(back) and root is not None and not names.isdisjoint(root.dv_rows)
     if unknown:
-        text += " Files that a manifest deletion vector later removed from it come back."
+        text += " Files that a manifest deletion vector later removed from the lost manifests come back."
     if deletes:
         text += " One of them listed deletes: rows that were deleted come back."
     python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that still exists",)

@@ -160,7 +160,7 @@ def _part(
         made = edit(made)
     if corrections is not None:
         made = corrections.apply(made)
-    if manifest.dialect.has_root_manifest:  # leaves of older formats are kept as they are
+    if manifest.dialect.has_root_manifest:  # values are not replaced in leaves of older formats
         made = values.of(made, manifest, typed)
     return Part(manifest, row, read, made)
 

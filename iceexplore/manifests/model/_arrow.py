@@ -74,7 +74,7 @@ class Columns:
         return int(self.table.num_rows)
 
     def get(self, field_id: int | str, kind: pa.DataType) -> AnyArray:
-        """Return the column with this id (in a struct of V4: ``"5_0"``) as an array of this type."""
+        """Return the column with this id as an array of this type; ``"5_0"`` is field 0 of the V4 struct 5."""
         name = f"f{field_id}"
         index = self.table.schema.get_field_index(name)
         if index < 0:

@@ -105,7 +105,11 @@ def _primitive(text: str, report: Report) -> PrimitiveType:
     if match := _DECIMAL.fullmatch(text):
         precision, scale = int(match[1]), int(match[2])
         if not 1 <= precision <= 38 or scale > precision:
-            report(f"decimal({precision},{scale}) is impossible: precision is 1 to 38, scale at most that", "type")
+            report(
+                f"decimal({precision},{scale}) is impossible: the precision must be 1 to 38, the scale at most that "
+                "precision",
+                "type",
+            )
         return PrimitiveType(f"decimal({precision},{scale})")
     if match := _FIXED.fullmatch(text):
         if int(match[1]) > _INT_MAX:

@@ -165,7 +165,7 @@ class _ClockTransform(TimeTransform):
         return lambda value: value // size
 
     def refines(self, other: Transform, source: Type) -> bool:
-        """Return True for units of months, and for longer units whose beginnings are also beginnings of this unit."""
+        """Return True if the other transform is month or year, or if its unit is a longer multiple of this one."""
         if isinstance(other, _ClockTransform):
             return self.seconds < other.seconds and other.seconds % self.seconds == 0
         return isinstance(other, _CalendarTransform)

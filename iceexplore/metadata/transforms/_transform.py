@@ -175,7 +175,7 @@ class Transform(ABC):
         """
         apply = self.scalar_function(source)
         if apply is None or op in ("is-nan", "not-nan"):
-            return None  # floating-point columns have only identity partition fields
+            return None  # of floating-point columns only identity has a projection, and its own method
         if op in ("is-null", "not-null"):
             return Projection(op, (), self.result_type(source))
         return self._project(op, literals, source, apply, strict=strict)

@@ -197,9 +197,9 @@ class TruncateTransform(WidthTransform):
         return self.width < other.width and other.width % self.width == 0
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return roughly the greatest result for the smallest values, which overflow in Java (``TruncateUtil``).
+        """Return the large positive result of Java for the smallest values, where it overflows (``TruncateUtil``).
 
-        None if nothing overflows because the width divides the smallest value, and for types other than int and long.
+        None if the width divides the smallest value, so that nothing overflows, and for types other than int and long.
         """
         bits = _BITS.get(type_base(source))
         if not self.width or bits is None:

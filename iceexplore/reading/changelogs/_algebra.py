@@ -117,9 +117,8 @@ def with_updates(table: pa.Table, identifiers: Mapping[str, AnyArray]) -> pa.Tab
 def net_of(table: pa.Table) -> pa.Table:
     """Remove changes of several snapshots that cancel each other.
 
-    Removals and additions of equal rows, even by different snapshots, cancel each other in the order of snapshots. A
-    remaining change has the ordinal and the snapshot of the first change after the last point at which all earlier ones
-    cancelled out, as in Java.
+    The changes of equal rows are followed in the order of snapshots, and dropped up to the last point at which there
+    were as many removals as additions. What remains has the ordinal and the snapshot of the next change, as in Java.
     """
     if not table.num_rows:
         return table

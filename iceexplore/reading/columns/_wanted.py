@@ -133,7 +133,7 @@ def _metadata_columns(metadata: TableMetadata) -> Iterator[NestedField]:
 def partition_field(metadata: TableMetadata) -> NestedField:
     """Return ``_partition``: a struct of every partition field of every spec (Java: ``Partitioning.partitionType``).
 
-    Each field has its newest name and type; where names are equal, the field ids are appended to them.
+    Each field has its newest name and type. If a field with a lower id has the same name, the field's id is appended.
     """
     found: dict[int, NestedField] = {}
     for spec in sorted(metadata.partition_specs, key=lambda s: (s.spec_id != metadata.default_spec_id, -s.spec_id)):

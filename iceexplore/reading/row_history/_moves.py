@@ -22,7 +22,7 @@ Key = Callable[[int], Hashable]
 
 
 def link_moves(state: TableState, files: Sequence[FoundFile], places: Sequence[RowPlace]) -> list[RowPlace]:
-    """Link each row that was deleted or removed to its replacement: a row found that the same snapshot added.
+    """Link each row that was deleted or removed to its replacement, one of the found rows that the same snapshot added.
 
     Rows are first linked by ``_row_id`` (spec, "Row Lineage"). For rows without one, links are guesses, in the order of
     files and positions: first rows that were removed with their file and are equal in every column, then rows with

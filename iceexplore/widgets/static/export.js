@@ -130,7 +130,7 @@ export function gridExport(model, { grid, page, cell, say }) {
     if (next !== null) {
       say(`Saved ${formatCount(next)} of ${formatCount(part.total ?? 0)} rows, the most that a browser can hold`);
     } else {
-      say(parts.some(hasDisarmed) ? "Saved, with ' before formulas" : "Saved");
+      say(parts.some(hasDisarmed) ? "Saved; formulas begin with an apostrophe" : "Saved");
     }
   }
 

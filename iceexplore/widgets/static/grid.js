@@ -139,8 +139,8 @@ export function selectNode(model, node) {
  *   show: (of: string, table: string, more?: Query) => void,
  *   look: (of: string, table: string) => void,
  *   current: () => Query,
- * }} `ask` requests another page, `show` another table, and `look` a table that is not shown yet; `current` returns the
- *   pending query or, if there is none, the query of the page.
+ * }} `ask` requests another page, and `show` another table; `look` does the same as `show`, but once for each table, and
+ *   not for the one that is shown. `current` returns the pending query or, if there is none, the query of the page.
  */
 export function gridView(model, { grid, label, onRow = (node) => selectNode(model, node), onPick }) {
   const summary = el("summary.button");

@@ -166,7 +166,7 @@ export function problemsView(model) {
   }
   const parts = { findings: findingsView(model), figures, repair: repairView(model), met: metView(model) };
   const panel = el("div.problem-panel", { role: "tabpanel", id: `ice-${randomId()}-problems` }, Object.values(parts));
-  const tabs = panelTabs("Views of the health", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
+  const tabs = panelTabs("Health views", PROBLEM_TABS, panel, (tab) => changeDoctorDraft(model, { tab }));
   /** The tab to show until the user chooses one: problems found while reading if there are any, otherwise figures. */
   let first = "";
   let isAsked = false;
