@@ -21,7 +21,7 @@ from iceexplore.doctor.maintenance._unused import UnusedPlan
 from iceexplore.doctor.model._finding import EFFECTS, Finding, Since
 from iceexplore.doctor.model._modes import MODES, Mode
 from iceexplore.doctor.repair._plan import RepairPlan
-from iceexplore.doctor.repair._plan_text import plan_heading, step_effect, step_needed
+from iceexplore.doctor.repair._plan_text import plan_heading, step_effect, step_instead, step_needed
 from iceexplore.doctor.repair._step import Step, Unrepaired
 from iceexplore.doctor.report._catalog_report import CatalogReport, TableCheck
 from iceexplore.doctor.report._redact import redacted_report
@@ -74,6 +74,7 @@ __all__ = [
     "report_headline",
     "report_scope",
     "step_effect",
+    "step_instead",
     "step_needed",
     "unopened",
     "verify_here",

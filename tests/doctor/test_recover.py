@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import warnings
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 import iceexplore as ix
-from iceexplore.doctor import RepairPlan
+from iceexplore.doctor import RepairPlan, step_instead
 from iceexplore.doctor.recovery._choose import Counts, choose
 from tests.doctor.damages import (
     Record,
@@ -54,6 +55,12 @@ def _table(folder: Path, version: int = 2, *, rows: tuple[int, ...] = (3, 2, 1),
         lab.append({"id": list(range(start, start + count)), "k": ["ab"[i % 2] for i in range(count)]})
         start += count
     return lab
+
+
+def _first_manifest(lab: ix.Lab) -> Path:
+    """Return the only manifest of the first snapshot, which later snapshots list, too."""
+    (path,) = lab.at(lab.snapshots[0]).inspect.manifests()["path"]
+    return Path(path.removeprefix("file://"))
 
 
 def _lose(folder: Path, number: int = 0, content: int = 0) -> Path:
@@ -368,7 +375,47 @@ def test_files_of_a_manifest_of_older_snapshots_are_not_added_to_the_current_one
         needed = repr(plan).partition("Needed by ")[2]
         assert f"{older[-1]} (no branch or tag); the fault concerns up to 1 row of them." in needed
         assert step.to_dict()["snapshots"] == list(step.snapshots)
+        call = f"table.maintenance.expire_snapshots().by_ids({list(step.snapshots)}).commit()"
+        assert "Or expire " in needed and call in needed and call in plan._repr_html_()
     assert _ids(plan, tmp_path) == list(range(6))
+
+
+def test_older_snapshots_can_be_expired_instead(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    lab = _table(tmp_path)
+    lost = _first_manifest(lab)
+    lab.rewrite_manifests()
+    lost.unlink()
+    (step,) = ix.open(tmp_path / "t").check(snapshots="all").repair()
+    assert step.expirable
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    table = catalog.register_table("db.t", ix.open(tmp_path / "t").metadata_location)
+    sentence, call = step_instead(step) or ("", "")
+    assert sentence == "Or expire these snapshots, to which no branch or tag points:"
+    eval(call, {"table": table})
+    expired = ix.open(table.metadata_location)
+    assert not {s.snapshot_id for s in expired.snapshots} & set(step.snapshots)
+    assert expired.check(snapshots="all").ok
+    assert sorted(expired.to_pandas()["id"]) == list(range(6))
+    assert len(table.scan().to_arrow()) == 6
+
+
+@pytest.mark.parametrize("pointer", ["tag", "current"])
+def test_snapshots_that_are_needed_cannot_be_expired(pointer: str, tmp_path: Path) -> None:
+    lab = _table(tmp_path)
+    lost = _first_manifest(lab)
+    if pointer == "tag":
+        lab.tag("v1", lab.snapshots[0])
+        lab.rewrite_manifests()
+    lost.unlink()
+    (step,) = ix.open(tmp_path / "t").check(snapshots="all").repair()
+    assert not step.expirable and step_instead(step) is None
+    assert step_instead(replace(step, expirable=True, snapshots=tuple(range(11)))) == (
+        "Or expire these snapshots, to which no branch or tag points:",
+        "table.maintenance.expire_snapshots().by_ids(step.snapshots).commit()",
+    )
 
 
 def test_counts_exclude_a_file_of_a_failed_commit(tmp_path: Path) -> None:

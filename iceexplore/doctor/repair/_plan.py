@@ -335,7 +335,7 @@ def _merged(steps: list[Step]) -> list[Step]:
     """Drop steps that repeat an earlier round's. Repetitions may differ in their snapshots: the first one is kept."""
     first: dict[Step, Step] = {}
     for step in steps:
-        first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None), step)
+        first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None, expirable=False), step)
     return list(first.values())
 
 
@@ -346,7 +346,12 @@ def _needed(state: TableState, findings: Sequence[Finding]) -> dict[str, Any]:
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))
     counts = [one.rows for one in findings]
     rows = None if None in counts else sum(count for count in counts if count is not None)
-    return {"snapshots": tuple(i for i in order if i in affected), "refs": tuple(refs), "rows_concerned": rows}
+    return {
+        "snapshots": tuple(i for i in order if i in affected),
+        "refs": tuple(refs),
+        "rows_concerned": rows,
+        "expirable": bool(affected) and not refs and state.metadata.current_snapshot_id not in affected,
+    }
 
 
 def _reason(state: TableState, finding: Finding) -> str:

@@ -12,10 +12,21 @@ from iceexplore.errors import visible
 from iceexplore.graph import amount
 from iceexplore.render import escape
 
-__all__ = ["PlanLike", "plan_heading", "plan_html", "plan_section", "plan_text", "step_effect", "step_needed"]
+__all__ = [
+    "PlanLike",
+    "plan_heading",
+    "plan_html",
+    "plan_section",
+    "plan_text",
+    "step_effect",
+    "step_instead",
+    "step_needed",
+]
 
 _WIDTH = 100
 _SHOWN = 20
+#: Maximum number of snapshot ids in a call.
+_MAX_IDS = 10
 
 
 class PlanLike(Protocol):
@@ -41,6 +52,7 @@ def plan_text(plan: PlanLike) -> str:
         lines += textwrap.wrap(step.text, _WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)
         lines += [f"   {line}" for line in (step_needed(step), step_effect(step)) if line]
         lines += [f"   SQL: {s}" for s in step.sql] + [f"   {p}" for p in step.python]
+        lines += [f"   {line}" for line in step_instead(step) or ()]
     if plan.unrepaired:
         lines += ["", "Not mended by this plan:"]
     for one in plan.unrepaired[:_SHOWN]:
@@ -70,6 +82,9 @@ def _html(plan: PlanLike) -> Iterator[str]:
         yield f"<br>{escape.html(step.text)}"
         yield from (f"<br><i>{escape.html(line)}</i>" for line in (step_needed(step), step_effect(step)) if line)
         yield from (f"<br><code>{escape.html(s)}</code>" for s in (*step.sql, *step.python))
+        if instead := step_instead(step):
+            text, call = map(escape.html, instead)
+            yield f"<br>{text}<br><code>{call}</code>"
         yield "</li>"
     if plan.steps:
         yield "</ol>"
@@ -97,6 +112,22 @@ def step_needed(step: Step) -> str:
         return ""
     rows = f"; the fault concerns up to {amount(step.rows_concerned, 'row')} of them" if step.rows_concerned else ""
     return f"Needed by {snapshots_text(step.snapshots, step.refs)}{rows}."
+
+
+def step_instead(step: Step) -> tuple[str, str] | None:
+    """Return a sentence and a call of PyIceberg: how to expire the snapshots instead of repairing them.
+
+    None if they cannot be expired. PyIceberg changes only the metadata; Spark's ``expire_snapshots`` also reads the
+    manifests of the expired snapshots, and fails where one is missing.
+    """
+    if not step.expirable:
+        return None
+    which = "this snapshot" if len(step.snapshots) == 1 else "these snapshots"
+    ids = list(step.snapshots) if len(step.snapshots) <= _MAX_IDS else "step.snapshots"
+    return (
+        f"Or expire {which}, to which no branch or tag points:",
+        f"table.maintenance.expire_snapshots().by_ids({ids}).commit()",
+    )
 
 
 def step_effect(step: Step) -> str:

@@ -36,6 +36,8 @@ class Step:
     rows_concerned
         The number of rows in these snapshots that the findings concern, at most: a row may be in several findings. None
         if unknown.
+    expirable
+        True if these snapshots can be expired instead: none of them is current, and no branch or tag points to one.
     effective
         False if the findings that the step was planned for remain unchanged after it.
     sql, python
@@ -57,6 +59,7 @@ class Step:
     snapshots: tuple[int, ...] = ()
     refs: tuple[str, ...] = ()
     rows_concerned: int | None = None
+    expirable: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

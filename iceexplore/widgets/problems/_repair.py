@@ -50,14 +50,18 @@ def plan_sent(plan: RepairPlan, state: TableState, *, level: str, snapshots: str
 
 
 def _step(number: int, step: Step) -> list[Block]:
-    from iceexplore.doctor import step_effect, step_needed
+    from iceexplore.doctor import step_effect, step_instead, step_needed
 
     codes: list[Part] = [part for code in step.codes for part in (" ", ["badge", code])]
     out: list[Block] = [["h", [f"{number}. {step.title}", *codes]], ["p", [text_of(step.text)]]]
     if needed := step_needed(step):
         out.append(["advice", [text_of(needed)]])
     out.append(["advice", [f"{amount(step.places, 'place')}; {step_effect(step)}"]])
-    return [*out, *(["code", text_of(line)] for line in (*step.sql, *step.python))]
+    out += [["code", text_of(line)] for line in (*step.sql, *step.python)]
+    if instead := step_instead(step):
+        sentence, call = instead
+        out += [["p", [sentence]], ["code", text_of(call)]]
+    return out
 
 
 def python_of(plan: RepairPlan, state: TableState, *, level: str, snapshots: str) -> str:
