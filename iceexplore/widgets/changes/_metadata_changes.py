@@ -111,7 +111,7 @@ def _lines(old: TableMetadata, new: TableMetadata, commits: tuple[int, int]) -> 
     for name_of in sorted({*old.refs, *new.refs}):
         a, b = old.refs.get(name_of), new.refs.get(name_of)
         if a == b or (a is not None and b is not None and (a.snapshot_id, b.snapshot_id) == commits):
-            continue  # every commit moves its branch, so that is not reported
+            continue  # every commit moves its branch: such a move is not reported
         ref = b or a
         assert ref is not None
         what: list[Part] = [f"{ref.type} ", ["code", _safe(name_of)]]
