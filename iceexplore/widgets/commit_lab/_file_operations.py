@@ -136,7 +136,7 @@ def _gone_fields(state: TableState, *, by: str) -> tuple[Field, ...]:
             "How many",
             "int",
             1,
-            "The call lists their paths.",
+            "The call lists the paths of these files.",
             least=1,
             most=_MOST_NAMED,
             when=("by", ("files",)),

@@ -53,7 +53,8 @@ class CommitPanel(Panel):
         source; for a conflict also ``figure`` (SVG, the same as text, and the width in pixels). Empty if it was not
         refused.
     commit_saved
-        ``path`` and ``code``, where the table was saved, or ``error``, why it was not; and the same as ``blocks``.
+        ``path``, where the table was saved, and ``code``, which opens it; or ``error``, why it was not saved. Also
+        ``blocks``, the same for display.
     """
 
     later = ("iceexplore.commits", "pyarrow.parquet", "pyroaring")

@@ -331,7 +331,7 @@ def compared(report: Report, twin: tuple[str, Twin] | None) -> str:
         words.append(f"{name} {files:,} file{'' if files == 1 else 's'}, {human_bytes(size)}")
     text = f"Written: {'; '.join(words)}."
     if twin is not None and twin[1].refused:
-        text += f" In {twin[0]} it was refused: {twin[1].refused.rstrip('.')}."
+        text += f" In {twin[0]} the operation was refused: {twin[1].refused.rstrip('.')}."
     return text
 
 

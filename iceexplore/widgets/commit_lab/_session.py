@@ -1,6 +1,6 @@
 """The steps of the commit lab, each with the table before and after it, in lines of alternative histories.
 
-A step runs on a copy of the simulation before it, so that undoing returns to that one, and a forked line shares the
+A step runs on a copy of the simulation before it, so that undoing returns to the original, and a forked line shares the
 steps before the fork. This module does not access traits: steps run in the worker thread, and are added on the thread
 that owns the widget.
 """
@@ -167,7 +167,7 @@ class Session:
         return line.base
 
     def simulated(self, start: tuple[int | None, Mapping[str, Any]]) -> Simulation:
-        """Return a new simulation of the table without commits."""
+        """Return a new simulation of the table, in which nothing has been committed yet."""
         version, options = start
         return self.table.simulate(version, seed=self.seed, **options)
 
@@ -278,7 +278,7 @@ def _performed(
         for call in rival_calls(rival, after.state, calls):
             try:
                 call.run(other)
-            except IceexploreError as error:  # the other writer's call failed, which the user did not choose
+            except IceexploreError as error:  # the other writer's call failed, not the user's
                 raise RefusedError(error, rival=True) from error
             lines.append(("other", call))
     for call in calls:
@@ -293,7 +293,7 @@ def _performed(
 
 def _twin(before: Simulation, step: Step) -> Twin:
     if step.operation == "upgrade":
-        return Twin(before, before, "the upgrade is omitted, so that the two can be compared")
+        return Twin(before, before, "the upgrade is omitted, so that the two layouts can be compared")
     try:
         return Twin(before, _performed(before, (), step.operation, step.values, step.rival)[0])
     except (IceexploreError, RefusedError) as error:

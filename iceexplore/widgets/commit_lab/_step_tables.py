@@ -58,7 +58,7 @@ class StepTables(GridSource):
             return None
         side, _, node_id = rest.partition(" ")
         if side not in SIDES:
-            raise OptionError(f"{of[:80]!r}: the side is 'before' or 'after'")
+            raise OptionError(f"{of[:80]!r}: the side must be 'before' or 'after'")
         tree = self._report(step).sides[SIDES.index(side)]
         node = tree.find(node_id or _root_of(tree.state)) or tree.find(_root_of(tree.state))
         if node is None:

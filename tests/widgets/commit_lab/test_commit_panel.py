@@ -504,7 +504,7 @@ def test_an_operation_that_the_other_layout_refuses(lab: Any) -> None:
     apply(widget, "row_delta")
     apply(widget, "rewrite_position_deletes", layout={"format_version": "4"})
     assert widget.commit_refused == {}
-    assert "In v3 it was refused" in widget.commit_report["compared"]
+    assert "In v3 the operation was refused" in widget.commit_report["compared"]
     assert [len(rows) for _, _, rows, _ in widget.commit_report["costs"]] == [1] * 4
 
 
@@ -972,7 +972,7 @@ def test_an_item_that_a_side_lacks_is_its_root(lab: Callable[..., CommitLab]) ->
     assert "Root manifest , before the step" in words(look(widget, f"{step} before root:{new}")["above"])
     widget.query = {"commit": {"of": f"{step} beside x", "table": "", "n": 99}}
     assert widget.settle(60)
-    assert "the side is" in widget.error["text"]
+    assert "the side must be" in widget.error["text"]
 
 
 def test_written_files_lead_to_what_they_are(lab: Callable[..., CommitLab]) -> None:
