@@ -1,4 +1,4 @@
-"""Close the widgets of a cell's earlier run when the cell runs again, and give the new ones the room of the old ones.
+"""Close the widgets of a cell's earlier run when the cell runs again, but keep what the user adjusted, such as height.
 
 ipywidgets keeps every widget until it is closed, so each run of a cell would add one, with everything that it has read.
 The frontend names the cell in a request's metadata (``cellId``: JupyterLab, Notebook 7, VS Code); without it, widgets
@@ -36,8 +36,8 @@ _runs: dict[str, _Run] = {}
 def note_widget(widget: anywidget.AnyWidget) -> None:
     """Record a widget as created by the running cell, and close those from the cell's earlier run.
 
-    The widget takes over what the user changed about the room, such as the height, of its predecessor: the widget that
-    the earlier run created in the same position.
+    Its predecessor is the widget that the earlier run created in the same position. What the user changed about the
+    predecessor's room, such as its height, applies to the new widget too.
     """
     room = None
     for cell, run in _running():

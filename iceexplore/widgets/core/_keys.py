@@ -54,7 +54,7 @@ KEYS = (
         ("history",),
         (
             Key(("Down", "Up"), "Choose a result"),
-            Key(("Enter",), "Go to the result, else to the first one"),
+            Key(("Enter",), "Go to the chosen result, else to the first one"),
             Key(("Escape",), "Close the results; again: empty the field and leave it"),
         ),
     ),

@@ -14,7 +14,7 @@ __all__ = ["Height", "RoomTraits"]
 #: The lowest and the greatest height in pixels, as in ``room.js``.
 _LOWEST, _HIGHEST = 200, 10_000
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(px|em|rem|ex|ch|lh|rlh|vh|svh|lvh|dvh|vw|vmin|vmax|cm|mm|in|pt|pc)")
-#: The smallest and the largest text size of the buttons, in percent, as in ``room.js``.
+#: The smallest and the largest text size that the buttons set, in percent, as in ``room.js``.
 _SMALLEST, _LARGEST = 85, 200
 #: The traits that a cell's next run keeps, if a widget has them.
 _KEPT = ("height", "text_size", "head_collapsed", "collapsed", "details_hidden")
