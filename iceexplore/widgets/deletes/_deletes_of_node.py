@@ -124,7 +124,7 @@ def _of_file(state: TableState, entry: dict[str, Any], path: str) -> Deletes:
     left = len(counts) - len(paths)
     note = (
         f"The {_MAX_PATHS} of {len(counts):,} data files with the most deletes are listed; select any other data file "
-        "to see its own."
+        "to see its deletes."
     )
     return Deletes(
         index.positions[at].bitmap(),
