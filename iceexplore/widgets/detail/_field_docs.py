@@ -205,7 +205,7 @@ _OURS = {
     "entries": "number of entries in the file",
     "removed_by": "the manifest DV that removes it from the snapshot",
     "removed_entries": "entries that manifest DVs remove",
-    "manifest_dvs": "the rows of the root with the manifest DVs that remove entries",
+    "manifest_dvs": "ordinals, in the root, of the manifest DVs that remove its entries",
     "spark.app.id": "the Spark application that created it",
     "operation": "append: adds data; replace: same rows, other files; overwrite: adds and removes; delete: removes",
 }

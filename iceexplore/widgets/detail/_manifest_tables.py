@@ -1,4 +1,4 @@
-"""The tables of a root, manifest, manifest DV or file. Only their own manifests are read, not the whole snapshot."""
+"""Tables of a root, manifest, manifest DV or file. Only the manifests concerned are read, not the whole snapshot."""
 
 from __future__ import annotations
 

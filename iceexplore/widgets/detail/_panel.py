@@ -146,7 +146,7 @@ class DetailPanel(Panel):
         """Show the page of a table that contains a node's row, in the order requested last."""
         page, asked = self._grid.pages.get(_GRID, {}), self._grid.query.get(_GRID, {})
         newest = asked if _number(asked) > _number(page) else _again(page)
-        if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # or another was requested meanwhile
+        if (newest.get("of"), newest.get("table")) == (tab.of, tab.key):  # else another was requested meanwhile
             self._grid.load(_GRID, GridQuery.parse({**newest, "node": node}))
 
     def _table_with(self, node: TreeNode, page: Mapping[str, Any]) -> Tab | None:

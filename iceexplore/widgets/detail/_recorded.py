@@ -25,7 +25,7 @@ _COUNTED = {
     "total-files-size": "bytes",
 }
 
-#: The totals counted of each snapshot, which never change.
+#: The totals counted for each snapshot; they never change.
 _kept: WeakKeyDictionary[TableState, dict[int, dict[str, int] | None]] = WeakKeyDictionary()
 
 
@@ -90,7 +90,7 @@ def _of_snapshot(state: TableState, number: int) -> Recorded:
 
 
 def _entries(state: TableState, number: int) -> dict[str, int] | None:
-    """Return totals counted from all entries of a snapshot whose manifests were read; None if there are too many."""
+    """Return totals from all entries of a snapshot whose manifests were read; None if it has too many entries."""
     known = _kept.setdefault(state, {})
     if number not in known:
         known[number] = _count(state, number)
