@@ -326,7 +326,7 @@ class GridPanel(Panel):
                 self.load(grid, GridQuery.parse(raw))
 
     def _refused(self, grid: str, query: GridQuery, error: FilterError) -> dict[str, Any]:
-        """Return the page now shown, with a filter's error added; raise the error if it shows a different table."""
+        """Return the page now shown, with a filter's error added; raise the error if that page shows another table."""
         page = self.pages.get(grid, {})
         if "rows" not in page or (page["of"], page["table"]) != (query.of, query.table):
             raise error
