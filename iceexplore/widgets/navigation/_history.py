@@ -55,7 +55,7 @@ class HistoryPanel(Panel):
         Descriptions of the places to which ``back`` and ``forward`` lead; empty if there is none.
     history_asked
         The browser's last request: ``n``, incremented; ``by``, -1 to go back or 1 to go forward; and ``earlier``, the
-        requests before it, whose changes of this trait may have been merged with the last one.
+        requests before it, as a notebook may merge several changes of this trait into one.
     """
 
     history = SyncedTrait(traitlets.Dict({"back": "", "forward": ""}))
@@ -122,7 +122,7 @@ class HistoryPanel(Panel):
             self._now = before
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Drop a place that was not reached, because the tree has gone back to the selection shown."""
+        """Drop a place that was not reached: its reading was cancelled, and the tree shows the old selection."""
         if self.host.selection != selection:
             self._drop_if_same(1)
             self._drop_if_same(2)
@@ -148,7 +148,7 @@ class HistoryPanel(Panel):
     def _on_asked(self, asked: Mapping[str, Any]) -> None:
         by = asked.get("by")
         if by not in (-1, 1):
-            raise OptionError(f"history_asked={str(asked)[:200]}: by is -1 or 1")
+            raise OptionError(f"history_asked={str(asked)[:200]}: by must be -1 or 1")
         self.go(by)
 
     def go(self, by: int) -> None:

@@ -63,7 +63,7 @@ class OmniboxPanel(Panel):
         self.host.observe(self._on_found, "found")
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:
-        """Show how far the search for files came."""
+        """Show how far the search for files got."""
         searching = self._tree.searching
         if self.omni.get("text") and searching is not None and not searching.done:
             self._stopped = True

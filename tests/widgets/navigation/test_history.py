@@ -125,7 +125,7 @@ def test_it_is_bounded_and_asked_for_by_the_browser(w: Explorer) -> None:
     wrong: list[Any] = [0, 2, "back", None, [1]]
     for i, by in enumerate(wrong):
         w.history_asked = {"n": 4 + i, "by": by}
-        assert "by is -1 or 1" in w.error["text"]
+        assert "by must be -1 or 1" in w.error["text"]
 
 
 def test_linked_widgets_are_in_step(w: Explorer) -> None:
