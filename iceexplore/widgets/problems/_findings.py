@@ -183,7 +183,7 @@ def _places(state: TableState, shown: Snapshot | None, findings: Iterable[Findin
 
 
 def _tree_of(one: Finding, shown: Snapshot | None, newest: dict[int, Snapshot]) -> int | None:
-    """Return the id of the snapshot in whose tree to find a finding: the newest affected; None for the one shown."""
+    """Return the id of the newest affected snapshot, whose tree is then searched; None for the snapshot shown."""
     if shown is not None and shown.snapshot_id in one.snapshots:
         return None
     return next((i for i in reversed(newest) if i in one.snapshots), None)

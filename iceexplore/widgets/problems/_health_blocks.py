@@ -18,8 +18,8 @@ __all__ = ["Links", "health_blocks", "unread_blocks"]
 #: What the links may lead to: ``all`` tabs of the explorer, only ``tables`` (in a saved page), or ``none``.
 Links = Literal["all", "tables", "none"]
 
-#: The text by which to filter a grid's kinds of files, by the values or operators in `Shown.where`. A saved page, which
-#: has no Python, can only search the texts of this column.
+#: For the conditions on kinds of files in `Shown.where`, given by their values or operators: the text to search for in
+#: a grid's column ``content``. A saved page, which has no Python, can only search the texts of this column.
 _CONTENT = {
     ("!=",): "delet",
     ("0",): "data",

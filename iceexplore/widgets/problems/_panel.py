@@ -174,7 +174,7 @@ class ProblemsPanel(Panel):
         }
 
     def _snapshots(self, place: Place) -> str:
-        """Return which snapshot first referenced a problem's place, and whether it is in the selected one."""
+        """Return which snapshot first referenced a damaged file, and whether the selected snapshot has the file."""
         metadata, shown_now = self.host.state.metadata, self.host.selection["snapshot"]
         first = None if place.since is None else metadata.snapshot(place.since)
         parts = []

@@ -65,7 +65,7 @@ def _step(number: int, step: Step) -> list[Block]:
 
 
 def python_of(plan: RepairPlan, state: TableState, *, level: str, snapshots: str) -> str:
-    """Return Python code that makes the same plan and saves the repaired table; calls for engines become comments."""
+    """Return Python code that makes the same plan and saves the repaired table, with the steps' calls as comments."""
     out = [
         "import iceexplore as ix",
         "",
@@ -88,7 +88,7 @@ def sql_of(plan: RepairPlan) -> str:
 
 
 def sides_of(plan: RepairPlan, before: TableState) -> tuple[dict[str, SideTree], dict[str, Any], str]:
-    """Return the trees before and after a repair, their first nodes to show, and a sentence about the trees.
+    """Return the trees before and after a repair, the nodes that each shows at first, and a sentence about the trees.
 
     Differences are marked only if both tables can be read; a damaged table may lack manifests.
     """
