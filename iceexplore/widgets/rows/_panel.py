@@ -65,8 +65,8 @@ class RowsPanel(Panel):
     rows_ask
         The browser's last request of another kind: ``n``, incremented; ``want``: "examples", "find" (search again),
         "first" (read the first rows even if that is not cheap), "count", "value" with ``column`` and ``value``, or
-        "story" with ``of`` and ``row``, the row's number in the table; and ``earlier``, the requests before it, whose
-        changes of this trait may have been merged with the last one.
+        "story" with ``of`` and ``row``, the row's number in the table; and ``earlier``, the requests before it, as a
+        notebook may merge several changes of this trait into one.
     rows_story
         The history of the row that was selected in the table: ``of`` and ``row`` of the request, and ``blocks``.
     """
@@ -165,7 +165,7 @@ class RowsPanel(Panel):
         }  # fmt: skip
         act = acts.get(str(ask.get("want")))
         if act is None:
-            raise OptionError(f"rows_ask={str(ask)[:200]}: want is one of {', '.join(_ASKS)}")
+            raise OptionError(f"rows_ask={str(ask)[:200]}: want must be one of {', '.join(_ASKS)}")
         act()
 
     def _set_value(self, ask: Mapping[str, Any]) -> None:
