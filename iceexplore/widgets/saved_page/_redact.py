@@ -73,7 +73,7 @@ class PageRedactor:
         self._made: dict[str, str] = {}
 
     def node(self, node: dict[str, Any], location: str | None) -> dict[str, Any]:
-        """Return a redacted node of the tree; ``location`` is that of its file."""
+        """Return a redacted node of the tree; ``location`` is the location of its file."""
         if "paths" not in self.kinds:
             return self._dict(node)
         out = {**node, "tooltip": None}

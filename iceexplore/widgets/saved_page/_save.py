@@ -235,7 +235,7 @@ class SavedPagePanel(Panel):
 
 
 def _traits(widget: anywidget.AnyWidget) -> dict[str, Any]:
-    """Return the values of the base and timeline traits, and the defaults of other traits, which need Python."""
+    """Return the values of title, selection and timeline traits, and the defaults of the others, which need Python."""
     kept = {"title", "badges", "styles", "selection", *TimelinePanel.traits()}
     everybody = anywidget.AnyWidget.class_traits(sync=True)
     left = {*everybody, *_ASKING, "script"}  # the page has a script of its own, and loads no others
