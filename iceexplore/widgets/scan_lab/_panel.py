@@ -40,7 +40,7 @@ _DELETE: dict[str, Any] = {
     "blocks": [
         [
             "evidence",
-            ["This delete applies to the files that its arrows lead to, so it is read; the tab Deletes lists all."],
+            ["This delete applies to the files its arrows lead to, so it is read. The tab Deletes lists all deletes."],
         ]
     ]
 }
@@ -70,8 +70,8 @@ class ScanPanel(Panel):
         counted.
     scan_ask
         The browser's last request of another kind: ``n``, incremented; ``want``: "examples", "advice", "count" or
-        "plan" (plan again); and ``earlier``, the requests before it, whose changes of this trait may have been merged
-        with the last one. The answers are in `FilterBoxPanel.scan_examples`, `scan_advice`, `scan_count` and
+        "plan" (plan again); and ``earlier``, the requests before it, as a notebook may merge several changes of
+        this trait into one. The answers are in `FilterBoxPanel.scan_examples`, `scan_advice`, `scan_count` and
         `scan_plan`. The advice has ``of``, the plan's number, and ``blocks`` when it is ready, or ``missed``, why there
         is no advice.
     scan_recent
@@ -291,7 +291,7 @@ class ScanPanel(Panel):
         }  # fmt: skip
         act = acts.get(str(ask.get("want")))
         if act is None:
-            raise OptionError(f"scan_ask={str(ask)[:200]}: want is one of {', '.join(acts)}")
+            raise OptionError(f"scan_ask={str(ask)[:200]}: want must be one of {', '.join(acts)}")
         act(ask)
 
     def on_cancelled(self, selection: Mapping[str, str]) -> None:

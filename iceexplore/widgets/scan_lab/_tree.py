@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScanGrowth", "first_unfolded", "grow_scan"]
 
-#: The number of nodes of each group shown at first, and of those added by each "more".
+#: The number of nodes that each group shows at first, and the number that each "more" adds.
 _SHOWN = {"read": 25, "manifests": 25, "skipped-manifests": 10, "skipped": 10, "deletes": 40, "skipped-deletes": 10}
 _STEP = 100
 _WORDS = {

@@ -75,7 +75,7 @@ class FilterBoxPanel(Panel):
         self._hints.close()
 
     def follow(self) -> None:
-        """Offer the columns of the selected snapshot, if those of another one are offered."""
+        """Offer the columns of the selected snapshot, if the columns of a different snapshot are offered now."""
         snapshot = self.host.selection["snapshot"]
         if self.scan_examples.get("snapshot", snapshot) != snapshot:
             self.request_examples()
