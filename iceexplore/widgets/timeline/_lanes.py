@@ -26,7 +26,8 @@ class Lanes:
     parent
         The index of each snapshot's parent in the list; -1 if the parent is not in the list.
     reached
-        Whether a branch or tag reaches each snapshot; `expire_snapshots` may remove unreached snapshots first.
+        Whether a branch or tag (or, without main, the current snapshot) reaches each snapshot; `expire_snapshots` may
+        remove unreached snapshots first.
     """
 
     lane: list[int]

@@ -119,8 +119,8 @@ class TimelinePanel(Panel):
         Oldest first, each with: ``id``; ``time`` as text; ``ms``; ``operation``; ``refs``, of which the first
         ``branches`` are branches; ``lane``; ``parent``, the parent's index in the list, or -1; ``reached``, whether a
         ref reaches it; ``rows``, ``files`` and ``bytes``, each a pair of added and removed (newly deleted rows count as
-        removed), by its summary; ``totals``, the summary's totals of rows, data files, delete files and bytes, and the
-        rows left after position deletes (-1 if not stated); ``words``, a description; and ``by``, an index into
+        removed), from its summary; ``totals``, the summary's totals of rows, data files, delete files and bytes, and
+        the rows left after position deletes (-1 if not stated); ``words``, a description; and ``by``, an index into
         ``writers``.
     writers
         What summaries say about engines, applications and users; the user can filter snapshots by these texts.
@@ -327,9 +327,9 @@ def _total(summary: Mapping[str, str] | None, key: str) -> int:
 
 
 def _rows_left(summary: Mapping[str, str] | None, rows: int) -> int:
-    """Return the rows that position deletes leave, by the summary's totals; -1 if these do not tell it.
+    """Return the number of rows that position deletes leave, from the summary's totals; -1 if it is unknown.
 
-    With equality deletes no summary tells it: one of them may delete any number of rows.
+    With equality deletes it is always unknown: one of them may delete any number of rows.
     """
     deleted = _total(summary, "total-position-deletes")
     if deleted < 0 or _total(summary, "total-equality-deletes") > 0:
