@@ -15,7 +15,7 @@ from iceexplore.widgets.tree._compare import Comparison
 
 __all__ = ["Forest", "Growth", "View", "add_edges", "first_expanded", "sent", "short"]
 
-#: The number of children shown at first, and of those added by each "more".
+#: The number of children shown at first, and also the number that each "more" adds.
 STEP = 100
 _LOG = "log"
 
@@ -67,7 +67,7 @@ class Forest:
         self._pages: dict[tuple[str, int], list[TreeNode]] = {}
         self._problems = len(state.problems)
         self._comparison: Comparison | None = None
-        #: Nodes kept for reuse while all nodes are processed, by id.
+        #: Nodes, by id, that `node` returns without building them again; set while a page is saved.
         self.at_hand: dict[str, TreeNode] = {}
 
     def node(self, node_id: str) -> TreeNode:

@@ -270,7 +270,7 @@ class TreePanel(Panel):
     def _on_wanted(self, change: Bunch) -> None:
         wanted = self.wanted.get("format")
         if wanted not in ("mermaid", "dot"):
-            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format is mermaid or dot")
+            raise OptionError(f"wanted={str(self.wanted)[:200]}: the format must be mermaid or dot")
         view = self._view([i for i in self.expanded if not i.startswith("more:")])
         asked = {"n": self.wanted.get("n", 0), "format": wanted}
 

@@ -21,7 +21,7 @@ from iceexplore.widgets.tree._forest import add_edges, sent
 
 __all__ = ["SideTree"]
 
-#: The number of children shown at first, and of those added by each "more".
+#: The number of children shown at first, and also the number that each "more" adds.
 _CHILDREN = 30
 #: The number of refs and snapshots shown together, and of refs among them.
 _SNAPSHOTS, _REFS = 8, 4
@@ -31,7 +31,8 @@ _FEW_ENTRIES = 12
 _PICTURE = 60
 _MANIFESTS = ("data-manifest", "delete-manifest")
 _MANIFEST_TYPES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
-#: The content of manifest deletion vectors in a diff. An inline vector has the location of its leaf manifest.
+#: The value of ``content`` for manifest deletion vectors in a diff. An inline vector is listed with the location of its
+#: leaf manifest.
 _VECTOR = "manifest DV"
 _FILES = ("data-file", "position-delete", "equality-delete", "deletion-vector")
 
