@@ -57,7 +57,7 @@ function cardsOf(run) {
 }
 
 /**
- * Return the heading of a column: that of most of its nodes, as in `iceexplore.render.scenes._positions`.
+ * Return the heading of a column, which is the heading of most of its nodes, as in `iceexplore.render.scenes._positions`.
  *
  * @param {string[]} layers The heading of each node.
  */

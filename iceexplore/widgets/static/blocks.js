@@ -72,8 +72,8 @@ export function blocks(model, list = []) {
 }
 
 /**
- * Set traits of the model. A partial selection is merged into the current one, and a query becomes that of the detail
- * pane's table.
+ * Set traits of the model. A partial selection is merged into the current one, and a query becomes the query of the
+ * detail pane's table.
  *
  * @param {Model} model
  * @param {Record<string, any>} traits

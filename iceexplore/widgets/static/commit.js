@@ -373,7 +373,8 @@ export function commitView(model) {
   const grid = gridView(model, {
     grid: "commit",
     label: "Details of the step",
-    // Rows in the tab Details are nodes of the chosen item's tree; those of other tables, of the tree after the step.
+    // Rows in the tab Details are nodes of the chosen item's tree; rows of other tables are nodes of the tree after the
+    // step.
     onRow: (node) => showItem({ side: chosenTab() === "item" ? model.commit_item.side : "after", node }),
   });
   const cost = el("div.costs");

@@ -1,8 +1,8 @@
 /**
  * The range map: each file as a bar from its lower to its upper bound of a column, and the range that the filter
  * selects. The edges of that range can be moved, with a pointer or keys, from one stop to another; stops are the values
- * at which an edge can be. Meanwhile, the files that a plan of the range would read light up; afterwards, the range
- * becomes the filter.
+ * at which an edge can be. While an edge is moved, the map highlights the files that a plan of the range would read;
+ * afterwards, the range becomes the filter.
  *
  * @module
  */
@@ -312,7 +312,7 @@ export function rangesView(model) {
         const to = /** @type {Edges} */ ([...edges()]);
         const other = to[1 - dragged.side];
         to[dragged.side] = at;
-        // When the edge is dragged past the other one, the pointer goes on to drag the other one.
+        // When the edge is dragged past the other one, the pointer drags the other one from then on.
         if (other !== null && (dragged.side ? at < other : at > other)) dragged.side = 1 - dragged.side;
         move(to);
       }
@@ -453,7 +453,8 @@ export function rangesView(model) {
     const wide = width();
     const room = rowHeight(cells.rows);
     const columns = positions.length;
-    // For each stop, the files that begin there minus those that end there: files not read first, then files read.
+    // For each stop, the number of files that begin there minus the number that end there: one array for the files that
+    // are not read, and one for the files that are.
     const sums = [0, 1].map(() => new Float64Array(cells.rows * (columns + 1)));
     for (let i = 0; i < cells.row.length; i++) {
       const lit = moved ? isLit(cells, i, now) : cells.state[i] < 2;

@@ -296,7 +296,7 @@ export function timelineView(model) {
     fill(
       legend,
       blocks(model, model.legend[model.measure]),
-      all.length > MOST_SINGLE && el("div", "band: commits by operation, where they are too close to draw each"),
+      all.length > MOST_SINGLE && el("div", "band: commits by operation, where they are too close to draw one by one"),
       model.totals && el("div", curveWords(), total),
       count > 0 &&
         el("div", "dashed: ", linkButton(plural(count, "simulated commit"), () => model.save("tab", "commit"))),

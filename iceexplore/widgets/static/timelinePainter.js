@@ -24,7 +24,10 @@ const MOST_FLAGS = 200;
 export const GHOST_STEP = 15;
 /** The index, in `totals`, of the curves for a measure: the first is solid, the second dashed. */
 const CURVES = /** @type {Record<Measure, number[]>} */ ({ rows: [0, 4], files: [1, 2], bytes: [3] });
-/** The total whose largest value is the top of a curve, by the curve's index: rows that are left are a part of all. */
+/**
+ * For each curve, by its index, the total whose largest value is the top of its scale. Rows that are left have the scale
+ * of all rows, which they are a part of.
+ */
 const SCALED_BY = [0, 1, 2, 3, 0];
 
 /**
@@ -48,8 +51,8 @@ const SCALED_BY = [0, 1, 2, 3, 0];
  * @property {Record<string, string>} broken
  * @property {number} ghosts The number of simulated commits after the last snapshot.
  * @property {number} now The index of the selected snapshot, or -1.
- * @property {number} other That of the snapshot compared with, or -1.
- * @property {number} hovered That of the snapshot under the pointer, or -1.
+ * @property {number} other The index of the snapshot compared with, or -1.
+ * @property {number} hovered The index of the snapshot under the pointer, or -1.
  */
 
 /**

@@ -125,7 +125,7 @@ export function timeTicks(from, to, most) {
   let month = first.getUTCFullYear() * 12 + first.getUTCMonth();
   month = Math.ceil(month / months) * months;
   for (; ticks.length <= most; month += months) {
-    // Date.UTC takes years below 100 for those of the 20th century.
+    // Date.UTC treats years below 100 as years of the 20th century.
     const ms = new Date(0).setUTCFullYear(Math.floor(month / 12), month % 12, 1);
     if (!(ms <= to)) break;
     if (ms >= from) ticks.push({ ms, text: isoTime(ms).slice(0, months % 12 ? -17 : -20) });

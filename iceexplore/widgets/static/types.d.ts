@@ -283,7 +283,7 @@ export interface FoldedCells {
   kinds: string;
   shades: string;
   changes: string;
-  /** The parent's part of a node's id, which is made of the kind, this, and the row. */
+  /** The part of the nodes' ids that identifies their parent, between the kind and the row. */
   below: string;
   rows: number[];
 }
