@@ -137,7 +137,10 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return a key that must be equal to merge findings: a place in the metadata file, but its file for a snapshot."""
+    """Return a key that findings must share to be merged.
+
+    For a part of the metadata file it is the place, for a snapshot only the file. Files and entries have no key.
+    """
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):
         return one.where if not part.startswith("snapshot") else file

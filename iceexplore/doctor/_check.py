@@ -98,7 +98,7 @@ def examine_in_steps(
     verify
         Opens the files of one snapshot; required beyond level ``"metadata"``.
     snapshots
-        ``"current"``, ``"all"``, or a list of snapshots, their ids, refs or tables.
+        ``"current"``, ``"all"``, or a list of snapshots, snapshot ids, refs, or states of tables.
     only, skip
         ``only``: the codes to report, without any others. ``skip``: the codes not to report. ``"health"`` and
         ``"damage"`` are groups of codes.

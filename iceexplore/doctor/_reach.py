@@ -35,7 +35,7 @@ _NONE: _Longs = np.zeros(0, np.int64)
 _MOST_ROWS = 2**50
 _MOST_TEXT = 200
 _UNPARTITIONED = "unpartitioned"
-#: Content types that count rows of the table; equality deletes count values to delete, and manifests count entries.
+#: Content types whose record counts are rows of the table; equality deletes count values, and manifests count entries.
 _COUNTED = (int(ContentType.DATA), int(ContentType.POSITION_DELETE))
 #: Codes about entries that a commit removed; for all other codes, only live entries matter.
 _OF_CHANGES = frozenset({"changes-untrue", "deletes-dropped"})
@@ -44,7 +44,7 @@ _OF_NOTHING = frozenset({"delete-dangling"})
 
 
 def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with the number of rows and the partitions of each, and of the findings that each causes."""
+    """Return findings, and in them their consequences, with the number of rows and the partitions of each."""
     flat = list(_flat(findings))
     try:
         resolver = _Resolver(examination)

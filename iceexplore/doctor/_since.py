@@ -58,7 +58,7 @@ class Dates:
             return self._of_document(finding)
         name = canonical(finding.location)
         if name in self._rows:
-            listed = (finding.field or "").startswith("5")  # 500 to 519 are fields of manifest lists
+            listed = (finding.field or "").startswith("5")  # the field ids 500 to 519 are those of manifest lists
             return self._of_row(name) if listed else self._of_manifest(name)
         affected = set(finding.snapshots)
         oldest = next((s for s in self._line if s.snapshot_id in affected), None)

@@ -1,10 +1,10 @@
-"""Ways of breaking that no check can find, because the fault is in the reader, not in the table."""
+"""Listed faults that no check can find, because they are in readers, not in tables."""
 
 from __future__ import annotations
 
 __all__ = ["UNTELLABLE"]
 
-#: The reasons why no check can find these ways of breaking, by their numbers in ``docs/doctor.md``.
+#: The reasons why no check can find these faults, by the numbers of the faults in ``docs/doctor.md``.
 UNTELLABLE: dict[int, str] = {
     77: "A reader does not undo the escapes in names that Avro cannot store ('_x20' for a space). The files are fine.",
     79: "A reader decodes bounds or Bloom filters with a column's new type, though they were written before the column "

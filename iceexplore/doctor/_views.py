@@ -112,7 +112,7 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
     for file, metadata in _other_files(state, unknown):
         uuids = [m.view_uuid and m.view_uuid.lower() for m in (state.metadata, metadata)]
         if uuids[0] != uuids[1]:
-            continue  # a different view, whose name was used again after it was dropped
+            continue  # the file of another view with this name: one was dropped before the other was created
         for version in metadata.versions:
             mine = own.get(version.version_id)
             # If their creation times differ, the versions may belong to different views: one was dropped, and another
