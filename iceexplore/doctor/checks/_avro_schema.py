@@ -68,7 +68,7 @@ def _partition_problems(
             continue
         kind, logical = found
         if kind == "null" and field.field_id in dropped:
-            continue  # Java writes nulls, too, because it has no type for a dropped column
+            continue  # allowed: Java, too, writes only nulls here, as it has no type for a dropped column
         time = base if base in ("date", "time") else "timestamp" if base.startswith("timestamp") else ""
         # the spec has int for day, Java writes date
         other_time = bool(logical) and logical != time and not (logical == "date" and base == "int")

@@ -135,7 +135,7 @@ def _is_vector(examination: Examination, rows: Rows) -> npt.NDArray[np.bool_]:
 
 
 def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check row id ranges (142 first_row_id): negative, beyond next-row-id, or overlapping."""
+    """Check row id ranges (field id 142, first_row_id): negative, beyond next-row-id, or overlapping."""
     metadata = examination.state.metadata
     if not metadata.has_row_lineage:
         return
@@ -187,7 +187,7 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
 
 
 def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for delete files of a partitioned spec that apply to nothing: no older live data file has this spec."""
+    """Check for delete files of a partitioned spec that apply to nothing, because no live data file has this spec."""
     metadata = examination.state.metadata
     partitioned = {s.spec_id for s in metadata.partition_specs if not s.is_unpartitioned}
     deletes = _of_type(examination, rows, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)

@@ -86,7 +86,7 @@ def _incomplete_vectors(examination: Examination, snapshot: Snapshot, rows: Rows
 
 
 def _respelled(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for deletes that name a data file (143) by an old path, although the file is live under a new one."""
+    """Check for deletes that name a data file (field id 143) by an old path, although it is live under a new one."""
     entries = examination.files.entries
     kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))[rows]
     deletes = rows[kinds == int(ContentType.POSITION_DELETE)]

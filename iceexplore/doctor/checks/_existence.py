@@ -101,7 +101,7 @@ def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
 
 
 def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
-    """Return the entries whose files do not exist, as indices in ``of``; None if this level does not show them.
+    """Return the entries whose files do not exist, as indices in ``of``; None if that cannot be determined.
 
     Parameters
     ----------
@@ -143,7 +143,10 @@ def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int6
 
 
 def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, list[str], Problem | None]:
-    """Return where files are (bytes, null if unknown), the locations outside the roots, and the first one's problem."""
+    """Return the real locations of files, the locations outside the roots, and the first problem of the latter.
+
+    Real locations are bytes, null where unknown.
+    """
     reals, errors = real_locations(examination.state.storage, unique)
     # any other error: the location is invalid, which is reported when the manifest is read
     refused = {name: error for name, error in errors.items() if isinstance(error, OutsideRootsError)}
@@ -156,7 +159,7 @@ def _text(place: bytes) -> str:
 
 
 def _absent(reals: AnyArray, there: AnyArray) -> npt.NDArray[np.int64]:
-    """Return the indices of the files that a listing lacks, of those whose real locations are known."""
+    """Return the indices of the files whose real locations are known, but are not in a listing."""
     absent = pc.and_(reals.is_valid(), pc.invert(pc.is_in(reals, value_set=there)))
     return np.flatnonzero(np.asarray(absent))
 

@@ -62,7 +62,7 @@ def check_files(examination: Examination, verify: Verify) -> Generator[str, None
 
 
 def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
-    """Change findings of dangling deletes to outdated paths where the data file is live under a different path."""
+    """Report dangling deletes as deletes with outdated paths where the data file is live under a different path."""
     dangling = pc.fill_null(pc.equal(found["code"], "delete-dangling"), False)
     if not pc.any(dangling).as_py():
         return found

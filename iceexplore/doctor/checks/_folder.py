@@ -55,8 +55,8 @@ def check_folder(examination: Examination) -> None:
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    # If the table was moved, later locations are spelled as in its metadata; the problem may have been recorded before
-    # the move was recognized. So both are converted to where the files are.
+    # In a moved table, locations are those of its metadata. The problem may have been recorded before the move was
+    # recognized, with the real location. So both locations are converted to real ones.
     folder = state.storage.place(state.metadata_location).rpartition("/")[0]
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 

@@ -120,7 +120,7 @@ def _stats_of(leaves: Sequence[Manifest]) -> Iterator[tuple[Sequence[int], Colum
 
 
 def plain_keys(manifest: Manifest) -> Iterator[Problem]:
-    """Check for ``key_metadata`` (131 or 519) in a file that is evidently not encrypted, because it was read."""
+    """Check for ``key_metadata`` (field id 131 or 519) in a file that is not encrypted, as reading it has shown."""
     keys = pc.fill_null(pc.binary_length(manifest.entries["key_metadata"]), 0)
     hit = np.flatnonzero(np.asarray(pc.greater(keys, 0)))
     if len(hit):
@@ -154,14 +154,14 @@ def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
 def _damaged(
     leaves: Sequence[Manifest], starts: npt.NDArray[np.int64], ids: Sequence[int], stats: ColumnStats
 ) -> Iterator[tuple[int, Problem]]:
-    """Check for bounds (125, 128) that are not values of their column's type.
+    """Check for bounds (field ids 125 and 128) that are not values of their column's type.
 
     Some writers recorded bounds of lists, which no reader uses.
 
     Parameters
     ----------
     starts
-        The first row of each manifest in the concatenated entries, followed by their number.
+        The first row of each manifest in the concatenated entries, followed by the total number of rows.
 
     Yields
     ------
@@ -229,7 +229,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
 
 
 def _unsorted(leaf: Manifest) -> Iterator[Problem]:
-    """Check for split offsets (132) that are not ascending, as the spec requires ("Data File Fields").
+    """Check for split offsets (field id 132) that are not ascending, as the spec requires ("Data File Fields").
 
     In V4's manifests, reading reports them.
     """
@@ -255,7 +255,7 @@ def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count a manifest's data files that have bounds, and those that have values, for each column of one type."""
+    """Count, for each column of one type, the data files that have bounds and the data files that have values."""
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # A file without a count of nulls or NaNs is assumed to have none of them.
     empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))
@@ -281,7 +281,7 @@ class _Bare:
             self._without.append((leaf.location, np.asarray(leaf.entries["ordinal"])[bare]))
 
     def problems(self) -> Iterator[tuple[Problem, Hits]]:
-        """Yield a problem with the files without metrics, if some manifests have column metrics and others none."""
+        """Yield a problem with the data files without column metrics, if other data files have column metrics."""
         if self._with and self._without:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (

@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 16
 
 
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
-    """Return where files are, as `Storage.resolve` would for each, and its errors by location, in order.
+    """Return where files are, as `Storage.resolve` finds it, and its errors by location, in the order of `locations`.
 
     Most files of a table are in few folders, and only few locations are held as Python objects.
 

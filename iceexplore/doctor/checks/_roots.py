@@ -64,7 +64,7 @@ def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> 
 
 
 def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
-    """Check for manifests of a partitioned spec without partition summaries (507)."""
+    """Check for manifests of a partitioned spec without partition summaries (field id 507)."""
     if root.dialect.has_root_manifest or not len(root):
         return
     specs = {s.spec_id: len(s.fields) for s in examination.state.metadata.partition_specs if s.fields}

@@ -37,7 +37,7 @@ Level = Literal["metadata", "files", "rows"]
 #: With more manifest entries than this, the decoded manifests do not fit into the cache.
 _MANY_ENTRIES = 500_000
 
-#: The columns of entries with which checks compare several files; one Arrow table has those of all examined manifests.
+#: The columns of entries with which checks compare files; one Arrow table holds the entries of all examined manifests.
 _KEPT = (
     "ordinal",
     "status",
@@ -201,8 +201,8 @@ class Examination:
     def with_problems(self, problems: Problems) -> Examination:
         """Return a copy of this examination with its own reader, which reports problems to another list.
 
-        The copy shares the manifest lists, of which there may be many. Root manifests are read again, so that problems
-        of the data and delete files that they list themselves, which are decoded later, are reported as well.
+        The copy shares the manifest lists, of which there may be many. Root manifests are read again: they may list
+        data and delete files themselves, whose statistics are decoded later, and may then have further problems.
         """
         state = self.state
         reader = ManifestReader(state.storage, state.metadata, problems)
