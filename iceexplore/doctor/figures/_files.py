@@ -143,7 +143,7 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     shared = bool((pc.is_null(matched.referenced)).true_count and masks["with position delete files"].any())
     notes = []
     if shared:
-        notes.append("Rows that a delete file of several data files deletes are divided evenly among these.")
+        notes.append("Rows that one delete file removes from several data files are divided evenly among these files.")
     unknown = bool(masks["with equality delete files"].any())
     if unknown:
         notes.append("Rows that equality deletes remove are not counted: metadata does not have their number.")

@@ -84,7 +84,7 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     if small:
         verdict = (
             f"{small:,} of {amount(len(places), 'manifest')} {'is' if small == 1 else 'are'} smaller than {half}, "
-            f"{of}; commits merge manifests from {least:,} on."
+            f"{of}; commits merge manifests once there are {least:,}."
         )
     else:
         verdict = f"None of {amount(len(places), 'manifest')} is smaller than {half}, {of}."
