@@ -448,7 +448,8 @@ def _missing(
 ) -> pa.Table:
     """Return the referenced files that do not exist.
 
-    Version hints are left out, because tables of catalogs have none, as are the synthetic files of a simulation.
+    Version hints are left out, because tables of catalogs have none. The synthetic files of a simulation are left out,
+    too.
     """
     storage = state.storage
     wanted = references.filter(pc.not_equal(references["kind"], "version hint"))

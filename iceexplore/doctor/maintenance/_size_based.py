@@ -118,7 +118,7 @@ class ProcedureOptions:
         return value
 
     def number_if_given(self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX) -> int:
-        """Return an option's whole number, at least 1 by default; only a given option is listed in `thresholds`."""
+        """Return an option's whole number like `number`, but list it in `thresholds` only if it was given."""
         return self.number(name, default, least=least, most=most) if name in self.given else default
 
     def ratio(self, name: str, default: float, *, most: float = 1.0) -> float:
@@ -283,7 +283,7 @@ def packed(sizes: Longs, partition: Longs, max_bytes: int, max_files: int) -> Lo
     """Return the number of each file's group, packed as by ``BinPacking.ListPacker`` with a lookback of 1.
 
     Within a partition, files go to the current group until it is full, so a group consists of consecutive files. A
-    file that is larger than a group may be is a group by itself.
+    file that exceeds the maximum size of a group forms a group by itself.
 
     Parameters
     ----------
