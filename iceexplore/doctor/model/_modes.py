@@ -102,7 +102,7 @@ MODES: dict[int, Mode] = _modes(
     (53, "Counts or aggregated statistics of a manifest's entry disagree with the manifest.", _PROPOSAL),
     (54, "A leaf was written again with changed data, or a commit's own files are in an EXISTING manifest.", _PROPOSAL),
     (55, "A deletion vector is live, but a manifest deletion vector removes its data file.", _PROPOSAL),
-    (56, "A delete manifest's data manifest is lost or refers back to it, or its deletes reach beyond that manifest.", _PROPOSAL),
+    (56, "The data manifest of a delete manifest is lost or refers back to it, or deletes apply to files of other manifests.", _PROPOSAL),
     (57, "Entries that a commit changed are EXISTING, or entries that it deleted are missing.", _PROPOSAL),
     (58, "A partition value has no statistic to derive it from, or was truncated.", _PROPOSAL),
     # Reported in 2026
