@@ -189,7 +189,7 @@ class DataFolder:
     # Entries ----------------------------------------------------------------------------------------------------------
 
     def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
-        """Return the entries for a file in a data or delete manifest; None if it does not belong in one.
+        """Return the entries that a data or delete manifest would have for a file; None if it cannot list the file.
 
         The values for data files come from the file's footer (row counts alone, unless it is a Parquet file), those
         for deletion vectors from the Puffin file, those for position delete files from the file's rows, and those for

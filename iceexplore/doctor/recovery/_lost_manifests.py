@@ -75,7 +75,13 @@ class LostManifest:
 
 
 def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManifest, ...]:
-    """Return which of the named manifests (canonical locations) cannot be read completely, by sequence number."""
+    """Return which of the named manifests cannot be read completely: data manifests first, then by sequence number.
+
+    Parameters
+    ----------
+    names
+        Canonical locations.
+    """
     rows: dict[str, dict[str, Any]] = {}
     listed: dict[str, set[int]] = {}
     kept: dict[str, EntryBatch] = {}

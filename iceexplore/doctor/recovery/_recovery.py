@@ -111,16 +111,16 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
     """Recover entries that readable manifests of other snapshots list.
 
     Each live file of a snapshot is in one of its manifests, so a file that was live and is in no readable manifest was
-    in the lost one. The EXISTING entries of a commit were live in its parent; files that a child lists or deleted were
-    live.
+    in the lost one. The EXISTING entries of a commit were live in its parent. Files that a child snapshot deleted, or
+    lists but did not add, were live before it.
     """
     key, alive, adder, status = history.key, history.alive, history.adder, history.status
     listed = history.listed_by(lost.snapshots)
     commit = history.snapshots.get(lost.snapshot_id)
     by_commits = np.isin(adder, [lost.snapshot_id, *lost.snapshots])
     is_deleted = status == int(Status.DELETED)
-    # A commit that deletes a file rewrites the manifest that lists it. So a file that one of these commits deleted
-    # cannot have been in the lost manifest.
+    # A commit that deletes a file rewrites the manifest that lists it. So a file that was deleted by the commit that
+    # wrote the lost manifest, or by a later one whose snapshot lists it, cannot have been in the lost manifest.
     out = np.unique(key[(listed & alive) | (is_deleted & by_commits & listed)])
     pool = (key >= 0) & (history.deletes == lost.deletes) & (history.spec == lost.spec_id)
     pool &= ~listed & ~np.isin(key, out)
@@ -161,8 +161,8 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         deleted = _as(history, rest, Status.DELETED, lost)
         batches.append(deleted.with_columns(snapshot_id=lost.snapshot_id))
 
-    # If the commit's own snapshot lists this manifest, each file that it added and no other manifest lists was in this
-    # one.
+    # If the commit's own snapshot lists the lost manifest, this manifest had each file that the commit added, unless
+    # another manifest lists the file.
     sure_added = len(taken_added) == len(added_rows) and lost.snapshot_id in lost.snapshots
     sure_added |= bool(proven[taken_added].all())
     sure_existing = bool(proven[taken_existing].all()) or (whole and of_existing.exact)
