@@ -322,7 +322,7 @@ def test_deletes_apply_to_files_whose_sequence_numbers_are_lost(equality: bool, 
     plan = _plan(folder)
     (step,) = plan
     assert (step.title, step.rows_back) == (REGISTERED, 17)
-    assert "sequence numbers of its EXISTING entries are lost" in step.text
+    assert "sequence numbers of EXISTING entries are lost" in step.text
     assert ("1 equality delete file may delete rows that were written later" in step.text) == equality
     assert 3 not in _ids(plan, tmp_path)
 
@@ -578,7 +578,7 @@ def test_equality_deletes_are_found_by_what_their_files_say(keys: dict[str, str]
     if not taken:
         assert plan.rows_after == 18
         return
-    assert "1 equality delete file named the columns of the deletes." in step.text
+    assert "Key-value metadata has the columns of 1 equality delete file." in step.text
     assert not step.certain
     assert "ofEqualityDeletes(1)" in step.python[0]
     (entry,) = plan.table.inspect.delete_files.arrow().to_pylist()

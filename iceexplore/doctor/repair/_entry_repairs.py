@@ -73,12 +73,12 @@ def _entries_of(found: list[Finding]) -> Places:
 
 
 def _places_of(draft: Draft, rows: Ordinals) -> Places:
-    """Return the ordinals of some entries in the draft's examination, given by row, by their manifest's location."""
+    """Return the ordinals of the entries at some rows of the draft's examination, by their manifest's location."""
     return _places_in(draft.examination.files, rows)
 
 
 def _places_in(files: LiveFiles, rows: Ordinals) -> Places:
-    """Return the ordinals of some of these entries, given by row, by their manifest's canonical location."""
+    """Return the ordinals of the entries at some rows of `files`, by their manifest's canonical location."""
     leaf, ordinals = files.leaf[rows], files.ordinals[rows]
     return {canonical(files.leaves[int(n)][0]): np.unique(ordinals[leaf == n]) for n in np.unique(leaf)}
 

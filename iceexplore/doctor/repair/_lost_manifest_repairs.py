@@ -112,9 +112,9 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
     certain = all(one.certain for one in known)
     text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}; they are listed again."
     if certain:
-        text += " Each was certainly in it: it was live, and no other manifest of these snapshots lists it."
+        text += " Each was certainly in a lost manifest: it was live, and no other manifest of its snapshot lists it."
     else:
-        text += " They match its counts, but a file that was removed later may be among them."
+        text += " They match the counts in the manifest list, but a file that was removed later may be among them."
     text += " Sequence numbers and row ids are those of the other manifests."
     data = [one for one in known if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=False)
@@ -141,13 +141,13 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
         text += f" The metrics of {amount(int(others.sum()), 'file')} are lost, as only Parquet's are read."
     equality = kinds == ContentType.EQUALITY_DELETE
     if equality.any():
-        text += f" {amount(int(equality.sum()), 'equality delete file')} named the columns of the deletes."
+        text += f" Key-value metadata has the columns of {amount(int(equality.sum()), 'equality delete file')}."
     if any(one.new_row_ids for one in in_folder):
         text += " Their row ids are lost: they get new ones, so readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):
         text += (
-            " The sequence numbers of its EXISTING entries are lost: they get the lowest possible one, and deletes by "
-            "position the highest, so that they apply to the files that they name."
+            " The sequence numbers of EXISTING entries are lost: deletes by position get the highest possible number, "
+            "so that they apply to the files that they name, and other entries get the lowest."
         )
         if equality.any():
             text += " So equality deletes among them may delete fewer rows than before."

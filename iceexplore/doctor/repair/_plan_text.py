@@ -107,7 +107,7 @@ def plan_heading(plan: PlanLike) -> str:
 
 
 def step_needed(step: Step) -> str:
-    """Return which snapshots need a step, and how many of their rows; empty for one about the metadata file alone."""
+    """Return which snapshots need a step, and how many rows the fault concerns; empty if no snapshot needs it."""
     if not step.snapshots:
         return ""
     rows = f"; the fault concerns up to {amount(step.rows_concerned, 'row')} of them" if step.rows_concerned else ""

@@ -110,7 +110,7 @@ def are_sound(manifest: Manifest, batch: EntryBatch, state: TableState) -> Mask:
 
 @dataclass
 class SoundValues:
-    """Replaces values of entries that V4 does not allow.
+    """Replaces values that V4 does not allow in entries.
 
     Attributes
     ----------

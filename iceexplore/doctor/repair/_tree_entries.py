@@ -52,7 +52,7 @@ class Part:
         return canonical(self.manifest.location)
 
     def remove(self, ordinals: list[int]) -> None:
-        """Mark entries of a leaf as removed by a manifest DV of its parent's root."""
+        """Mark entries of a leaf as removed by a manifest DV in the parent snapshot's root."""
         if self.row is None or not ordinals:
             return
         entries = self.made.entries

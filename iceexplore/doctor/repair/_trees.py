@@ -282,7 +282,7 @@ def _texts(names: pa.ChunkedArray[Any], mask: np.ndarray) -> list[str]:
 
 
 def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
-    """Return the base's manifests that a root marks as DELETED because its commit merged them into others."""
+    """Return the parent's manifests that a root marks as DELETED because its commit merged them into others."""
     if base is None:
         return ()
     r = Rows(root.entries)
