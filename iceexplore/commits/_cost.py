@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "plan_files", "retained"]
 
-#: The kinds of metadata files, with the short names that columns of the reports have for them.
+#: The kinds of metadata files, with the short names that the reports use for them in columns.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 

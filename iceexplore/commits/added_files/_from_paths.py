@@ -220,7 +220,7 @@ def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) 
         return None
     base = type_base(kind)
     if base == "string" and logical != "String":
-        return None  # the bounds (of plain bytes, INT96 and similar) are not in the order of strings
+        return None  # bounds of other types (plain bytes, INT96 and similar) do not follow the order of strings
     try:
         return typed_values(kind, [_value(base, low), _value(base, high)], "bound")
     except (OptionError, ValueError):

@@ -43,7 +43,8 @@ _LEAVES_READ = 4
 _TUPLES = 1000
 _NEW_TUPLES = 10
 _MOST_FILES = 20_000_000
-#: Approximate bytes per value: in memory, for types of variable length, and as stored after encoding and compression.
+#: Approximate bytes per value: in memory (only for types of variable length), and as stored, that is, encoded and
+#: compressed.
 _WIDTH = {"string": LETTERS, "binary": 8}
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
 #: Shares of null values in optional columns; the column's id selects one of these shares.
@@ -311,7 +312,7 @@ def _stats(
 def _bounds(
     column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Return each file's lower and upper bounds, null where ``left``, the number of values but null and NaN, is 0."""
+    """Return each file's lower and upper bounds; null where ``left``, the number of values not null or NaN, is 0."""
     n, of = len(counts.of), counts.of
     constraint = counts.constraints.get(column.field.field_id)
     prefix = None

@@ -170,7 +170,7 @@ class _Merge:
     def _count(self, given: AnyArray) -> AnyArray:
         """Return a count for each new file, given one for each old file; null if a count in the group is unknown."""
         numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
-        # If the count includes no rows or all rows, it stays exact, whichever rows were deleted.
+        # A count of no rows, or of all rows, stays exact, whichever rows were deleted.
         kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
         sums = np.bincount(self.group, weights=kept, minlength=self.count)[self.of]
         made = np.rint(sums * (self.rows / self.total[self.of])).astype(np.int64)
