@@ -156,7 +156,7 @@ def changes_of(
     these are incomplete, the root is compared with the parent's.
 
     A root that violates rules is interpreted as if it followed them; `Changes.doubts` then say why the result may be
-    wrong. `changes_between`, called with the parent's state and the snapshot's, does not depend on these statuses.
+    wrong. `changes_between`, called with the parent's state and the snapshot's, does not depend on the statuses.
 
     Parameters
     ----------
