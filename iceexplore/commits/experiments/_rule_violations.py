@@ -74,7 +74,7 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """A layout (it applies a change to a table) that ignores the change's files, and writes given rows as a root."""
+    """A layout (it is called to apply a change to a table) that ignores the change and writes given rows as a root."""
 
     items: Sequence[EntryBatch | ViolatingLeaf]
     files: Mapping[str, bytes]
