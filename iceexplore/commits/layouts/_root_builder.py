@@ -297,7 +297,7 @@ class Draft:
 
 
 def begin(writer: CommitWriter) -> Draft:
-    """Return a draft without changes: the base's live rows are EXISTING, and rows that are not live are dropped.
+    """Return a `Draft` without changes: the base's live rows are EXISTING, and rows that are not live are dropped.
 
     Raises
     ------

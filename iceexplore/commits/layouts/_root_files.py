@@ -64,10 +64,9 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
     """Write delete entries to new leaves, each affiliated with a data manifest where that is possible.
 
     Entries that do not belong to one data manifest are written to unaffiliated leaves; without ``affiliate``, all
-    entries are. EXISTING delete entries are merged with those in the data
-    manifest's delete manifests, if there would otherwise be more of these than the options allow: "Flushing the data
-    files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten" (proposal,
-    "Optional Affinity").
+    entries are. If a data manifest would have more affiliated delete manifests than the options allow, EXISTING
+    entries are merged with the entries of its old ones: "Flushing the data files or DVs from the root to leaf manifests
+    will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
 
     Returns
     -------
@@ -107,7 +106,7 @@ def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
 
 
 def take_leaves(draft: Draft, rows: list[int]) -> EntryBatch | None:
-    """Mark leaves as replaced, except any that V4 cannot rewrite; return their live entries, None without any."""
+    """Mark leaves as replaced, except any that V4 cannot rewrite; return their live entries, None if there are none."""
     parts = []
     for row in rows:
         batch = draft.leaf_rows(row)

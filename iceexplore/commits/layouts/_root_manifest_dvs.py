@@ -33,7 +33,7 @@ VIOLATED_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 
 def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
-    """Remove entries from leaves, by new or changed manifest DVs in the draft.
+    """Remove entries from leaves, by new or changed manifest DVs in the root under construction.
 
     Parameters
     ----------
