@@ -52,7 +52,7 @@ def unknown_keys(json: JsonValue) -> Unknown:
 
 
 def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
-    """Return a schema's JSON with unknown keys restored, as returned by `unknown_keys` for the previous schema."""
+    """Return a schema's JSON with the keys restored that `unknown_keys` returned for the previous schema."""
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
     if not isinstance(item, dict):

@@ -41,7 +41,8 @@ def evolve_virtual_columns(
     ----------
     add
         ``"lower(name)"``, ``"char_length(name)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``; or a pair of such a term
-        and a name. By default names are those of partition fields, and ``lower_name`` for functions of SQL.
+        and a name. Default names are like those of partition fields (``id_bucket_16``), or ``lower_name`` for functions
+        of SQL.
     remove
         Virtual columns, by name or by such a term; applied before additions.
 
