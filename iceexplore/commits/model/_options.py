@@ -158,10 +158,11 @@ class LayoutOptions:
         Approximate number of entries in a leaf manifest.
     affinity
         Which delete manifests are affiliated with one data manifest, so that a planner that skips the data manifest
-        skips them too: ``all``, ``none``, or ``some``, once more than `unaffiliated_manifests` are unaffiliated.
+        skips them too: ``all``, ``none``, or ``some``. With ``some``, a commit affiliates them only if there would
+        otherwise be more than `unaffiliated_manifests` unaffiliated ones.
     unaffiliated_manifests
-        With affinity ``some``, how many delete manifests may be unaffiliated after a commit. More than that remain only
-        with equality deletes, or with DVs of data files in the root: neither belong to one data manifest.
+        With affinity ``some``, how many delete manifests may be unaffiliated after a commit. There may be more only
+        because of equality deletes, or of DVs for data files in the root: neither belong to one data manifest.
     affiliated_manifests
         How many delete manifests may be affiliated with one data manifest before a flush merges them. With 1, each
         flush rewrites the data manifest's delete manifest; with 0, each flush adds a new one. With the default, flushes
