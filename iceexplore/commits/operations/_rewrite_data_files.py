@@ -81,8 +81,8 @@ def compact(
     Column files of the V4 draft are merged into the new files.
 
     Synthetic files (and with ``read=False`` all files) are merged into synthetic files by merging their statistics and
-    counts: rows deleted by position are subtracted, equality deletes are assumed to match none of them, and rows get
-    new ids.
+    counts: rows deleted by position are subtracted, equality deletes are assumed to match no rows, and rows get new
+    ids.
 
     Parameters
     ----------
@@ -256,7 +256,8 @@ def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[
         names = (one,) if one is not None else position_index(state, row["location"], row["file_format"]).paths
         others[row["location"]] = {path_only(n): n for n in names if path_only(n) not in gone}
     candidates = {path: name for paths in others.values() for path, name in paths.items()}
-    # Compare paths too: if a table was moved by editing its metadata, its delete files still contain the old hosts.
+    # Compare by path too: if a table was moved by editing its metadata, the locations in its delete files still have
+    # the old scheme and host.
     live = {path_only(place) for place in live_places(state, candidates)} if candidates else set()
     live |= {path_only(n) for n in find_named(state, candidates.values())[1]} if candidates else set()
     return tuple(location for location, paths in others.items() if not paths.keys() & live)

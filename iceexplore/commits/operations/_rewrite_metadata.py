@@ -219,7 +219,7 @@ def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryB
 
 
 def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch) -> None:
-    """Refuse the pick if data was added to a partition that it replaces after the picked snapshot's parent."""
+    """Refuse the pick if, since the picked snapshot's parent, data was added to a partition that the pick replaces."""
     mine = partitions_of(state, data)
     if state.snapshot is None or picked.parent_snapshot_id is None:
         return

@@ -147,7 +147,7 @@ def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | No
 
 
 def _matching(state: TableState, tasks: FileTasks, names: Collection[str]) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the positions of the matching live rows, for the data files among these that have any."""
+    """Return the positions of the matching live rows, for each of the data files ``names`` that has any."""
     reader = TaskReader(state, tasks, outputs_of(state, [POS.name]))
     found = {}
     for row, name in enumerate(build.to_pylist(tasks.files.entries["location"])):
@@ -218,8 +218,8 @@ def _refuse_old_deletes(state: TableState, files: EntryBatch, manifests: frozens
         where = files.entries["location"][int(hit[0])].as_py()
         raise RuleError(
             _RULE,
-            f"equality deletes or position delete files apply to {where}, and no longer would after the update, which "
-            "raises its data sequence number: rewrite them first, with compact(paths)",
+            f"equality deletes or position delete files apply to {where}, but no longer would after the update, which "
+            "raises the data file's sequence number: rewrite the data file first, with compact(paths)",
         )
 
 
