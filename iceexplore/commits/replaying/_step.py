@@ -162,7 +162,11 @@ class Planner:
     def _vectors(
         self, moves: Moves, concerned: set[str], gone: list[str], at: TableState, target: TableState
     ) -> tuple[EntryBatch, list[str], EntryBatch, dict[str, Deleted]]:
-        """Return vectors to add, data files whose old vector is removed, and the data files and vectors to write."""
+        """Return how deletion vectors change, as four values.
+
+        These are the table's vectors to add, the data files whose old vector is removed, the entries of data files, and
+        by data file the deleted rows for which a vector is to be written.
+        """
         came = moves.of(ContentType.POSITION_DELETE, vectors=True)
         went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
         names = {n for b in (came, went) for n in build.to_pylist(b.entries["referenced_file"]) if n} | concerned
