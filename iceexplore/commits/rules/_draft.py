@@ -60,7 +60,7 @@ def draft_breaks(reader: ManifestReader, tree: TreeView, parent: Snapshot | None
         yield RuleBreak(
             "timestamp-order",
             f"snapshot {tree.snapshot.snapshot_id}",
-            f"its timestamp-ms is {tree.snapshot.timestamp_ms}, and that of its parent {parent.timestamp_ms}",
+            f"its timestamp-ms, {tree.snapshot.timestamp_ms}, is not above that of its parent, {parent.timestamp_ms}",
         )
 
 

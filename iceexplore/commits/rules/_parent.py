@@ -93,12 +93,16 @@ def _new_leaf(view: LeafView, known: np.ndarray) -> Iterator[RuleBreak]:
     if view.status == Status.ADDED:
         if known.any() or view.statuses - {Status.ADDED}:
             yield RuleBreak(
-                "added-is-change", view.location, "the manifest is ADDED but holds files that were live before"
+                "added-is-change",
+                view.location,
+                "the manifest is ADDED, but some of its entries are not, or list files that were live before",
             )
         return
     if not known.all() or view.statuses - {Status.EXISTING}:
         yield RuleBreak(
-            "compaction-existing", view.location, "a new EXISTING manifest holds files that were not live before"
+            "compaction-existing",
+            view.location,
+            "a new manifest is EXISTING, but some of its entries are not, or list files that were not live before",
         )
     if len(view.positions()):
         yield RuleBreak("compaction-existing", view.location, "a manifest written by compaction has a manifest DV")
@@ -118,7 +122,7 @@ def _carried_leaf(tree: TreeView, view: LeafView, old: LeafView) -> Iterator[Rul
         )
     if added is not None and not new:
         yield RuleBreak(
-            "added-is-change", where, f"{view.location} has an ADDED manifest DV that removes no more entries"
+            "added-is-change", where, f"{view.location} has an ADDED manifest DV, but no further entries were removed"
         )
     if added is not None and len(view.removed) > 1 and new and added != new:
         yield RuleBreak(

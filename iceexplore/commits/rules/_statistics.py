@@ -105,7 +105,7 @@ def _exact_bounds(
 
 
 def _empty(below: ColumnStats, counted: AnyArray) -> AnyArray:
-    """Return a mask of the counted entries whose values are all known to be null or NaN, so that no bound applies."""
+    """Return, for each entry in ``counted``, whether all values are known to be null or NaN: no bound applies."""
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
     known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)
     return known.filter(counted)
