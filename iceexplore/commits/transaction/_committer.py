@@ -577,7 +577,7 @@ class Committer:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _shown(self, opened: Opened, *, strict: bool) -> TableState:
-        """Return the state of the table with the opened document, to be read through this writer's storage."""
+        """Return the state of an opened table, to be read through this writer's storage."""
         source = replace(opened.source, newest=self._newest_opened)
         shown = replace(opened, storage=self.storage, source=source, catalog_table=None)
         return state_of(replace(shown, notes=self.notes(opened.document.get("location"))), strict=strict)
