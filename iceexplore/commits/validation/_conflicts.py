@@ -264,7 +264,9 @@ def _check_removed(change: Change, steps: list[Step]) -> None:
     lost = _gone(steps, needed, (ContentType.DATA,))
     if lost:
         raise CommitConflictError(
-            "data-files-still-there", "another commit removed data files that this one's deletes reference", lost
+            "data-files-still-there",
+            "another commit removed data files that this one read, or whose rows it deletes",
+            lost,
         )
 
 
@@ -368,7 +370,7 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
 
 def _seen(change: Change, step: Step) -> pa.BooleanArray:
     """Return which of the updated data files have new values in the columns by which the change selected rows."""
-    if change.conflict_partitions is not None:  # an update leaves rows in their partition, which selected them
+    if change.conflict_partitions is not None:  # selected by partition: an update leaves rows there
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])
