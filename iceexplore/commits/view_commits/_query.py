@@ -144,7 +144,7 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
     Parameters
     ----------
     dialect
-        The dialect of a single text; by default the dialect in ``known``, if that is only one.
+        The dialect of a single text; by default the only dialect in ``known``.
     known
         The dialects of the version that the query will replace.
 
