@@ -145,7 +145,7 @@ def _scene(plan: PlannedScan) -> Scene:
 
 
 def _counted_only(batch: EntryBatch) -> EntryBatch:
-    """Replace the columns of entries that advice does not need by nulls, which take no memory.
+    """Replace the entries' columns that advice does not need with nulls, which take no memory.
 
     The locations of a million files alone take 100 MB.
     """

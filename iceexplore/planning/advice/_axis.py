@@ -21,7 +21,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 _BITS = 50
 #: Classes of bytes: if two bytes of a class occur, those between them may also occur.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: Number of bytes of a bound, after those that all bounds share, that are examined; more would add nothing.
+#: Number of bytes that are examined in each bound, after the beginning that all bounds share; more would add nothing.
 _LOOKED_AT = 64
 #: Shorter bounds are probably not truncated: ``write.metadata.metrics.default`` is ``truncate(16)``.
 _SHORTEST_CUT = 4
@@ -140,7 +140,10 @@ class Axis:
 
 
 def cut_length(lower: Strings) -> int | None:
-    """Return the length to which lower bounds seem to be truncated: half or more have it, none is longer; else None."""
+    """Return the length to which lower bounds seem to be truncated; None if they do not.
+
+    Bounds seem to be truncated if at least half of them have the maximum length, and it is at least `_SHORTEST_CUT`.
+    """
     lengths = pc.utf8_length(lower)
     longest = pc.max(lengths).as_py()
     if longest is None or longest < _SHORTEST_CUT:

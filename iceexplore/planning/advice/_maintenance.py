@@ -109,7 +109,7 @@ def scattered_manifests(
     total
         Number of data manifests in the root.
     files, all_files
-        Data files to read, and all data files of the table, in manifests.
+        Number of data files to read, and of all data files; neither includes files that a V4 root lists itself.
     prunes
         Whether the filter restricts partitions; if not, clustering manifests does not help.
     """

@@ -66,7 +66,7 @@ class Intervals:
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
         # A file with no values (only nulls or NaN) gets an arbitrary interval: deletes that may match its nulls or NaN
-        # have been widened to overlap everything, and overlapping others only prunes less.
+        # have been widened to overlap everything, and if it overlaps other deletes, that only prunes less.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
@@ -122,7 +122,7 @@ def _required(metadata: TableMetadata, column: int) -> bool:
 
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
-    """Return column metrics without bounds that may be truncated, are not tight (V4), or are NaN."""
+    """Return column metrics with a bound set to null if it may be truncated, is not tight (V4), or is NaN."""
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     loose = bool_array(pc.invert(children["tight_bounds"]))
     sure = bool_array(children["tight_bounds"])

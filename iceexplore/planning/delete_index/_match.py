@@ -95,7 +95,7 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class DeleteIndex:
-    """A delete index: some deletes, some data files, and the pairs of both in which a delete may apply."""
+    """A delete index: some deletes, some data files, and the pairs of a data file and a delete that may apply to it."""
 
     state: TableState
     files: EntryBatch
@@ -281,7 +281,7 @@ class DeleteIndex:
             item = problem("delete-scope", where, text, field="143 referenced_data_file", severity="error")
         else:
             ours, theirs = int(self.file_sequence[file]), int(self.found.sequence[delete])
-            why = f"sequence number {theirs} is below its {ours}" if theirs < ours else "its partition differs"
+            why = f"sequence number {theirs} is below the file's {ours}" if theirs < ours else "its partition differs"
             text = f"A delete that references data file {name} does not apply to it: {why}{more}."
             item = problem("delete-scope", where, text)
         self.state.problems.add(item)

@@ -42,7 +42,7 @@ Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Candidates for a join: a delete may apply to files of its group whose sequence number is not above its own.
+    """Candidates for a join: a delete may apply to files of its group with a sequence number up to the delete's.
 
     Attributes
     ----------

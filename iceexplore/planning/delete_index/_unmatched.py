@@ -51,7 +51,7 @@ class Reasons:
         place = m.found.batch.entries["location"][newest].as_py()
         if m.found.vector[delete]:
             older, newer = int(m.found.sequence[delete]), int(m.found.sequence[newest])
-            return "vector", f"the newer deletion vector, of sequence number {newer}, replaces that of {older}"
+            return "vector", f"the newer deletion vector, with sequence number {newer}, replaces this one, with {older}"
         return "vector", f"a deletion vector replaces it: {place}"
 
     def of_path(self, file: int, delete: int) -> Reason:

@@ -141,7 +141,7 @@ class Reached:
 
 
 def _previous(values: _Longs) -> _Longs:
-    """Return the previous index of each value; -1 if there is none."""
+    """Return, for each item, the index of the previous item with the same value; -1 if there is none."""
     order = np.argsort(values, kind="stable")
     out = np.full(len(values), -1, dtype=np.int64)
     same = values[order][1:] == values[order][:-1]

@@ -230,7 +230,11 @@ class _Explanation:
     reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
 
     def visit(self, node: Expression) -> _Cases:
-        """Return each row's reason: of an ``and``, that of the first child that excludes the row; of an ``or``, all."""
+        """Return each row's reason.
+
+        For an ``and``, this is the reason of the first child that excludes the row; for an ``or``, all children's
+        reasons together.
+        """
         match node:
             case Always(value):
                 return self.constant(_NEVER, np.full(self.rows, not value))

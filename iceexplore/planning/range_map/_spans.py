@@ -45,7 +45,7 @@ class Spans:
     known: Mask
 
     def and_(self, other: Spans) -> Spans:
-        """Return the intersection with other spans: the stops that neither evidence excludes."""
+        """Return the intersection with other spans: the stops that neither of them excludes."""
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
     def take(self, rows: npt.ArrayLike) -> Spans:

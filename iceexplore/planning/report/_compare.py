@@ -105,7 +105,7 @@ def summarize(
     if changes:
         out.append(f"Compared with a, b reads {changes}.")
     if looked:
-        out.append(f"Planning it reads {human_bytes(abs(looked))} {'more' if looked > 0 else 'less'} metadata.")
+        out.append(f"Planning b reads {human_bytes(abs(looked))} {'more' if looked > 0 else 'less'} metadata.")
     return " ".join(out)
 
 

@@ -77,7 +77,10 @@ class Waterfall(BarPicture):
 
 
 def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
-    """Return a bar and its text: "up to" for an upper limit (``most``), and no percentage if ``before`` is one."""
+    """Return a bar and its text.
+
+    The text has "up to" if the amount is an upper limit (``most``), and no percentage if ``before`` is an upper limit.
+    """
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")
     text = human_bytes(value) if unit == "bytes" else f"{value:,}"

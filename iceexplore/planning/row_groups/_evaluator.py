@@ -86,7 +86,7 @@ def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Ma
     Every row has the column's identity partition value, if there is one; otherwise the column's initial default, if
     there is one; otherwise null. The values are unknown in two cases: if the column is inside a struct and has a
     default, which applies only where the struct is not null; and if the column has a default and its partition value is
-    null, because this package and Java then read null, but other readers the default.
+    null, because then this package and Java read null, but other readers read the default.
     """
     field = path[-1]
     rows = pa.array([g.rows for g in groups.groups], pa.int64())

@@ -60,7 +60,7 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
 
     Problems of manifests and files count if the plan depends on these. Problems that `Table.check` found count for
     every plan of an affected snapshot, even in manifests that the plan skips: the problem may be why it skips them.
-    Problems with metadata that only filters use count if the plan has a filter.
+    Problems with metadata that is used only for filtering count if the plan has a filter.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
         if (place in roots or place in manifests) and item.severity == "error" and item.code in _UNREAD:
             continue
         if place in roots:
-            # A problem with metadata that only filters use matters if a manifest was pruned.
+            # A problem with metadata that is used only for filtering matters if a manifest was pruned.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:  # the planned snapshot may list the file only once

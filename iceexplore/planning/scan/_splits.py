@@ -65,7 +65,7 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class DeleteCounts:
-    """Number of deletes that apply to each data file, and their bytes (of a deletion vector, its own bytes)."""
+    """Number of deletes that apply to each data file, and their bytes, as `content_sizes` counts them."""
 
     count: _Longs
     bytes: _Longs
@@ -280,7 +280,7 @@ def combined_table(splits: pa.Table) -> pa.Table:
 
 
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
-    """Return each weight's bin, numbered in the order in which ``BinPacking`` in Java closes bins, largest first."""
+    """Return each weight's bin, numbered in the order in which Java's ``BinPacking`` returns them (largest first)."""
     numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered as they are opened, and renumbered at the end
     open_bins: list[int] = []
     fill: list[int] = []  # weight in each open bin
