@@ -121,7 +121,7 @@ class PositionSet:
 
 
 class PositionSets(dict[str, PositionSet]):
-    """The positions in a position delete file, by data file path as the delete file spells it.
+    """The positions in a position delete file, by data file path as written in the delete file.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def _bitmap_bytes(bitmap: Bitmap) -> int:
 def read_positions(
     storage: Storage, location: str, file_format: str | None = None, *, size: int | None = None
 ) -> PositionSets:
-    """Return the positions in a position delete file, by data file path as the delete file spells it.
+    """Return the positions in a position delete file, by data file path as written in the delete file.
 
     The file is read in batches, because it may have far more rows than fit in memory: run-length encoding stores a
     hundred million rows in a megabyte. The result also stays small, because many positions are stored as a bitmap.

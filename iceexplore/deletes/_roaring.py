@@ -209,7 +209,7 @@ def _check32(view: memoryview, begin: int) -> int:
 
     def need(at: int, length: int, what: str) -> int:
         if length > len(view) - at:
-            raise _FalseClaimError(f"{what} take {length} bytes, but {len(view) - at} remain", at)
+            raise _FalseClaimError(f"{what}: {length} bytes expected, but {len(view) - at} remain", at)
         return at + length
 
     need(begin, 4, "the cookie")

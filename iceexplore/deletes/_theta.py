@@ -61,7 +61,7 @@ def theta_ndv(data: bytes, location: str | None = None) -> float | None:
     else:
         return None
     if start > len(data) or preamble not in (1, 2, 3):
-        raise wrong(f"the preamble has {preamble} longs (of 8 bytes) of {len(data)} bytes: expected 1 to 3", 0)
+        raise wrong(f"a preamble of {preamble} longs (8 bytes each) in {len(data)} bytes: expected 1 to 3 that fit", 0)
     count = int.from_bytes(data[count_at : count_at + width], "little")
     if count * bits > 8 * (len(data) - start):
         raise wrong(f"{count} hashes do not fit in {len(data) - start} bytes", count_at)

@@ -93,7 +93,7 @@ def encode_deletion_vector(bitmap: BitMap64) -> bytes:
 def read_deletion_vector(storage: Storage, location: str, offset: int, size: int) -> BitMap64:
     """Read only one deletion vector, by the offset and size in its manifest entry.
 
-    The file need not be a Puffin file: `bare_vector_problem` describes the other kind.
+    The file need not be a Puffin file: `bare_vector_problem` describes vectors outside Puffin files.
 
     Raises
     ------

@@ -28,7 +28,7 @@ def write_position_deletes(
     Parameters
     ----------
     paths
-        Data file paths, spelled as in their manifest entries.
+        Data file paths, exactly as in their manifest entries.
     positions
         Row positions from 0, one for each path.
     compression
