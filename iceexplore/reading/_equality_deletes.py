@@ -86,7 +86,7 @@ def columns_of(table: pa.Table, paths: Iterable[Sequence[NestedField]]) -> list[
 
 
 def _place_in(f: AnyField, path: Sequence[NestedField]) -> list[int] | None:
-    """Return the child indices that lead from ``f``, the first field of a path, to the last; None if ``f`` is not."""
+    """Return the child indices that lead along a path from ``f``, its first field, to its last; None if that fails."""
     if field_id(f) != path[0].field_id:
         return None
     if len(path) == 1:

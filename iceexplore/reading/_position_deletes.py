@@ -147,7 +147,7 @@ class PositionDeletes:
         entry = self._entry(number)
         bitmap = read_vector(self._state, entry)
         where = entry["location"] or entry["referenced_file"] or self._state.metadata_location
-        text = "The deletion vector's cardinality differs from its entry: its own positions are applied."
+        text = "The deletion vector's cardinality differs from its entry: the positions in the vector are applied."
         self._check_count(where, text, len(bitmap), entry["record_count"])
         if len(bitmap):
             self._check_last(row, where, int(bitmap.max()))

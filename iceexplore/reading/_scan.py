@@ -130,7 +130,7 @@ def planned(
     plan = plan_scan(state, where, partition=partition, root_rows=root_rows)
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # each says which allow= is needed
+        refused = [p.text for p in state.problems if p.code == "outside-roots"]  # each text says which allow= is needed
         raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
     for note in plan.notes:
         warn_caller(note)

@@ -175,7 +175,7 @@ def _hit(step: Step, files: EntryBatch, manifests: list[int]) -> npt.NDArray[np.
 
 
 def _concerned(step: Step, batches: Iterable[EntryBatch]) -> AnyArray | None:
-    """Return the data files that position deletes reference, as `_bare` returns them; None if it may be any file."""
+    """Return the data files that position deletes reference, in `_bare` form; None if there are equality deletes."""
     names: list[AnyArray] = []
     for batch in batches:
         entries = batch.entries
