@@ -114,9 +114,10 @@ def _by_meaning(
 
 
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Return the data files, and the deletes of `lost`, that have a possible counterpart on the other side.
+    """Return the data files, and the deletes of `lost`, that have a possible counterpart among the others.
 
-    Counterparts share the file name and, unless the table has ``moved``, the path.
+    Counterparts share the file name. They also share the path, unless the table has ``moved`` or one of the paths could
+    be written differently.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
