@@ -135,7 +135,7 @@ def _descriptors(view: memoryview, count: int, wrong: Callable[[str, int], Forma
         if low_bits + high_bits > 8:
             raise wrong(f"bit widths {low_bits} and {high_bits} add up to more than 8", at)
         if exceptions > length:
-            raise wrong(f"{exceptions} exceptions among {length} descriptors", at + 1)
+            raise wrong(f"{exceptions} exceptions, but the chunk has only {length} descriptors", at + 1)
         sizes = ((length * low_bits + 7) // 8, exceptions, (exceptions * high_bits + 7) // 8)
         if len(view) - at - 3 < sum(sizes):
             raise wrong(f"a chunk of descriptors takes {sum(sizes)} bytes, but {len(view) - at - 3} remain", at)
