@@ -193,7 +193,7 @@ def test_an_expired_parent_takes_files_with_it(tmp_path: Path) -> None:
     assert cut and last
     lab.expire_snapshots(older_than="2100-01-01", retain_last=2)
     with pytest.raises(
-        FileMissingError, match=f"parent of snapshot {cut.snapshot_id} has expired.* leave its changes out"
+        FileMissingError, match=f"parent of snapshot {cut.snapshot_id} has expired.* leave out what snapshot"
     ):
         lab.changes(None, "main", rows=True)
     assert rows_of(lab.changes(cut.snapshot_id, "main", rows=True)) == [(2, "DELETE", 0, last.snapshot_id)]

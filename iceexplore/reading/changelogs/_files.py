@@ -26,8 +26,8 @@ __all__ = ["FileChanges", "begin_after", "changes_of_entries", "changes_of_step"
 def begin_after(number: int) -> str:
     """Return the advice to leave out the changes of a snapshot whose parent has expired."""
     return (
-        f"To leave its changes out, begin with it, changes({number}, to, rows=True): a range does not include the "
-        "changes of its first snapshot"
+        f"To leave out what snapshot {number} changed, begin with it, changes({number}, to, rows=True): "
+        "a range does not include the changes of its first snapshot"
     )
 
 
