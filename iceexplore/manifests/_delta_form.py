@@ -91,7 +91,7 @@ class DeltaForm:
         return head.dialect is Dialect.V4_DRAFT and "format-version" not in head.header.metadata
 
     def spec_ids(self, versions: AnyArray) -> AnyArray:
-        """Return, for each version, the id of the partition spec that was the default."""
+        """Return, for each version of the table, the id of its default partition spec."""
         first = [since for since, _ in self.specs] or [0]
         ids = [spec for _, spec in self.specs] or [0]
         at = np.searchsorted(first, np.asarray(pc.fill_null(versions, 0)), side="right") - 1

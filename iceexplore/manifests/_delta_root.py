@@ -138,8 +138,8 @@ class _Composed:
 class _Leaf:
     """A leaf of the tree: its row in the root, and the positions that commits removed from it.
 
-    ``before`` is the manifest DV that the tree has for the leaf; ``changed`` and ``changed_last`` are true if any
-    commit, or the last one, removed further positions.
+    ``before`` is the manifest DV that the tree has for the leaf. ``changed`` is true if any commit removed further
+    positions, ``changed_last`` if the last commit did.
     """
 
     location: str
@@ -159,8 +159,8 @@ class _State:
     version: int
     base: dict[str, Part] = field(default_factory=dict)
     leaves: dict[str, _Leaf] = field(default_factory=dict)
-    #: Rows of the tree's root: data files, by location (``direct``), and the version that removed each removed row
-    #: (``gone``).
+    #: ``direct``: the rows of the data files in the tree's root, by location. ``gone``: for each of these rows that a
+    #: commit removed, the version of that commit.
     direct: dict[str, int] = field(default_factory=dict)
     gone: dict[int, int] = field(default_factory=dict)
     #: Files of the log by location: the action, and the version that added or last changed the file.
@@ -292,7 +292,7 @@ class _State:
         gone = {int(ordinals[row]): version for row, version in self.gone.items()}
         status = np.asarray(pc.fill_null(entries["status"], 0)).copy()
         snapshot = entries["snapshot_id"].to_pylist()
-        status[status == Status.ADDED] = Status.EXISTING  # added by the tree's version, which is an older one
+        status[status == Status.ADDED] = Status.EXISTING  # the tree's version, an older one than this, added it
         keep = np.ones(len(entries), dtype=np.bool_)
         for row, ordinal in enumerate(ordinals.tolist()):
             if ordinal in gone:

@@ -161,11 +161,11 @@ class Manifest:
         if not self._tuples_compared and made is not None:
             for item in self._untrue_tuples(made):
                 self._report.add(item)
-            self._tuples_compared = True  # set last: a strict reader then raises the problem at every call
+            self._tuples_compared = True  # set last: in strict reading, this call raises above, and so do later ones
         return made
 
     def untrue_claims(self) -> list[Problem]:
-        """Return a problem for each of the root's claims about tuples and (V4) statistics that is too narrow."""
+        """Return a problem for each untrue claim of the root about tuples or (V4) statistics."""
         if self.claims is None or self.root_row is None:
             return []
         made = self._rebuilt() if self._is_v4 else self._stored_tuples()

@@ -135,7 +135,7 @@ class ManifestReader:
         return self._noted(found or self._kept.put(key, part, self._made_root(location, part, snapshot, load)))
 
     def listed_specs(self, snapshot: Snapshot) -> frozenset[int | None] | None:
-        """Return the partition spec ids in a snapshot's manifest list; None among them means an unrecorded id.
+        """Return the partition spec ids in a snapshot's manifest list, with None if some manifest has no recorded id.
 
         The list is decoded but not checked: with checks, this would take twice as long. Return None for a root
         manifest, for inline manifests, and for a missing or damaged list, which `root` reports.
@@ -315,7 +315,7 @@ class ManifestReader:
         return dialect.has_root_manifest or (dialect is Dialect.V4_JAVA and version_4)
 
     def _compared(self, root: Manifest, snapshot: Snapshot) -> Manifest:
-        """Compare a root with its snapshot (id and summary); return it with problems for the contradictions."""
+        """Compare a root with its snapshot (id and summary); return the root with a problem for each contradiction."""
         found = other_snapshot_problems(root.location, root.header, snapshot.snapshot_id)
         # In a Delta table, deletion vectors are on the entries of data files, even if the root is of the proposal's
         # dialect.
@@ -430,7 +430,7 @@ class ManifestReader:
 
 
 class _Kept:
-    """A cache of recently built manifests; an entry is valid for the same decoded part and root.
+    """A cache of recently built manifests; each is valid only with the decoded part and the root it was built from.
 
     If the file has changed or was evicted from the cache of files, its part is a new object. The total size of the
     files is limited, because decoded manifests take about ten times as much memory.

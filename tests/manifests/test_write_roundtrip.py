@@ -247,7 +247,7 @@ VECTOR = FILE | {"content_type": 1, "deletion_vector": {"offset": 4, "size_in_by
         (FILE | {"record_count": None}, {}, OptionError, "no record_count"),
         (FILE | {"location": None}, {}, OptionError, "no location"),
         (FILE | {"content_type": 3}, {}, OptionError, "holds files"),
-        (FILE | {"partition_spec_id": cases.IDENTITY}, {}, OptionError, "write one for each"),
+        (FILE | {"partition_spec_id": cases.IDENTITY}, {}, OptionError, "write a manifest for each spec"),
         (VECTOR, {"dialect": "v2"}, RuleError, "deletes-need-v2"),
         (VECTOR, {"dialect": "v1"}, RuleError, "deletes-need-v2"),
         (FILE | {"snapshot_id": None}, {"dialect": "v1"}, OptionError, "snapshot_id="),

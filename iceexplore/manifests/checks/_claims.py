@@ -2,7 +2,7 @@
 
 Readers skip a manifest by the partition summaries of its manifest list, or by the statistics of its row in a V4 root,
 without opening it: a bound that is too narrow, or a false ``contains_null``, loses rows without any other sign. Claims
-are compared whenever a manifest is read, column by column: the root's side is decoded once for all manifests.
+are compared whenever a manifest is read, column by column: the root's claims are decoded once for all manifests.
 
 A claim is untrue only if readers could lose a live entry because of it. Bounds may be wider than the values (deletes
 cause this), and bounds of strings or binary values may be truncated. Nulls, lower bounds above upper bounds, bounds
@@ -199,7 +199,8 @@ class RootClaims:
         right = pc.fill_null(pc.equal(pc.list_value_length(summaries), len(fields)), False)
         if not fields or not right.true_count:
             return []
-        # `places` is the index of each row in `flat`; null for rows whose number of summaries does not fit the spec.
+        # `places`: for each row, the position of its list among those in `flat`; null where the number of summaries
+        # does not fit the spec.
         count = pc.cumulative_sum(right.cast(pa.int64()))
         places = pc.if_else(right, pc.subtract(count, 1), pa.scalar(None, pa.int64()))
         flat = cast(AnyListArray, summaries.filter(right)).flatten()

@@ -178,7 +178,7 @@ def header_problems(location: str, header: ManifestHeader) -> list[Problem]:
 def count_problems(
     location: str, stated: Mapping[str, int | None] | None, entries: pa.Table, dialect: str = ""
 ) -> list[Problem]:
-    """Compare counts 504-506 and 512-513 with the entries: readers skip manifests with counts of 0. Null means unknown.
+    """Compare fields 504-506 and 512-513 with the entries: readers skip manifests with counts of 0. Null means unknown.
 
     See `stored_counts` for the entries that count.
     """

@@ -42,7 +42,7 @@ def key_problems(location: str, keys: Mapping[str, str], content: str, dialect: 
 
 
 def affinity_problems(location: str, entries: pa.Table) -> list[Problem]:
-    """Check for delete manifests whose data manifest is not in the same root; their locations must be absolute."""
+    """Check for delete manifests whose data manifest is not in the root; locations in ``entries`` must be absolute."""
     lost = np.flatnonzero(loosely_affiliated(Rows(entries)))
     if not len(lost):
         return []

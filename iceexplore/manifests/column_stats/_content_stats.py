@@ -205,7 +205,7 @@ def _typed(
 
 
 def _as_bytes(array: AnyArray) -> Binaries:
-    """Encode values as bytes by the type that they have, which is not the column's, to display them as written."""
+    """Encode values of another type than the column's by their own type, as bytes, to display them as written."""
     own = _type_of(array.type)
     try:
         return pa.nulls(len(array), pa.binary()) if own is None else encode_values(own, array)

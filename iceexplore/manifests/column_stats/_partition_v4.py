@@ -1,9 +1,9 @@
 """Partition tuples of V4, which stores none: rebuilt from statistics of derived and identity-partitioned columns.
 
 V4 proposal, "How do we remove partition tuple and represent them in columnar stats?": a file's partition value is the
-lower bound of the derived column (layout (a): the expression's own statistics; layout (b): ``partition_<field id>_…``
-in those of the source column) or, for identity, of the source column; without that bound it is null. A tuple that the
-file stores (102, as in the draft) takes precedence.
+lower bound of the derived column (layout (a): in the expression's own statistics; layout (b): as
+``partition_<field id>_…`` in the source column's statistics) or, for identity, of the source column; without that
+bound it is null. A tuple that the file stores (field 102, as in the draft) takes precedence.
 """
 
 from __future__ import annotations
@@ -196,7 +196,8 @@ def _one(
     if tuples is None:
         return rebuilt, problems
     values, there = tuples
-    if rebuilt.type != values.type:  # happens only for an unknown type: both have the types that the file stores
+    # The types differ only if the field's type is unknown: tuples and statistics keep the types they have in the file.
+    if rebuilt.type != values.type:
         return values, problems
     return pc.if_else(there, values, rebuilt), problems
 
@@ -222,7 +223,7 @@ def _places(field: PartitionField, meaning: TableTypes) -> list[tuple[int, str]]
 
 
 def _shares_source(field: PartitionField, meaning: TableTypes) -> bool:
-    """Return whether a spec has another field with the same source: a ``derived_value`` may then be the other's."""
+    """Return whether a spec has another field with the same source: a ``derived_value`` may be that field's value."""
 
     def differs(other: PartitionField) -> bool:
         return other.transform != field.transform and not parse_transform(other.transform).is_void

@@ -191,7 +191,7 @@ def _worth_bulk(size: int) -> bool:
 
 
 def expect_files(sizes: Iterable[int]) -> None:
-    """Announce the sizes of the next files: if importing datafusion pays off, it decodes all large ones among them."""
+    """Announce the sizes of the next files: if importing datafusion pays off, all large ones are decoded with it."""
     global _slow_bytes
     if sum(size for size in sizes if size >= BULK_BYTES) > IMPORT_BYTES:
         _slow_bytes = max(_slow_bytes, IMPORT_BYTES)
@@ -312,7 +312,7 @@ def _groups(
     group_bytes: int,
     block_bytes: int,
 ) -> Iterator[tuple[list[int], list[bytes] | None]]:
-    """Group blocks up to ``group_bytes`` decompressed; yield record counts and bytes, None for a damaged block."""
+    """Group blocks up to ``group_bytes`` decompressed; yield record counts, and bytes (None: an unusable block)."""
     size = 0
     counts: list[int] = []
     plain: list[bytes] = []

@@ -1,6 +1,6 @@
 """Decode 158 ``column_files`` of the V4 draft: a list of records, whose children are matched by id.
 
-V4 draft: ``ColumnFile``, apache/iceberg#16285. In its first form, 161 was the list of field ids, 163 the location and
+V4 draft: ``ColumnFile``, apache/iceberg#16285. In its first form, field 161 was the list of ids, 163 the location and
 164 the size; now 161 is a version. The two forms differ in the type of 161.
 """
 

@@ -295,7 +295,7 @@ def _make(name: str, table: pa.Table, head: Head, location: str) -> tuple[pa.Tab
         return pairs_of(table), []
     tuples = [c.column for c in head.reader_schema.partition]
     for column in tuples:
-        if column not in table.column_names:  # its type is null, as Java writes a dropped source
+        if column not in table.column_names:  # of type null, as Java writes a field whose source column was dropped
             table = table.append_column(column, pa.nulls(table.num_rows))
     return table.select([*tuples, HAS_TUPLE] if head.dialect in _V4 and HAS_TUPLE in table.column_names else tuples), []
 

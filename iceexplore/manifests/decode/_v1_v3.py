@@ -93,7 +93,7 @@ def _by_id(child: AnyField) -> str:
 
 
 def _summaries(source: Columns) -> tuple[AnyArray, list[Problem]]:
-    """Return 507, the list of field summaries, with its children matched by id."""
+    """Return field 507, the list of field summaries, with its children matched by id."""
     kind = pa.list_(PARTITION_SUMMARY)
     index = source.table.schema.get_field_index("f507")
     if index < 0:

@@ -1,9 +1,10 @@
 """Convert rows of the V4 draft (``TrackedFile``) to content entries, before inheritance.
 
-A row may hold a file and its deletes: a data file with a deletion vector (148), or a manifest with a manifest DV (522).
-Such a row becomes two entries with the ordinal of the row. ``deleted_positions`` and ``replaced_positions`` (6 and 7 of
-``tracking``) state what this commit added to the manifest DV, for readers of changes; the DV itself is cumulative. The
-number of its positions is in a Mumbling bitmap's header; older writers state it in 523.
+A row may hold a file and its deletes: a data file with a deletion vector (field 148), or a manifest with a manifest DV
+(field 522). Such a row becomes two entries with the ordinal of the row. ``deleted_positions`` and
+``replaced_positions`` (fields 6 and 7, in ``tracking``) state what this commit added to the manifest DV, for readers of
+changes; the DV itself is cumulative. The number of its positions is in a Mumbling bitmap's header; older writers state
+it in field 523.
 V4 draft: ``TrackedFile``, ``Tracking``, ``DeletionVector``, ``ManifestInfo``; apache/iceberg#16025.
 """
 
@@ -68,7 +69,7 @@ def draft_entries(table: pa.Table, reader_schema: ReaderSchema, location: str) -
 
 
 def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:
-    """Return the deletion vectors of data files (148)."""
+    """Return the deletion vectors of data files (field 148)."""
     where = source.get("148_155", pa.string())
     offset, size = source.get("148_144", pa.int64()), source.get("148_145", pa.int64())
     vector = or_null([offset, size, pa.nulls(len(source), pa.binary())], ENTRY_SCHEMA.field("deletion_vector").type)
@@ -86,7 +87,7 @@ def _data_vectors(source: Columns, files: pa.Table) -> pa.Table:
 
 
 def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
-    """Return the deletion vectors of manifests (522), which are always inline."""
+    """Return the deletion vectors of manifests (field 522), which are always inline."""
     content = source.get("150_522", pa.binary())
     nothing = pa.nulls(len(source), pa.int64())
     columns: dict[str, AnyColumn] = _shared(files, source) | {
@@ -101,7 +102,7 @@ def _manifest_vectors(source: Columns, files: pa.Table) -> pa.Table:
 
 
 def _shared(files: pa.Table, source: Columns) -> dict[str, AnyColumn]:
-    """Return the columns that a vector's entry takes from its row; the entry of a MODIFIED row is ADDED."""
+    """Return the columns that a vector's entry takes from its row; if the row is MODIFIED, the vector is ADDED."""
     status = files["status"]
     modified = pc.fill_null(pc.equal(status, int(Status.MODIFIED)), False)
     since = source.get("147_5", pa.int64())

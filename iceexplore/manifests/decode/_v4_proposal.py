@@ -1,7 +1,7 @@
 """Convert rows of the V4 proposal to content entries, before inheritance; most fields have the same names in both.
 
-V4 proposal, "V4 content entry structure". Both of its tables are supported: ``partition_spec_id`` is 148 in
-the first; in the second it is 147, an id that the struct ``deletion_vector`` has, too.
+V4 proposal, "V4 content entry structure". Both of its tables are supported: ``partition_spec_id`` is field 148
+in the first; in the second it is 147, an id that the struct ``deletion_vector`` has, too.
 """
 
 from __future__ import annotations

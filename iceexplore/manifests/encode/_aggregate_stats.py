@@ -134,7 +134,7 @@ def extremes(values: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def _corner(points: AnyArray, end: int) -> AnyArray:
-    """Return a corner of the union of boxes, a point of the same form (spec, "Bound Serialization": x, y, z, m)."""
+    """Return a corner of the union of boxes from the same corner of each (spec, "Bound Serialization": x, y, z, m)."""
     unknown = build.nulls(1, points.type)
     sizes = pc.unique(pc.binary_length(points)).to_pylist()
     if len(sizes) != 1 or sizes[0] not in (16, 24, 32):

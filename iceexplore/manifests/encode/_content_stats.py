@@ -77,8 +77,8 @@ def content_stats(
         lower bounds of the source columns, replacing bounds in the statistics, because these may be truncated. The
         upper bound is equal and omitted. ``source``: values of other transforms are in the source column's struct,
         under ``partition_<field id>_<name>`` for files, and with ``_lower_bound`` and ``_upper_bound`` for manifests.
-        ``tuple``: no partition values. For a null value both bounds are null and the null count is set; void transforms
-        have no value.
+        ``tuple``: no partition values. With ``derived`` and ``source``, a null value has null bounds and a null count;
+        void transforms have no value.
 
     Raises
     ------

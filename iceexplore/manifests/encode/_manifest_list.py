@@ -121,7 +121,7 @@ def _count(stats: pa.StructArray, name: str, kind: pa.DataType, needed: bool) ->
 
 
 def _summaries(lists: AnyListArray) -> Pair:
-    """Return 507 ``partitions``. ``contains_null`` is required: if unknown, it is written as true."""
+    """Return field 507, ``partitions``. ``contains_null`` is required: if unknown, it is written as true."""
     children = cast(pa.StructArray, lists.values).flatten()
     docs = (
         (509, "contains_null", "True if any file has a null partition value"),

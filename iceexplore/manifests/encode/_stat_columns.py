@@ -192,7 +192,7 @@ def put_identity(
 def put_derived(
     parts: Parts, batch: EntryBatch, metadata: TableMetadata, f: PartitionField, rows: pa.BooleanArray
 ) -> None:
-    """Store a partition value as the lower bound of a derived column or, if it is null, as its null count."""
+    """Store a partition value as the lower bound of a derived column or, if the value is null, as the null count."""
     values = tuple_column(batch, f, field_type(f, metadata))
     lower = parts.get("lower", pa.nulls(len(batch), values.type))
     parts["lower"] = pc.if_else(rows, values, lower if lower.type == values.type else lower.cast(values.type))

@@ -135,7 +135,9 @@ def _check_content(batch: EntryBatch, spec: PartitionSpec, dialect: str) -> None
         raise RuleError("deletes-need-v2", f"A {dialect} manifest cannot hold deletion vectors; upgrade to version 3")
     others = {s for s in entries["partition_spec_id"].unique().to_pylist() if s not in (None, spec.spec_id)}
     if others:
-        raise OptionError(f"rows of spec {sorted(others)} in a manifest of spec {spec.spec_id}: write one for each")
+        raise OptionError(
+            f"rows of spec {sorted(others)} in a manifest of spec {spec.spec_id}: write a manifest for each spec"
+        )
 
 
 def _data_file(

@@ -153,7 +153,7 @@ def _places(entries: pa.Table, wanted: pa.BooleanArray, vectors: pa.Table, what:
 
 
 def _keyed(names: AnyArray, alive: pa.BooleanArray) -> AnyArray:
-    """Prefix names by whether their rows are live: a REPLACED and a MODIFIED row may have the same location."""
+    """Prefix each name with a sign for live or not: a REPLACED and a MODIFIED row may have the same location."""
     return pc.binary_join_element_wise(pc.if_else(alive, pa.scalar("+"), pa.scalar("-")), names, "")
 
 
@@ -206,7 +206,10 @@ def _attached(vectors: pa.Table, at: AnyArray, relative_to: str | None) -> pa.St
 
 
 def _manifest_info(entries: pa.Table, manifest_dvs: pa.Table, at: AnyArray) -> pa.StructArray | None:
-    """Return field 150, the counts of manifests; None if there are none. 520 and 521 are 0, as no entry is REPLACED."""
+    """Return field 150, the counts of manifests; None if there are none.
+
+    Fields 520 and 521 are 0, because no entry is REPLACED.
+    """
     held = whole(entries["manifest_stats"])
     if held.null_count == len(entries):
         return None

@@ -124,8 +124,8 @@ COLUMN_FILE_NAMES = {
 }
 OLD_COLUMN_FILE_NAMES = {"field_ids": 161, "location": 163, "file_size_in_bytes": 164}
 DRAFT_NAMES["158"] = COLUMN_FILE_NAMES
-#: Offsets of statistics from the id of a column's struct. The proposal gives no ids for 8 (``max_uncompressed_length``)
-#: and 9 (``derived_value``); this package chose them.
+#: Offsets of statistics from the id of a column's struct. The proposal gives no ids to ``max_uncompressed_length`` and
+#: ``derived_value``; this package chose the offsets 8 and 9.
 STATS_OFFSETS = {
     "lower": 1,
     "upper": 2,
@@ -147,7 +147,7 @@ _PARTITION_FIRST, _PARTITION_WIDTH, _FIRST_FIELD = 40, 4, 1000
 _PARTITION_PARTS = ("value", "lower", "upper", "null_count")
 #: Java's ``StatsUtil.DATA_FIELD_ID_END``, exclusive.
 MAX_STATS_COLUMN = 999_950
-#: Columns with reserved ids by the id of their statistics' struct: ``_last_updated_sequence_number``, ``_row_id``.
+#: The reserved ids of ``_last_updated_sequence_number`` and ``_row_id``, by the id of the struct of their statistics.
 _RESERVED = {9_000: 2_147_483_539, 9_200: 2_147_483_540}
 
 

@@ -56,7 +56,7 @@ def absolute(locations: AnyArray, table_location: str, where: str) -> tuple[AnyA
     if not relative.true_count:
         return locations, []
     # "The relative portion is joined to the prefix (table location) without consideration of any additional separator
-    # characters": after a location with a slash at its end, there are two (spec, "Path Resolution").
+    # characters": if the table location ends in a slash, two slashes follow (spec, "Path Resolution").
     made = pc.binary_join_element_wise(table_location, locations, "/")
     problems = []
     dotted = pc.and_(relative, pc.fill_null(pc.match_substring_regex(locations, _DOTS), False))

@@ -52,7 +52,7 @@ class TableTypes:
 
     @cached_property
     def in_source(self) -> Mapping[int, tuple[tuple[int, int], ...]]:
-        """Where layout (b) has an expression's values, by its id: pairs of a source column and a partition field id."""
+        """By expression id, where layout (b) has the values: pairs of a source column and a partition field id."""
         out: dict[int, dict[tuple[int, int], None]] = {}
         for field_ in (f for spec in self.specs.values() for f in spec.fields if len(f.source_ids) == 1):
             transform = parse_transform(field_.transform)

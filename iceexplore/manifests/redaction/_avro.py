@@ -41,8 +41,8 @@ __all__ = ["redact_avro"]
 #: Sync marker of the redacted file, which replaces the file's own.
 _SYNC = b"iceexplore-blank"
 _WHAT = "the entries"
-#: Redacting record by record takes this many times as long as reading does, so datafusion pays off from a smaller file
-#: size on than for reading.
+#: Redacting record by record takes this many times as long as reading, so datafusion pays off for smaller files than in
+#: reading.
 _SLOWER = 4
 #: Maximum number of decompressed bytes that are redacted column by column at a time, and of bytes in a block: Arrow
 #: arrays take about ten times as much memory.

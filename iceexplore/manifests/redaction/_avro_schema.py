@@ -322,7 +322,7 @@ class Schema:
     def _summaries(self, plain: AvroType) -> Change | None:
         """Return the function that redacts partition summaries.
 
-        If a bound must be removed, it removes the whole list, because summaries without bounds would mean that a
+        If a bound must be removed, the whole list is removed, because summaries without bounds would mean that a
         partition field has no values.
         """
         items = plain.get("items")
@@ -553,7 +553,7 @@ def _each(changes: list[tuple[str, Change]]) -> Change | None:
 
 
 def _refuse_empty(items: AvroType) -> None:
-    """Refuse arrays whose items take no bytes: a few bytes could claim any number of items to create."""
+    """Refuse arrays whose items take no bytes: a few bytes could claim any number of items, all to be created."""
     todo = [items]
     while todo:
         item = todo.pop()

@@ -45,7 +45,7 @@ class OtherWayError(Exception):
 
 
 class Columns:
-    """Column-wise changes for the types of a schema, in the form of `Schema.plain`."""
+    """Builds the functions that redact columns, from the types of a schema in the form of `Schema.plain`."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema

@@ -17,7 +17,7 @@ _COUNTED: Mapping[str, Status] = {"added": Status.ADDED, "existing": Status.EXIS
 
 
 def stored_counts(entries: pa.Table, dialect: str) -> dict[str, int]:
-    """Return the counts 504-506 and 512-514 of the entries: ``added_files_count``, ``added_rows_count`` and so on.
+    """Return the counts of fields 504-506 and 512-514: ``added_files_count``, ``added_rows_count`` and so on.
 
     All stored entries count, regardless of manifest DVs. In the V4 draft, a row with a data file and its deletion
     vector counts once. The draft does not specify which count includes MODIFIED entries, so a manifest with such
