@@ -177,7 +177,7 @@ def from_table(table: PyIcebergTable, *, fresh: bool = False) -> CatalogTable:
 
 @cache
 def version_notes() -> tuple[str, ...]:
-    """Return a warning for the card if the versions of datafusion and pyiceberg-core do not fit; else nothing.
+    """Return a warning for the table's card if the versions of datafusion and pyiceberg-core do not fit; else nothing.
 
     pyiceberg-core passes datafusion a table provider as pointers into memory whose layout differs between datafusion
     versions: ``SessionContext.register_table`` of a PyIceberg Table, or the first query, then ends the process in a
@@ -235,7 +235,7 @@ def _nearest(catalog: Catalog, key: str | tuple[str, ...]) -> str:
 
 
 def _unread(catalog: Catalog, key: str | tuple[str, ...], shown: str) -> CatalogTable | None:
-    """Return a SQL catalog's table from its row, without reading the metadata file as PyIceberg does.
+    """Return an SQL catalog's table from its row, without reading the metadata file, which PyIceberg would read.
 
     None for other catalogs, for subclasses that override loading, and where there is no such table.
     """

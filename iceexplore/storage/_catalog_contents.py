@@ -48,7 +48,7 @@ class NamespaceContents:
     Attributes
     ----------
     namespace
-        Its name; ``()`` is the catalog itself, which has no tables.
+        Its name; ``()`` in the last item if `more` is true.
     tables, views
         Identifiers.
     failed
@@ -56,7 +56,7 @@ class NamespaceContents:
     no_views
         Why its views could not be listed; None if they were.
     more
-        Whether the listing ends with this namespace, because there are too many.
+        True for a last item without content: there are too many namespaces to list all.
     """
 
     namespace: tuple[str, ...]
@@ -155,7 +155,7 @@ def view_names(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, 
         IcebergTables.table_namespace == ".".join(namespace),
         IcebergTables.iceberg_type == "VIEW",
     )
-    with Session(catalog.engine) as session:  # only SQL catalogs have schema versions
+    with Session(catalog.engine) as session:  # there is an engine: only SQL catalogs have a schema version
         return [(*namespace, name) for name in session.scalars(wanted)]
 
 

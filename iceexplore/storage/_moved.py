@@ -132,7 +132,7 @@ class Moves:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Every prefix as written, in each of its spellings, with its current place; sorted."""
+        """Every prefix as written, with its current place; sorted."""
         return sorted((m.written, m.real) for m in self._by_written)
 
 
@@ -236,7 +236,7 @@ def find_moves(
     Returns
     -------
     tuple of str
-        Sentences for the card.
+        Sentences for the table's card.
     """
     location = document.get("location")
     written = location if isinstance(location, str) and location.strip() else None
@@ -290,7 +290,7 @@ def find_moves(
 def written_is_here(written: str, folder: str) -> bool:
     """Return whether a location in the metadata means the given folder.
 
-    A relative location begins at the working directory or, if the folder is remote, at the folder.
+    A relative location is relative to the working directory or, if the folder is remote, to the folder.
     """
     place = canonical(written)
     if not is_absolute(place):

@@ -100,7 +100,7 @@ class _Cell:
         self._shown: Any = None
 
     def write(self, text: str) -> None:
-        """Show a line; an empty one ends it."""
+        """Show a line in place of the last one; an empty line removes it."""
         from IPython.display import display
 
         line = text.strip()

@@ -127,7 +127,7 @@ class Storage:
 
     @cached_property
     def identity(self) -> str:
-        """The backend's identity, with a hash of the folder and of those moved prefixes that are known at first use."""
+        """The backend's identity, with a hash of the folder and of the prefixes that are known at first use."""
         text = "\n".join((self.folder, *(f"{a}\t{b}" for a, b in self._moves.pairs)))
         return (
             f"{self._backend(self.folder).identity}:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
@@ -218,7 +218,7 @@ class Storage:
 
     @property
     def prefixes(self) -> tuple[str, ...]:
-        """Canonical prefixes that have moved, longest first; empty if nothing has moved."""
+        """All known prefixes in canonical form, longest first; empty if nothing has moved."""
         return self._moves.prefixes if self.moved else ()
 
     def unresolve(self, real: str) -> str:

@@ -313,7 +313,10 @@ def nearest_versions(version: int | str, files: Sequence[MetadataVersion], where
 
 
 def _is_rival(other: Pick, best: Pick, uuid: str) -> bool:
-    """Return whether a file in no metadata log may be the newest; files of failed commits have lower numbers."""
+    """Return whether ``other`` may be newer than ``best``: their UUIDs differ, or its number is not lower.
+
+    Files of failed commits, which no metadata log lists, have lower numbers than the newest file.
+    """
     if other.document.get(uuid) != best.document.get(uuid):
         return True
     mine, its = parse_name(best.real), parse_name(other.real)

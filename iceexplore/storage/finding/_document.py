@@ -144,7 +144,7 @@ def _json(data: bytes | bytearray, location: str, budget: Budget, what: str) -> 
         document = load_json(text, budget, what)
         if "\\ud" not in text and "\\uD" not in text:
             return document, True
-        budget.reserve(8 * len(text), what)  # for two copies as UTF-16, and two as text
+        budget.reserve(8 * len(text), what)  # for the copies made below: two as UTF-16, two as text
         written = json.dumps(document, ensure_ascii=False)
         shown = written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return (document, True) if shown == written else (json.loads(shown), False)

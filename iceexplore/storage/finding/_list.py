@@ -43,7 +43,7 @@ class ListedTable:
     Attributes
     ----------
     name
-        The name to display: the catalog's identifier, or the path below the folder.
+        The name to display: the identifier in the catalog, or the path below the folder.
     source, catalog
         What `open_source` takes to open it.
     namespace

@@ -49,7 +49,7 @@ class Opened:
     document
         The JSON document, as it is in the file.
     name
-        The catalog's identifier, or the folder's name.
+        The identifier in the catalog, or the folder's name.
     notes
         Sentences for the user: the chosen metadata file and why, and the prefixes that moved.
     version

@@ -1,4 +1,4 @@
-"""An overlay: a folder in front of a table's storage that receives a simulation's writes; the table is never written.
+"""An overlay: a folder that receives a simulation's writes, in front of a table's storage, which is never written.
 
 Locations stay the table's own: ``s3://b/t/metadata/x.parquet`` is a file of the overlay's folder, and the storage
 returns it for that location. File names under the folder are built segment by segment, so that no location can
@@ -100,7 +100,7 @@ class _Files:
 
     @property
     def closed(self) -> bool:
-        """True if the files, or those of a copied overlay, have been removed."""
+        """True if the files, or those of the overlay that this one was copied from, have been removed."""
         return self._closed or (self.copied is not None and self.copied.closed)
 
     def add(self, file: _File) -> None:
@@ -209,7 +209,7 @@ class OverlayStorage(CommitStorage):
         return [f.location for f in self._files.all()]
 
     def has(self, location: str) -> bool:
-        """Return whether a location is a file of this overlay, or of one that is its base, and not of the table."""
+        """Return whether a location is a file of this overlay or of one that it is based on, but not of the table."""
         if self._find(location) is not None:
             return True
         return isinstance(self.base, OverlayStorage) and self.base.has(location)
