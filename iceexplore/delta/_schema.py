@@ -1,8 +1,8 @@
 """Delta's schema as an Iceberg schema, with the ids of its column mapping, and the name mapping of its data files.
 
-Delta's PROTOCOL.md, "Schema Serialization Format" and "Column Mapping": each column has an id and a physical name, by
-which statistics and partition values are keyed. Elements of lists and maps have ids only in some tables
-(``delta.columnMapping.nested.ids``); others get the next free ones.
+Delta's PROTOCOL.md, "Schema Serialization Format" and "Column Mapping": each column has an id, and a physical name
+by which statistics and partition values are keyed. Elements of lists and maps have ids only in some tables
+(``delta.columnMapping.nested.ids``); in the others, they get the next free ids.
 """
 
 from __future__ import annotations
