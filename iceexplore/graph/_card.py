@@ -68,7 +68,8 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
 
     def add(name: str, count: int | None) -> None:
         total = out[name]
-        # A null count means unknown (spec, "Manifest Lists": 504-514 optional in v1), so the total is unknown, too.
+        # A null count means unknown, so the total is unknown, too (spec, "Manifest Lists": the field ids 504 to 506 and
+        # 512 to 514 are optional in v1).
         out[name] = None if total is None or count is None else total + count
 
     for name, kinds in (("data_files", (ContentType.DATA,)), ("delete_files", _DELETES)):
@@ -103,7 +104,7 @@ def counted(state: TableState, root: Manifest, *, read_leaves: bool = True) -> T
 
 
 def _live_count(stats: dict[str, int | None] | None, unit: str) -> int | None:
-    """Return the live files or rows (``unit``) of a manifest: added plus existing; None if either is unknown."""
+    """Return how many live files or rows (``unit``) a manifest has: added plus existing; None if either is unknown."""
     added, existing = (stats or {}).get(f"added_{unit}_count"), (stats or {}).get(f"existing_{unit}_count")
     return None if added is None or existing is None else added + existing
 

@@ -241,7 +241,8 @@ def diff(a: TableState, b: TableState, *, partitions: bool = False) -> Diff:
     root_a, root_b = a.root(), b.root()
     by_a, by_b = by_location(root_a), by_location(root_b)
     both = {loc for loc in by_a.keys() & by_b.keys() if a.storage.key(loc) == b.storage.key(loc)}
-    # Equal locations mean equal files only within one storage, or for a simulation, which shares its table's manifests.
+    # Equal locations mean equal files only within one storage, or between a table and its simulation, which shares the
+    # table's manifests.
     same_storage = bool(both)
     shared = both
     if both and root_a is not None and root_b is not None:

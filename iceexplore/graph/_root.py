@@ -191,9 +191,10 @@ def _digests(inline: AnyArray) -> AnyArray:
 
 
 def direct_places(root: Manifest, direct: Manifest) -> AnyArray:
-    """Return, for each row of a root, its row in `ManifestReader.direct` (only the root's own files); null for others.
+    """Return, for each row of a root that is a file, its row in ``direct``; null for all other rows.
 
-    All are null if the two do not have the same number of files.
+    ``direct`` is the result of `ManifestReader.direct`, which has only the root's own files. If the number of files in
+    the root differs from it, all rows are null.
     """
     kinds = pa.array(sorted(FILES), pa.int32())
     mine = bools(whole(pc.is_in(root.entries["content_type"], kinds)))

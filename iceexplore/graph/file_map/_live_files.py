@@ -356,7 +356,8 @@ class DeletedRows:
 def deleted_rows(state: TableState) -> DeletedRows:
     """Return the deleted rows of a snapshot's data files, from its deletion vectors and position delete files.
 
-    Only the root and delete manifests are read: V4 tables have their vectors there, too, even those that Java writes.
+    Only the root and delete manifests are read. They also list the vectors of V4 tables, including tables that Java
+    writes. Vectors in the entries of data files (V4 draft) are not counted.
     """
     root = state.root()
     parts: list[_Part] = []

@@ -64,7 +64,7 @@ def redact_puffin(
 
 
 def _kept(data: bytes, end: int, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Return ``end`` zero bytes into which those spans of the data that are deletion vectors are copied."""
+    """Return ``end`` bytes: the deletion vectors at ``spans`` of the data, and zeros everywhere else."""
     out = bytearray(end)
     for offset, length in spans:
         if offset < 0 or length < 0 or offset + length > end:

@@ -115,7 +115,7 @@ def _manifest_counts(entry: Mapping[str, Any], *, own: bool) -> str:
     ):
         count = stats.get(key)
         if count is None:
-            parts.append(f"? {word}")  # "assume non-zero" (spec, "Manifest Lists": 504-506)
+            parts.append(f"? {word}")  # "assume non-zero" (spec, "Manifest Lists": field ids 504-506)
         elif count:
             parts.append(f"{sign}{count:,} {word}")
     added, existing, deleted = (stats.get(f"{s}_files_count") for s in ("added", "existing", "deleted"))

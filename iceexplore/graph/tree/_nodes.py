@@ -43,7 +43,7 @@ class NodeId:
 
     @classmethod
     def parse(cls, text: str) -> NodeId | None:
-        """Return the parsed id; None if it is invalid or, like those of folds, means something in one tree only."""
+        """Return the parsed id; None if it is invalid or, like the id of a fold, means something in one tree only."""
         kind, _, rest = text.partition(":")
         if kind == "ref":
             return cls("ref", (), unquote(rest, errors="surrogatepass"))
@@ -127,7 +127,7 @@ class TreeNode:
 
     @property
     def own_label(self) -> str:
-        """The label; for a deletion vector, that of its data file, because vectors may share a Puffin file."""
+        """The label; a deletion vector is named after its data file, because vectors may share a Puffin file."""
         target = self.fields.get("referenced_file")
         is_named = self.kind == "deletion-vector" and target and self.label == basename(self.location)
         return f"DV of {basename(target)}" if is_named else self.label

@@ -30,9 +30,10 @@ def partition_ranges(
     """Return the ranges of the partition fields of each manifest, one list per row of a root.
 
     A range has ``name``, ``lower_bound`` and ``upper_bound`` (texts), ``contains_null`` and ``contains_nan``.
-    Below V4 ranges come from the field summaries (spec, "Manifest Lists": 507). A V4 root has none: an identity field's
-    range is that of its source column, and any other field's range is that of its expression. ``contains_null`` is then
-    true unless a null count of 0 is known. A field without any statistics has only nulls.
+    Below V4 ranges come from the field summaries (spec, "Manifest Lists": field id 507). A V4 root has none: an
+    identity field's range is the range of its source column, and any other field's range is the range of its
+    expression; ``contains_null`` is then true unless a null count of 0 is known. If a manifest has no statistics of a
+    field, everything but the name is None.
 
     Parameters
     ----------

@@ -236,7 +236,7 @@ class NodeSource:
             if manifest.composed is not None:
                 lines = (*lines, "composed from a tree and the Delta log")
         inline = location is None and snapshot.manifests is not None
-        label = style(kind).title  # not the file name, which only repeats the snapshot's id; `location` has it
+        label = style(kind).title  # not the file name, which only repeats the snapshot's id and is in `location`
         if inline:
             label = "Manifests listed in the snapshot"
         elif self.labels == "full":

@@ -105,11 +105,9 @@ class Tree:
         return self._source.children(node_id, offset, limit, changed_first=changed_first)
 
     def folded(self, node_id: str, offset: int) -> FoldedRows | None:
-        """Return a root's or manifest's children from ``offset`` on as cells, changed ones first; else None.
+        """Return a root's or manifest's children from ``offset`` on as cells; None for any other node.
 
-        None for any other node.
-
-        The order is that of ``children(changed_first=True)``; no nodes are built.
+        The order is the same as in ``children(changed_first=True)``. No nodes are built.
         """
         return self._source.folded(_id(node_id), whole_number("offset", offset))
 
