@@ -31,7 +31,7 @@ def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
         for name, f in schema.walk():
             if not is_known_type(f.type) and str(f.type) != "?":  # "?" replaces a missing type, which has been reported
                 reporter.at(f"schema {schema.schema_id}").unsupported(
-                    f"column {name!r} has type {str(f.type)[:60]!r}, which is unknown: its rows cannot be read, and "
+                    f"column {name!r} has type {str(f.type)[:60]!r}, which is unknown: its values cannot be read, and "
                     "its bounds are shown as bytes",
                     "type",
                 )
@@ -58,7 +58,7 @@ def check_references(metadata: TableMetadata, reporter: Reporter) -> None:
 def _check_field(name: str, field: NestedField, reporter: Reporter) -> None:
     """Report contradictions in a column's declaration (spec, "Primitive Types", "Default values")."""
     if field.required and type_base(field.type) == "unknown":
-        reporter.error(f"column {name!r} is required, but its type is unknown, whose values are all null", "required")
+        reporter.error(f"column {name!r} is required, but all values of its type, unknown, are null", "required")
     if isinstance(field.type, StructType):
         for key, default in (("initial-default", field.initial_default), ("write-default", field.write_default)):
             if default:

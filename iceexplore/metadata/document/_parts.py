@@ -111,7 +111,7 @@ def _source_ids(keys: JsonObjectReader) -> tuple[int, ...]:
 
 
 def read_expression(json: JsonValue, reporter: Reporter) -> Expression | None:
-    """Parse an expression of the V4 proposal; its parts are in ``expr`` or beside it."""
+    """Parse an expression of the V4 proposal; its name and partition field id may be in ``expr`` or beside it."""
     keys = JsonObjectReader(json, reporter, "expression")
     expr_id = keys.integer("expr-id", bits=INT, required=True)
     if expr_id is None:

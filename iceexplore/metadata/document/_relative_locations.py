@@ -28,7 +28,7 @@ def resolved_location(location: str, table_location: str) -> str:
 
 
 def relative_location(location: str, table_location: str) -> str:
-    """Make a location below the table's relative to it; leave others as they are (spec, "Path Relativization")."""
+    """Return a location below ``table_location`` relative to it, others unchanged (spec, "Path Relativization")."""
     rest = location.removeprefix(f"{table_location}/")
     if not table_location or rest == location or re.match(ABSOLUTE_LOCATION, rest) or re.search(DOT_SEGMENTS, rest):
         return location

@@ -313,10 +313,10 @@ def _month_of(days: int) -> int:
 
 
 def _before_1970(p: Projection, strict: bool) -> Projection:
-    """Widen a projection for old files: up to Iceberg 0.10, results before 1970 were one unit too high.
+    """Widen a projection for old files: up to Iceberg 0.10, results before 1970 could be one unit too high.
 
-    Of these, only times that are whole units had correct results. Java: ``ProjectionUtil.fixInclusiveTimeProjection``
-    and ``fixStrictTimeProjection``.
+    Only times that are a whole number of units from 1970 had correct results. Java:
+    ``ProjectionUtil.fixInclusiveTimeProjection`` and ``fixStrictTimeProjection``.
     """
     x: Any = p.literals[0] if p.literals else 0
     match p.op:

@@ -26,7 +26,7 @@ __all__ = ["Preimage", "Transform", "UnknownTransform", "WidthTransform", "base_
 
 @dataclass(frozen=True, eq=False)
 class Preimage:
-    """The source values that have some results: for each result an interval, one value, or all values with a prefix.
+    """The source values of given results: for each result an interval, one value, or all values with a prefix.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class Transform(ABC):
         """
         apply = self.scalar_function(source)
         if apply is None or op in ("is-nan", "not-nan"):
-            return None  # of floating-point columns only identity has a projection, and its own method
+            return None  # of floating-point columns only identity has a projection, and it overrides this method
         if op in ("is-null", "not-null"):
             return Projection(op, (), self.result_type(source))
         return self._project(op, literals, source, apply, strict=strict)

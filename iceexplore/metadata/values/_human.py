@@ -31,8 +31,8 @@ def format_value(type_: Type, value: PlainValue) -> str:
     Returns
     -------
     str
-        Base64 for bytes, coordinates for bounds of geometries (no geometry has the length of such a point), ISO 8601
-        for times. Never raises: a value that does not fit is formatted as it is.
+        Base64 for bytes, coordinates for bounds of geometries (recognized by their length, which no geometry has), ISO
+        8601 for times. Never raises: a value that does not fit is formatted as it is.
     """
     if value is None:
         return "null"
