@@ -61,7 +61,7 @@ def _check_references(metadata: ViewMetadata, reporter: Reporter) -> None:
                 text = f"version {version.version_id} names schema {schema_id}, which the metadata lacks"
                 where.error(text, "schema-id")
     if metadata.early_draft and metadata.current_schema_id is not None and metadata.current_schema_id not in schemas:
-        reporter.error(f"current-schema-id {metadata.current_schema_id} is not a schema", "current-schema-id")
+        reporter.error(f"current-schema-id {metadata.current_schema_id} is not the id of a schema", "current-schema-id")
     for schema_id in _repeated(s.schema_id for s in metadata.schemas):
         reporter.warning(f"several schemas have the id {schema_id}: the first is used", "schemas")
 
@@ -103,7 +103,7 @@ def _check_log(metadata: ViewMetadata, reporter: Reporter) -> None:
     where, log = reporter.where, metadata.version_log
     if not log:
         if isinstance(metadata.raw.get("version-log"), list):
-            text = "the version-log is empty: at(timestamp=) cannot find versions by time"
+            text = "the version-log is empty: at(timestamp=) uses the times at which the versions were created"
             reporter.problems.add(problem("view-log-differs", where, text, field="version-log"))
         return
     unordered = [b for a, b in pairwise(log) if b.timestamp_ms < a.timestamp_ms]

@@ -103,7 +103,7 @@ def test_the_rule_that_decides(warehouse: Warehouse) -> None:
     branch = warehouse.source(ref="audit")
     cases: list[tuple[list[dict[str, Any]], dict[str, Any], str, str]] = [
         ([], {}, "unknowable", "prod.db.trips (not recorded)"),
-        ([warehouse.source()], {"view-version-id": 7}, "stale", "The data is that of version 7"),
+        ([warehouse.source()], {"view-version-id": 7}, "stale", "The data is the result of version 7"),
         ([warehouse.source(uuid=UUID)], {}, "stale", "dropped and created again"),
         ([branch], {}, "stale", "it has no branch audit"),
         ([warehouse.source(), warehouse.source(name="elsewhere")], {}, "unknowable", "not found beside the view"),

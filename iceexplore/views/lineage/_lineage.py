@@ -92,7 +92,7 @@ class LineageSource:
     missing_columns
         Columns that the query reads, and that the source does not have.
     is_cycle
-        True if it is a view that reads the view that names it.
+        True if the source is a view that in turn reads the view whose query names it, directly or through others.
     table
         The table's state, for packages above this one.
     """

@@ -88,7 +88,7 @@ class PlacedQuery:
         raise UnsupportedError(f"sqlglot cannot write the query of {self._name} in {dialect}: {why}")
 
     def _rename(self, names: Sequence[str]) -> list[tuple[tuple[str, ...], str]]:
-        """Rename the tables; return, for those without an alias, the parts of the old name and the alias they get."""
+        """Rename the tables; return, for each table without an alias, the parts of its old name and its new alias."""
         from sqlglot import exp
 
         blocks = [node.find_ancestor(exp.Select) for node in self._nodes]

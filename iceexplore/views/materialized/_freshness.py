@@ -218,8 +218,8 @@ class _Judge:
             return self.result("unknowable", f"The {REFRESH_STATE} cannot be read: {refresh}.", snapshot)
         if refresh.view_version_id != version_id:
             rule = (
-                f"The data is that of version {refresh.view_version_id} of the view, but version {version_id} is "
-                "shown: a changed definition is stale."
+                f"The data is the result of version {refresh.view_version_id} of the view, but version {version_id} is "
+                "shown: a changed definition makes it stale."
             )
             return self.result("stale", rule, snapshot, refresh)
         sources = (*(self._compared(one) for one in refresh.sources), *self._unrecorded(refresh))

@@ -177,7 +177,7 @@ class Udf:
         return pa.Table.from_pylist(rows, schema=_PARAMETERS)
 
     def log_arrow(self) -> pa.Table:
-        """Return when which version of each overload was selected, as an Arrow table."""
+        """Return the times at which versions of overloads were selected, as an Arrow table."""
         rows = [
             {"selected_at": ms, "overload": name, "version_id": version}
             for ms, chosen in self.log
