@@ -25,7 +25,7 @@ __all__ = [
 
 
 def write_first(path: str, data: bytes, written: list[str]) -> None:
-    """Write the first metadata file and add its path to ``written``; do so, too, if an error follows its creation."""
+    """Write the first metadata file; add its path to ``written``, even if an error occurs after it was created."""
     if os.path.lexists(path):
         raise FileExistsError(path)
     try:
@@ -119,8 +119,8 @@ def local_folder(path: str) -> str:
     place = canonical(check_host(path))
     if "://" in place:
         raise UnsupportedError(
-            f"{path} is not a local folder: a commit there could be lost to another writer, because it has no "
-            "put-if-absent; use a folder on this machine, or a PyIceberg catalog (catalog=)"
+            f"{path} is not a local folder: a commit there could be lost to another writer, because commits there "
+            "have no put-if-absent; use a folder on this machine, or a PyIceberg catalog (catalog=)"
         )
     return os.path.realpath(os.path.expanduser(canonical(path_here(path))))
 

@@ -49,7 +49,7 @@ def running(folder: str) -> Iterator[None]:
         raise StorageError(f"cannot commit: {folder} is not writable ({e.strerror})") from e
     try:
         if fcntl is not None:
-            with suppress(OSError):  # the file system has no locks: files of this commit count as orphan files
+            with suppress(OSError):  # the file system has no locks: every mark counts as locked, as on Windows
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -61,7 +61,7 @@ def running(folder: str) -> Iterator[None]:
 def oldest_running(folder: str) -> int | None:
     """Return when the oldest running commit began, in milliseconds since the epoch; None if none is running.
 
-    On Windows, which has no locks of this kind, every mark counts as that of a running commit.
+    On Windows and on file systems without locks of this kind, every mark counts as the mark of a running commit.
     """
     found = []
     for name in os.listdir(folder):
