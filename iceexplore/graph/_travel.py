@@ -18,7 +18,7 @@ SnapshotLike: TypeAlias = TableState | Snapshot | Ref | int | str
 
 
 def clock(metadata: TableMetadata) -> tuple[list[tuple[int, int]], bool]:
-    """Return when each snapshot became current (milliseconds and id, oldest first), and whether a snapshot-log says so.
+    """Return when each snapshot became current (time and id, oldest first), and whether a snapshot-log was the source.
 
     Time travel uses the snapshot-log (spec, "Table Metadata": ``snapshot-log``). For a table without one, it uses the
     timestamps of the current snapshot and its ancestors.

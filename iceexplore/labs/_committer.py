@@ -135,7 +135,7 @@ class LabCommitter(Committer):
                 return made
 
     def _remove_lost(self) -> None:
-        """Remove the metadata and manifests that the last commit wrote in attempts which lost to other commits."""
+        """Remove the metadata and manifests of those attempts of the last commit that lost to other commits."""
         published = self.state.metadata_location
         record = next((r for r in reversed(self.records) if r.metadata_location == published), None)
         if record is not None and record.attempts > 1:

@@ -78,7 +78,7 @@ def _published(written: list[Write], state: TableState) -> bool:
 def _named(state: TableState, snapshot_id: int | None) -> set[str]:
     """Return the locations that the manifest list or root of the commit's snapshot lists.
 
-    Reading this snapshot is enough: no other snapshot can list a file of the commit that this one does not list.
+    Reading this snapshot is enough: it lists every file of the commit that any snapshot lists.
     """
     snapshot = None if snapshot_id is None else state.metadata.snapshot(snapshot_id)
     root = None if snapshot is None else state.root(snapshot)

@@ -25,7 +25,7 @@ _SPARK_TYPES = {
 def format_spec(spec: PartitionSpec, names: Schema | TableMetadata) -> str:
     """Format a partition spec as in Spark's ``PARTITIONED BY``: ``days(ts), bucket(16, id)``, or ``unpartitioned``.
 
-    Column names come from one schema, or from all of a table's (an old spec's columns may have been dropped).
+    Column names come from one schema, or from all schemas of a table (an old spec's columns may have been dropped).
     """
     if not spec.fields:
         return "unpartitioned"

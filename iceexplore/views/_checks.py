@@ -87,7 +87,7 @@ def _check_version_ids(metadata: ViewMetadata, reporter: Reporter) -> None:
         reporter.problems.add(problem("view-version-ids", where, text, field="version-id", found=found))
     if low:
         where = reporter.at(f"version {low[0].version_id}").where
-        text = f"version ids start with 1, but {_listed(v.version_id for v in low)} is below"
+        text = f"version ids start with 1, but the metadata has {_listed(v.version_id for v in low)}"
         reporter.problems.add(problem("view-version-ids", where, text, field="version-id", expected="1 or more"))
     for version in metadata.versions:
         parent = version.parent_version_id

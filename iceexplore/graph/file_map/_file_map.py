@@ -46,7 +46,7 @@ _MOST_FRAMES = 12
 
 
 def cell_shades(cells: FileCells, color: CellColor) -> bytes:
-    """Return the shade of each cell: the larger, the newer, or the more deleted its files, the stronger."""
+    """Return the shade of each cell by ``color``: stronger for larger or newer files, or for more deleted rows."""
     top = LEVELS - 1
     if color == "size":
         logs = np.log(np.maximum(cells.size, 1))

@@ -216,7 +216,7 @@ def _part(row: int, leaf: Manifest, places: Ints, change: int) -> _Part:
 
 
 def _removed(state: TableState, places: Mapping[str, int], now: Sequence[_Part]) -> list[_Part]:
-    """Return the files of the parent snapshot that this one lacks. Reads only manifests that the two do not share."""
+    """Return the parent snapshot's files that this one lacks. Reads only manifests that the two do not share."""
     snapshot = state.snapshot
     parent = None if snapshot is None else snapshot.parent_snapshot_id
     if parent is None or state.metadata.snapshot(parent) is None:

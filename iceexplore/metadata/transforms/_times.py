@@ -288,7 +288,7 @@ def _day_size(source: Type) -> int:
 
 
 def _greatest(numbers: _Numbers) -> int:
-    """Return the greatest magnitude."""
+    """Return the greatest absolute value of the numbers; 0 if there are none."""
     return max(abs(int(numbers.min())), abs(int(numbers.max()))) if len(numbers) else 0
 
 

@@ -155,7 +155,7 @@ class Transform(ABC):
         return None
 
     def project(self, op: Op, literals: tuple[Any, ...], source: Type, *, strict: bool) -> Projection | None:
-        """Return a predicate on the partition value: one that the predicate on the column implies, or that implies it.
+        """Return a predicate on the partition value: implied by the one on the column or, if ``strict``, implying it.
 
         The inclusive projection is true for the partition of every row that satisfies the predicate: where it is false,
         no row matches. The strict projection is false for the partition of every row that does not satisfy it: where it
@@ -236,7 +236,7 @@ class Transform(ABC):
         return False
 
     def wrapped_result(self, source: Type) -> int | None:
-        """Return roughly the greatest wrong result of Java for the smallest values; None if all results are right."""
+        """Return roughly the greatest of Java's wrong results for the smallest values; None if all are right."""
         return None
 
 
