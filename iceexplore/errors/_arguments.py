@@ -114,7 +114,7 @@ def known_arguments(
     Parameters
     ----------
     hidden
-        Parameters of the functions that users may not pass.
+        Parameters that the functions have, but that users may not pass.
     """
     named = (name for taker in (function, *more) for name in inspect.signature(taker).parameters)
     known = [name for name in dict.fromkeys(named) if name not in hidden]
