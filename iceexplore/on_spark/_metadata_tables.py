@@ -151,8 +151,9 @@ def metadata_frame(
 
     The driver reads the metadata file and the roots (for the ``all_`` tables those of every snapshot). Workers read
     the manifests, with their manifest DVs, and produce the rows whenever the DataFrame is executed. So ``files``,
-    ``data_files``, ``delete_files``, ``entries``, their ``all_`` counterparts, ``content_entries``, ``column_stats``,
-    ``deletion_vectors``, ``position_deletes`` and ``partitions`` keep no manifest content on the driver.
+    ``data_files``, ``delete_files``, ``entries``, their ``all_`` counterparts, ``content_entries``, ``column_files``,
+    ``column_stats``, ``deletion_vectors``, ``position_deletes`` and ``partitions`` keep no manifest content on the
+    driver.
 
     The others are built on the driver and passed to Spark, as their content is in the metadata file or the roots
     (``snapshots``, ``history``, ``refs``, ``metadata_log_entries``, ``manifests``, ``all_manifests``,

@@ -95,8 +95,9 @@ _RUNTIMES = {(3, 5): ("2.12", "2.13"), (4, 0): ("2.13",), (4, 1): ("2.13",)}
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _PYSPARK_ADVICE = "pip install 'iceexplore[spark]' installs PySpark 3.5 to 4.1"
 _REFUSED = (
-    "It may have rejected a setting from config= or spark-defaults.conf (SPARK_CONF_DIR): more memory than the machine "
-    "has (spark.driver.memory), an unknown Java option, or packages that cannot be downloaded (spark.jars.packages)."
+    "Spark may have rejected a setting from config= or spark-defaults.conf (SPARK_CONF_DIR): more memory than the "
+    "machine has (spark.driver.memory), an unknown Java option, or packages that cannot be downloaded "
+    "(spark.jars.packages)."
 )
 _SECONDS_TO_END = 60
 #: Settings that hold lists: our values are appended to the user's.

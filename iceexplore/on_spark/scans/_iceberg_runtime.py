@@ -30,16 +30,16 @@ def why_not_iceberg(state: TableState, info: SessionInfo, plan: ScanPlan, output
     if isinstance(state.storage, OverlayStorage):
         return "it is simulated, and Iceberg cannot access the overlay's files"
     if state.metadata.may_have_root_manifests:
-        return f"format version {state.metadata.format_version} is not supported with it (1 to 3 are)"
+        return f"format version {state.metadata.format_version} is not supported by Iceberg's runtime (1 to 3 are)"
     if state.storage.moved:
         return "its files have moved, and Iceberg would use their old locations"
     real = state.storage.resolve(state.metadata_location)
     if canonical(real) != canonical(state.metadata_location) and not real.startswith("/"):
         return "its metadata file has moved"
     if not state.metadata.has_row_lineage and any(o.field.field_id in _LINEAGE for o in outputs):
-        return "it has row ids only for tables of version 3 and later"
+        return "Iceberg's runtime has row ids only for tables of version 3 and later"
     if plan.filter.partition:
-        return "it does not support partition="
+        return "Iceberg's runtime does not support partition="
     if plan.appends is not None:
         return "the plan is an incremental scan of appends"
     if plan.notes:

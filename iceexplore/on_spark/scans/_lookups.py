@@ -114,7 +114,8 @@ def link_options(
     file systems, each process keeps the links until it ends.
 
     Spark copies all options for each file that it opens, once per option. So if files share folders and this Hadoop
-    supports patterns, a link points to a folder, whatever values come before it; otherwise each file has its own link.
+    supports patterns, there is one link per folder, whose pattern accepts any values before the folder; otherwise each
+    file has its own link.
     """
     targets = [hadoop_path(session, real) for real in reals]
     folders = {target.rpartition("/")[0]: "" for target in targets}

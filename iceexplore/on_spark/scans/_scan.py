@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "scan", "task_rows"]
 
-#: The maximum number of links with Spark Connect, where `few_listings` has no effect: their time grows quadratically.
+#: Maximum number of links with Spark Connect, where `few_listings` has no effect: listing them takes quadratic time.
 _CONNECT_LINKS = 200
 
 Engine = Literal["auto", "spark", "iceberg"]

@@ -144,7 +144,7 @@ def _bitmap(data: bytes) -> BitMap64:
 def without_rows(state: TableState, tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
     """Return the tasks with more rows deleted by position, and without their residual filters.
 
-    Each file concerned gets one inline deletion vector of the rows already deleted by position and these, so that
+    Each file concerned gets one inline deletion vector, of these rows and of those already deleted by position, so that
     reading the tasks yields the rows that an operation leaves in their files.
 
     Parameters
@@ -168,7 +168,7 @@ def without_rows(state: TableState, tasks: FileTasks, positions: Mapping[int, An
 
 
 def only_rows(tasks: FileTasks, positions: Mapping[int, Any]) -> FileTasks:
-    """Return the tasks reduced to these live rows, without a residual filter; compare `without_rows`."""
+    """Return the tasks reduced to these live rows, without a residual filter: the counterpart of `without_rows`."""
     counts = build.to_pylist(tasks.files.entries["record_count"].take(pa.array(list(positions), pa.int64())))
     pairs = zip(positions.items(), counts, strict=True)
     return _with_vectors(tasks, {row: _every(count) - bitmap for (row, bitmap), count in pairs})
