@@ -186,7 +186,7 @@ class _Reader:
         if isinstance(json, bool):
             return Always(json is wanted)
         if not isinstance(json, Mapping):
-            raise _wrong("a predicate is true, false or an object", json)
+            raise _wrong("a predicate must be true, false or an object", json)
         kind = self._kind(json)
         if kind == "literal" and isinstance(json.get("value"), bool):  # Iceberg's ExpressionParser accepts this
             return Always(json["value"] is wanted)
@@ -314,7 +314,7 @@ class _Reader:
         values, declared = json["values"], None
         if isinstance(values, Mapping):
             if self._kind(values) != "literals":
-                raise _wrong("'values' is a list, or an object of type literals", values)
+                raise _wrong("'values' must be a list, or an object of type literals", values)
             self._keys(values, "values", "data-type")
             declared, values = values["data-type"], values["values"]
         if not isinstance(values, (list, tuple)):
@@ -392,10 +392,10 @@ class _Reader:
             case "transform":
                 self._keys(json, "transform", "term")
                 if not isinstance(json["transform"], str):
-                    raise _wrong("'transform' is text", json)
+                    raise _wrong("'transform' must be text", json)
                 text = str(parse_transform(json["transform"]))
                 return self._called(text, [self._value(_term(json["term"]), depth + 1)])
-        raise _wrong("a value is a constant, or an object of type literal, reference or apply", json)
+        raise _wrong("a value must be a constant, or an object of type literal, reference or apply", json)
 
     def _applied(self, json: Mapping[Any, Any], depth: int) -> ValueExpression:
         self._keys(json, "function", "arguments")
@@ -412,10 +412,10 @@ class _Reader:
             if known[name].width_name is None:
                 return self._called(name, [self._value(a, depth + 1) for a in given])
             if len(given) != 2:
-                raise _wrong(f"{name} has two arguments, the parameter and the value", given)
+                raise _wrong(f"{name} needs two arguments, the parameter and the value", given)
             width = given[0].get("value") if isinstance(given[0], Mapping) and _is_literal(given[0]) else given[0]
             if not isinstance(width, int) or isinstance(width, bool) or not 0 < width < 2**31:
-                raise _wrong(f"the parameter of {name} is a whole number above 0", given[0])
+                raise _wrong(f"the parameter of {name} must be a whole number above 0", given[0])
             return self._called(f"{name}[{width}]", [self._value(given[1], depth + 1)])
         if catalog == "sql_functions":
             if name not in SQL_FUNCTIONS:
@@ -444,7 +444,7 @@ class _Reader:
 
     def _conditional(self, given: Sequence[object], depth: int) -> ValueExpression:
         if len(given) != 3:
-            raise _wrong("if_else has three arguments: a predicate and two values", list(given))
+            raise _wrong("if_else needs three arguments: a predicate and two values", list(given))
         condition = self.predicate(given[0], True, depth + 1)
         one, other = self._together(given[1:], depth)
         if str(one.type) != str(other.type):
@@ -547,7 +547,7 @@ def _term(json: object) -> object:
         return {"type": "reference", "name": json}
     if isinstance(json, Mapping) and json.get("type") in ("reference", "transform"):
         return json
-    raise _wrong("a term is a name, or an object of type reference or transform", json)
+    raise _wrong("a term must be a name, or an object of type reference or transform", json)
 
 
 def _function(json: object) -> tuple[str | None, str]:
@@ -560,9 +560,9 @@ def _function(json: object) -> tuple[str | None, str]:
         catalog, json = json.get("catalog"), json.get("identifier")
     parts = [json] if isinstance(json, str) else json
     if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(p, str) and p for p in parts):
-        raise _wrong("a function is a name, a list of names, or an object with 'identifier'", json)
+        raise _wrong("a function must be a name, a list of names, or an object with 'identifier'", json)
     if catalog is not None and not isinstance(catalog, str):
-        raise _wrong("the catalog of a function is text", catalog)
+        raise _wrong("the catalog of a function must be text", catalog)
     name = ".".join(parts)
     if catalog in ("iceberg_functions", "sql_functions") and len(parts) > 1:
         raise _wrong(f"{catalog} has no namespaces: {_show(name)}")
@@ -589,7 +589,7 @@ def _natural(value: object) -> Type:
             return PrimitiveType("double")
         case str():
             return PrimitiveType("string")
-    raise _wrong("a constant is true, false, a number or text, or an object of type literal", value)
+    raise _wrong("a constant must be true, false, a number or text, or an object of type literal", value)
 
 
 def _read(json: Any, kind: Type, declared: bool, at: Place) -> Value:  # noqa: ANN401
@@ -607,7 +607,7 @@ def _read(json: Any, kind: Type, declared: bool, at: Place) -> Value:  # noqa: A
             case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
                 nanos, zoned = read_timestamp(json)
                 if zoned != ("tz" in base):
-                    raise ValueError(f"a {base} is written with{'' if 'tz' in base else 'out'} an offset from UTC")
+                    raise ValueError(f"a {base} must be written with{'' if 'tz' in base else 'out'} an offset from UTC")
                 return Value("timestamptz" if zoned else "timestamp", nanos, at)
             case "decimal":
                 value = Decimal(json)

@@ -96,7 +96,7 @@ def _cast(name: str, numbers: Sequence[str], inner: Value, at: Place) -> Value:
         if name == "timestamp" or name in _ZONED:
             nanos, zoned = read_timestamp(value)
             if name == "timestamp_ntz" and zoned:
-                raise ValueError("a timestamp without zone has no offset")
+                raise ValueError("a timestamp without zone must not have an offset")
             return Value(_ZONED.get(name, "timestamptz" if zoned else "timestamp"), nanos, at)  # type: ignore[arg-type]
     if kind in ("date", "timestamp", "timestamptz", "time") and name == kind:
         return Value(kind, value, at)
@@ -123,7 +123,7 @@ def _number(name: str, numbers: Sequence[str], given: Decimal | str, at: Place) 
     elif numbers:
         scale = int(numbers[1]) if len(numbers) > 1 else 0
         if scale > 38 or value.adjusted() > 400:
-            raise ValueError("a decimal has at most 38 digits")
+            raise ValueError("a decimal can have at most 38 digits")
         value = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
     return Value("number", value, at)
 
@@ -184,5 +184,5 @@ def prefix_of(operand: Operand, prefix: Value, at: Place) -> Condition:
         The prefix is neither text nor bytes nor null.
     """
     if prefix.kind not in ("text", "bytes", "null"):
-        raise prefix.at.unparsable("a prefix is a string like 'abc' or bytes like x'00ff'")
+        raise prefix.at.unparsable("a prefix must be a string like 'abc' or bytes like x'00ff'")
     return Prefix(operand, prefix, False, at)

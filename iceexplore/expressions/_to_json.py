@@ -120,7 +120,7 @@ class _Writer:
         return _chain("and", [self._test("not-null", operand), out]) if negative else out
 
     def _comparison(self, p: Predicate, value: Comparison) -> Json:
-        """Write a comparison of two values. It is either true or not true, never unknown."""
+        """Write a comparison of two values. Its result is true or false, never unknown."""
         if self._rest:
             raise OptionError(f"{p.text}: in REST's form, a value can be compared only with a constant")
         yes = p.literals[0] is (p.op == "=")
