@@ -1,9 +1,9 @@
 """Estimate the memory of a Parquet file's columns from the headers and dictionaries of their pages.
 
-Stored sizes are no upper limit: a dictionary stores a string once that a million rows use, run-length encoding expands
-a few bytes to any number of zeros, and each value of ``DELTA_BYTE_ARRAY`` may repeat the previous one. So pages are
-inspected before Arrow decodes them. The longest value determines how many rows fit into a batch; if not even one row
-fits, the file is refused.
+Stored sizes are no upper limit: a dictionary stores a string only once, even if a million rows use it, run-length
+encoding expands a few bytes to any number of zeros, and each value of ``DELTA_BYTE_ARRAY`` may repeat the previous
+one. So pages are inspected before Arrow decodes them. The longest value determines how many rows fit into a batch; if
+not even one row fits, the file is refused.
 
 Rules: Parquet specification, "Data Pages", "Dictionary page" and "Encodings".
 """
@@ -196,7 +196,7 @@ def chunk_sizes(
     leaves
         Indices of leaf columns; None for all.
     rows
-        Number of rows of a batch; chunks of which so many rows are certainly small are not inspected.
+        Number of rows of a batch; a chunk is not inspected if this many of its rows are certainly small.
     nested
         True if a row of some of these columns may have any number of values.
     near
