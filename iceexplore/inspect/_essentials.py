@@ -65,7 +65,7 @@ _SHORT = {
     "content_offset": "offset",
     "file_path": "delete_file",
 }
-#: Columns with locations: the first of these that a table has provides the names of its rows.
+#: Columns with locations. The rows of a table are named after the first of these columns that the table has.
 _LOCATIONS = ("file_path", "path", "location", "file", "manifest")
 _MORE_LOCATIONS = ("referenced_data_file", "referenced_file", "delete_file_path", "manifest_list")
 #: Tables in which a different column provides the names: vectors may share a Puffin file, so each is named after the

@@ -28,7 +28,8 @@ class RangeCells:
     row
         The index of the cell's row.
     first, last
-        The index of the first stop that is not below the range, and the number of stops that are not above it.
+        The index of the first stop (`RangeChart.positions`) that is not below the range, and the number of stops that
+        are not above it.
     state
         The index of the items' class in `RangeChart.classes`.
     open

@@ -41,7 +41,7 @@ class SceneNode:
     size
         The size in bytes; it determines the shade of the node's cell if many siblings are drawn as cells.
     cells, count
-        For a node that represents many others: a cell for each of them or for some together, and their number.
+        For a node that represents many others: cells, one for each of them or for several together, and their number.
     """
 
     id: str
