@@ -1706,7 +1706,7 @@ class CommittedTable(Table):
         ix.commits.operation(kind).check(retention, self._kind)
         snapshot = self._state.snapshot if at is None else self._resolve(at, f"{kind}()").snapshot
         if snapshot is None:
-            raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref names one")
+            raise OptionError(f"{kind} {name!r}: the table has no snapshot yet, and a ref must name one")
         self._document(kind, name, snapshot.snapshot_id, **retention)
         return snapshot
 

@@ -930,7 +930,7 @@ class ViewSimulation(View):
         Raises
         ------
         UnsupportedError
-            The view's metadata files are numbered, as in a folder without a catalog, so that they must stay together.
+            The view's metadata files are numbered, as in a folder without a catalog, so they must stay together.
         """
         return self._commit(lambda document, _: ix.commits.set_view_location(document, location), "set_location")
 

@@ -110,7 +110,7 @@ def check_entry(state: TableState, place: Place, entry: Mapping[str, Any], out: 
     end, rows = state.metadata.next_row_id, max(entry["record_count"] or 0, 0)
     if first < 0 or (end is not None and first + rows > end):
         text = "Rows of the file have row ids that the table has not assigned: future rows will get the same ids."
-        expected = "0 or more" if first < 0 else f"with {rows} rows at most next-row-id {end}"
+        expected = "0 or more" if first < 0 else f"plus {rows} rows, at most next-row-id {end}"
         out.say(place, "metadata-invalid", text, field="first_row_id", found=first, expected=expected)
 
 
