@@ -154,7 +154,7 @@ RULES: dict[str, Rule] = _rules(
     Rule("schema-unchanged", "The schema and the partition spec have not changed since the commit was prepared.", f"{_SPEC}, Commit Conflict Resolution and Retry", "commit"),
     Rule("no-new-conflicting-files", "No concurrent commit added data that a serializable operation should have read.", "Iceberg, MergingSnapshotProducer.validateAddedDataFiles", "commit"),
     Rule("no-new-deletes", "No concurrent commit added deletes for files that this commit replaces.", "Iceberg, MergingSnapshotProducer.validateNoNewDeletesForDataFiles", "commit"),
-    Rule("data-files-still-there", "Data files that new deletes reference are still live.", "Iceberg, MergingSnapshotProducer.validateDataFilesExist", "commit"),
+    Rule("data-files-still-there", "Data files that the commit read, or that its deletes reference, are still live.", "Iceberg, MergingSnapshotProducer.validateDataFilesExist", "commit"),
     Rule("no-concurrent-dv", "No concurrent commit added a DV for the same data file.", "Iceberg, MergingSnapshotProducer.validateAddedDVs", "commit"),
     Rule("no-concurrent-column-files", "No concurrent commit added column files for data files that this commit updates, or rewrites with their old values.", f"{_DRAFT}, Column File Tracking (apache/iceberg#16425)", "commit", quote="This applies to rows whose values were updated in the commit", draft_only=True),
     Rule("deletes-need-v2", "Delete files need format version 2, DVs need version 3; version 3 and later add no position delete files.", f"{_SPEC}, Version 2, Version 3", "commit"),

@@ -11,7 +11,18 @@ import iceexplore as ix
 from iceexplore._samples import sample_path
 from iceexplore.doctor import UNTELLABLE
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
-from tests.doctor.damages import DAMAGES, Damage, healthy
+from tests.doctor.damages import (
+    DAMAGES,
+    Damage,
+    Record,
+    document_path,
+    edit_avro,
+    edit_json,
+    healthy,
+    local,
+    manifest_paths,
+    root_path,
+)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
@@ -73,3 +84,36 @@ def test_of_two_damaged_manifests_each_has_its_own_consequences(tmp_path: Path) 
     assert cut.name in found["file-truncated"].location
     assert {one.code for one in found["file-truncated"].follows} >= {"manifest-salvaged"}
     assert all(cut.name in one.location for one in found["file-truncated"].follows)
+
+
+def test_all_specs_whose_deletes_apply_to_nothing_are_named(tmp_path: Path) -> None:
+    how = {"write.delete.mode": "merge-on-read", "commit.manifest-merge.enabled": "false"}
+    lab = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, partition_by=["k"], format_version=2, properties=how)
+    lab.append({"id": list(range(9)), "k": ["a"] * 9})
+    for number in (1, 2, 3):
+        lab.delete(f"id = {number}")
+    folder = tmp_path / "t"
+
+    def add_specs(document: Record) -> None:
+        for number in (1, 2):
+            field = {"name": f"k_{number}", "transform": "identity", "source-id": 2, "field-id": 1000}
+            document["partition-specs"].append({"spec-id": number, "fields": [field]})
+
+    edit_json(document_path(folder), add_specs)
+    specs = dict(zip(manifest_paths(folder, 1), (1, 2, 2), strict=True))
+
+    def change(rows: list[Record], header: dict[str, str]) -> None:
+        for row in rows:
+            if row["content"] == 1:
+                row["partition_spec_id"] = specs[local(row["manifest_path"])]
+
+    edit_avro(root_path(folder), change)
+    for path, number in specs.items():
+
+        def change_header(rows: list[Record], header: dict[str, str], spec: str = str(number)) -> None:
+            header["partition-spec-id"] = spec
+
+        edit_avro(path, change_header, list_path=root_path(folder))
+    (found,) = [f for f in ix.open(folder).check() if f.code == "delete-no-effect"]
+    assert (found.count, found.found) == (3, "1, 2")
+    assert "3 delete files were written for the partition specs 1, 2, which no live data file has" in found.text

@@ -139,7 +139,7 @@ def test_unified_and_side_by_side(tmp_path: Path) -> None:
 def test_which_dialect_is_meant(tmp_path: Path) -> None:
     two = {"spark": "SELECT 1", "trino": "SELECT 1"}
     d = made(tmp_path / "v", two, {**two, "presto": "SELECT 2"}).diff(1)
-    with pytest.raises(ix.OptionError, match="store 2 dialects in common: give one of"):
+    with pytest.raises(ix.OptionError, match=r"have 2 dialects in common: give dialect=, one of 'spark', 'trino'$"):
         d.unified()
     with pytest.raises(
         ix.OptionError, match="v version 1 does not store the dialect 'presto'; it stores 'spark', 'trino'"
@@ -152,8 +152,12 @@ def test_which_dialect_is_meant(tmp_path: Path) -> None:
         with pytest.raises(ix.OptionError, match="context="):
             d.unified("spark", context=context)  # type: ignore[arg-type]
     apart = made(tmp_path / "w", two, {"presto": "SELECT 2", "duckdb": "SELECT 2"}).diff(1)
-    with pytest.raises(ix.OptionError, match="store 4 dialects but none in common: give one of"):
+    none = "no dialect in common, .*: w version 1 stores 'spark', 'trino'; w version 2 stores 'presto', 'duckdb'"
+    with pytest.raises(ix.OptionError, match=none):
         apart.side_by_side()
+    more = made(tmp_path / "x", {**two, "presto": "SELECT 2"}, {**two, "duckdb": "SELECT 2"}).diff(1)
+    with pytest.raises(ix.OptionError, match=r"have 2 dialects in common: give dialect=, one of 'spark', 'trino'$"):
+        more.unified()
 
 
 def test_line_ends_are_differences_of_the_text(tmp_path: Path) -> None:

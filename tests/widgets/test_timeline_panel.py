@@ -293,7 +293,7 @@ def test_the_rows_left_are_those_that_a_reader_counts(table: ix.Table, widget: T
     assert any(s["totals"][4] < s["totals"][0] for s in widget.snapshots), "the table has position deletes"
     for sent, real in zip(widget.snapshots, table.snapshots, strict=True):
         assert sent["totals"][4] == table.at(real).count()
-    stated = {"total_records": "10", "total_position_deletes": "3"}
+    stated: dict[str, Any] = {"total_records": "10", "total_position_deletes": "3"}
     odd = [
         snapshot(1, **stated), snapshot(2, **stated, total_equality_deletes="0"),
         snapshot(3, **stated, total_equality_deletes="1"), snapshot(4, total_records="10"),

@@ -199,13 +199,16 @@ def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
     alone = np.isin(specs[0], list(partitioned)) & ~np.isin(specs[0], specs[1])
     if alone.any():
         hit = deletes[alone]
-        spec = int(specs[0][alone][0])
+        numbers = np.unique(specs[0][alone]).tolist()
+        listed = ", ".join(map(str, numbers))
+        were = "1 delete file was" if len(hit) == 1 else f"{len(hit):,} delete files were"
+        of = f"partition spec {listed}" if len(numbers) == 1 else f"the partition specs {listed}"
         text = (
-            f"{len(hit)} delete files were written for partition spec {spec}, which no live data file has: deletes "
-            "apply only to data files of their own spec and partition, so they delete nothing."
+            f"{were} written for {of}, which no live data file has: deletes apply only to data files of their own spec "
+            "and partition, so they delete nothing."
         )
         item = problem(
-            "delete-no-effect", examination.files.place(int(hit[0])), text, field="502 partition_spec_id", found=spec
+            "delete-no-effect", examination.files.place(int(hit[0])), text, field="502 partition_spec_id", found=listed
         )
         yield finding_of(
             item, snapshots=(snapshot.snapshot_id,), places=examination.places(hit), count=len(hit), rows=hit

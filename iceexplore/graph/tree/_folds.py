@@ -74,11 +74,16 @@ def summary(manifest: Manifest, rows: Rows, snapshot: Snapshot) -> tuple[list[st
 
 
 def _files(manifests: pa.Table, removed: Removals) -> tuple[int, str]:
-    """Count the live files in some manifests of a root: files as written minus those that manifest DVs remove."""
+    """Count the live files in some manifests of a root: files as written minus those that manifest DVs remove.
+
+    Files of unknown number are left out of the count: those of a manifest without counts, and those that a manifest DV
+    without a number of positions removes.
+    """
     stats = whole_column(manifests["manifest_stats"])
     counted = [cast(pa.StructArray, stats).field(f"{s}_files_count") for s in ("added", "existing")]
     files = sum(pc.sum(column).as_py() or 0 for column in counted)
     gone = [removed.of(place).entries for place in manifests["location"].to_pylist()] if removed else []
     files -= sum(n for n in gone if n is not None)
-    unknown = any(column.null_count for column in counted) or None in gone
-    return files, f"{'at least ' if unknown else ''}{amount(files, 'file')}"
+    limits = {(False, False): "", (True, False): "at least ", (False, True): "at most ", (True, True): "about "}
+    limit = limits[any(column.null_count for column in counted), None in gone]
+    return files, f"{limit}{amount(files, 'file')}"

@@ -33,7 +33,7 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
     counts = np.bincount(codes[small], minlength=int(codes.max(initial=-1)) + 1)
     held = np.bincount(codes[small], weights=sizes[small], minlength=len(counts))
     worth = counts >= _MIN_INPUT_FILES
-    fewer = int((counts - np.maximum(1, np.ceil(held / (limit / 0.75))))[worth].sum())
+    fewer = int((counts - np.maximum(1, np.ceil(held / max(1.0, limit / 0.75))))[worth].sum())
     if fewer <= 0:
         return
     total = int(sizes.sum())
@@ -64,10 +64,17 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
     equality = pc.sum(pc.equal(entries["content_type"], 2)).as_py() or 0
     share = float(gone.sum()) / max(1.0, float(rows[touched].sum()))
     data = Reading(len(tasks), int(bytes_.sum()))
-    why = f"{count:,} deletes ({human_bytes(size)}) apply to {int(touched.sum()):,} of the {len(tasks):,} files read"
-    why += f" and remove {gone.sum():,.0f} of their rows ({percent(share, 1)})." if gone.any() else "."
+    one = count == 1
+    why = (
+        f"{amount(count, 'delete')} ({human_bytes(size)}) {'applies' if one else 'apply'} to {int(touched.sum()):,} of "
+    )
+    why += f"the {len(tasks):,} files read"
+    removes = "removes" if one else "remove"
+    why += f" and {removes} {gone.sum():,.0f} of their rows ({percent(share, 1)})." if gone.any() else "."
     if equality:
-        why += f" {equality:,} of them are equality deletes, which must be compared with every row."
+        are = "is an equality delete" if equality == 1 else "are equality deletes"
+        which = "It" if one else f"{equality:,} of them"
+        why += f" {which} {are}, which must be compared with every row."
     before = Reading(data.files + count, data.bytes + size)
     positions = int(pc.sum(pc.is_null(pc.struct_field(vector, "size_in_bytes"))).as_py() or 0) - equality
     if equality or share >= _DELETED:

@@ -229,9 +229,14 @@ class ViewDiff:
             return common[0], common[0]
         if not common and len(old) == len(new) == 1:
             return next(iter(old)), next(iter(new))
-        listed = ", ".join(repr(r.dialect) for r in (old if common else {**old, **new}).values()) or "none"
-        how = "in common" if common else "but none in common"
-        raise OptionError(f"the versions store {len(common or {**old, **new})} dialects {how}: give one of {listed}")
+        if not common:
+            lists = [", ".join(repr(r.dialect) for r in stored.values()) or "none" for stored in (old, new)]
+            raise OptionError(
+                "the versions have no dialect in common, so no two texts can be compared: "
+                + "; ".join(f"{_label(s)} stores {names}" for s, names in zip((self.a, self.b), lists, strict=True))
+            )
+        listed = ", ".join(repr(old[key].dialect) for key in common)
+        raise OptionError(f"the versions have {len(common)} dialects in common: give dialect=, one of {listed}")
 
 
 def view_diff(a: ViewState, b: ViewState) -> ViewDiff:

@@ -184,7 +184,8 @@ class DeletesPanel(Panel):
         size = found.rows
         if count and (size is None or bitmap.max() >= size):
             if size is not None:
-                found.notes.append(f"Position {bitmap.max():,} is beyond the file's {size:,} rows.")
+                held = f"the manifest's {size:,} entries" if node.kind == "manifest-dv" else f"the file's {size:,} rows"
+                found.notes.append(f"Position {bitmap.max():,} is beyond {held}.")
             size = int(bitmap.max()) + 1
         size = size or 0
         runs = run_count(bitmap)

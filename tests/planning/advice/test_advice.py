@@ -231,6 +231,22 @@ def test_deletes(version: int) -> None:
     assert 0.5 < dead.after.bytes / then[1] < 2
 
 
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, ("1 delete (", ") applies to ", "It is an equality delete, which must")),
+        (2, ("2 deletes (", ") apply to ", "2 of them are equality deletes, which must")),
+    ],
+)
+def test_one_delete_is_described_in_the_singular(count: int, words: tuple[str, ...]) -> None:
+    table = lab.written({"x": "long"}, pa.table({"x": [1, 2, 3]}), version=2)
+    for number in range(count):
+        table.row_delta(equality={"x": [number + 1]})
+    dead = next(s for s in table.plan().advice().suggestions if s.kind == "deletes")
+    for part in words:
+        assert part in dead.why
+
+
 def test_few_deletes_of_version_2_are_put_together() -> None:
     table = lab.written({"x": "long", "r": "string"}, _regions(), by=("r",))
     for name in table.plan().tasks["file_path"].tolist()[:12]:
