@@ -73,7 +73,7 @@ def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
             assert f'fill="{paper}"'.encode() in svg
 
         check("Tree", "Data manifest", "Deletion vector", "removed by the snapshot", "arrow: applies to", "Files")
-        check("Timeline", "append", "overwrite", "main", "line: rows in data files")
+        check("Timeline", "append", "overwrite", "main", "line: rows; dashed: live")
         open_tab(bare, "files")
         check("Files", "data file", "removed", "started_at_day=2024-03-01")
         open_tab(bare, "scan")

@@ -69,13 +69,14 @@ const SPEEDS = /** @type {const} */ ([[2400, "½×"], [1200, "1×"], [600, "2×"
 const FIRST_SPEED = "1200";
 const EVERY_OPERATION = "*";
 const COMPARE_PROMPT = "Pick the other snapshot: click it, or use the arrow keys. Escape cancels.";
-/** What the curves show, by measure; and what the second curve of rows shows, which has gaps at equality deletes. */
+/** What the curves show, by measure. */
 const CURVE_WORDS = {
   rows: "line: rows in data files",
   files: "line: data files; dashed: delete files",
   bytes: "line: total size",
 };
-const ROWS_LEFT = "; dashed: rows left after position deletes";
+/** The same for rows if any are deleted. The dashed curve has gaps where there are equality deletes. */
+const LIVE_ROWS = "line: rows; dashed: live";
 
 /**
  * Return, as text, the totals in a snapshot's summary that the curves of a measure show; "" if the summary has none.
@@ -85,7 +86,7 @@ const ROWS_LEFT = "; dashed: rows left after position deletes";
  */
 export function totalWords({ totals: [rows, files, deletes, bytes, left] }, measure) {
   const words = {
-    rows: [rows >= 0 && plural(rows, "row"), left >= 0 && left < rows && `${formatCount(left)} not deleted`],
+    rows: left >= 0 && left < rows ? [formatCount(rows), formatCount(left)] : [rows >= 0 && plural(rows, "row")],
     files: [files >= 0 && plural(files, "data file"), deletes >= 0 && plural(deletes, "delete file")],
     bytes: [bytes >= 0 && formatBytes(bytes)],
   };
@@ -305,7 +306,7 @@ export function timelineView(model) {
   }
   function curveWords() {
     const { measure } = model;
-    return CURVE_WORDS[measure] + (measure === "rows" && hasDeletes ? ROWS_LEFT : "");
+    return measure === "rows" && hasDeletes ? LIVE_ROWS : CURVE_WORDS[measure];
   }
   /** @returns {LegendItem[]} */
   function legendOfLine() {

@@ -343,8 +343,8 @@ def test_the_legend_has_the_totals_of_the_described_snapshot(show: Show) -> None
     bare = show(widget)
     legend = bare.page.locator(".ice-line-legend")
     first, *_, last = (int((one.summary or {})["total-records"]) for one in table.snapshots)
-    words = "line: rows in data files; dashed: rows left after position deletes"
-    assert f"{words} ({last:,} rows, {table.count():,} not deleted)" in legend.inner_text()
+    words = "line: rows; dashed: live"
+    assert f"{words} ({last:,}, {table.count():,})" in legend.inner_text()
     bare.page.get_by_role("slider", name="Snapshot").focus()
     bare.press("Home")
     assert f"({first:,} rows)" in legend.inner_text()
