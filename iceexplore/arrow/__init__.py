@@ -7,6 +7,7 @@ pyarrow from ``pyarrow-stubs``.
 """
 
 from iceexplore.arrow import build, compute
+from iceexplore.arrow._join import join_texts
 from iceexplore.arrow._types import (
     AnyArray,
     AnyChunkedArray,
@@ -55,4 +56,5 @@ __all__ = [
     "Strings",
     "build",
     "compute",
+    "join_texts",
 ]

@@ -81,7 +81,7 @@ COLUMN_DOCS: dict[str, str] = {
     "manifest_deletion_vectors.manifest": "location of the leaf manifest whose entries the vector removes",
     "manifest_deletion_vectors.ordinal": "row number in the root; `content_entries.manifest_dv` refers to it",
     "manifest_deletion_vectors.snapshot_id": "the snapshot that wrote or replaced the vector",
-    "manifest_dv": "row number in the root of the manifest DV that removes this entry (V4)",
+    "manifest_dv": "the manifest DV that removes this entry, by its row number in the root (V4)",
     "manifest_list": "location of the manifest list (V4: of the root manifest)",
     "manifest_stats": "file and row counts of a manifest; null means unknown",
     "manifests.content": "0 data, 1 deletes",

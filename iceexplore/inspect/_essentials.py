@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from iceexplore.arrow import AnyArray, AnyChunkedArray, build
+from iceexplore.arrow import AnyArray, AnyChunkedArray, build, join_texts
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import TableState, snapshot_change
 from iceexplore.inspect._partition import partition_union
@@ -209,7 +209,4 @@ def partition_texts(values: AnyArray, specs: AnyArray | AnyChunkedArray | None, 
         parts.append(text)
     if not parts:
         return pa.nulls(len(values), pa.string())
-    if len(parts) == 1:  # Arrow's join of one array with "skip" drops null values instead of joining nothing
-        return pc.fill_null(parts[0], "")
-    made: AnyArray = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
-    return made
+    return join_texts(parts, ", ")

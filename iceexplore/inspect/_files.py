@@ -98,7 +98,7 @@ def entries_schema(state: TableState) -> pa.Schema:
 
 
 def live_rows(leaf: Manifest, contents: frozenset[int] = ALL) -> AnyArray | None:
-    """Return a mask of the live entries that these kinds of manifests may hold; None if the mask is true everywhere."""
+    """Return a mask of a leaf's live entries that belong in manifests of these content types; None if all do."""
     mask = live(leaf.entries)
     kinds = wanted(leaf, contents)
     if kinds is not None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import iceexplore as ix
+from iceexplore.arrow import join_texts
 from iceexplore.inspect import DEFINITIONS
 from iceexplore.inspect._essentials import short_names
 
@@ -26,6 +30,31 @@ def test_every_table_has_them(trips: ix.Table, name: str) -> None:
     assert not len(found) or not found.isna().all().any(), "no column without values"
     assert table.arrow().schema == table.schema == whole.schema, "the table itself stays as in Spark"
     assert list(table().columns) == whole.column_names
+
+
+def test_files_of_an_unpartitioned_spec_have_no_partition_text(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"a": "long", "b": "string"})
+    lab.append({"a": [1], "b": ["x"]})
+    lab.evolve_spec(add=["a"])
+    lab.append({"a": [2], "b": ["y"]})
+    lab.evolve_spec(add=["b"])
+    lab.append({"a": [3], "b": ["z"]})
+    whole, found = lab.inspect.files(), lab.inspect.files.essentials()
+    assert dict(zip(whole["spec_id"], found["partition"], strict=True)) == {0: "", 1: "a=2", 2: "a=3, b=z"}
+    entries = lab.inspect.entries.essentials()
+    assert sorted(entries["partition"]) == ["", "a=2", "a=3, b=z"]
+    assert lab.file_map().to_svg()
+    widget = lab.explore()
+    assert widget.settle(60)
+    widget.close()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_texts_are_joined_whatever_is_null(count: int) -> None:
+    rows = list(itertools.product(["x", "", None], repeat=count))
+    parts = [pa.array([row[i] for row in rows], pa.string()) for i in range(count)]
+    expected = ["/".join(text for text in row if text is not None) for row in rows]
+    assert join_texts(parts, "/").to_pylist() == expected
 
 
 def test_files_are_named_and_described(trips: ix.Table) -> None:

@@ -87,7 +87,7 @@ def test_they_are_shown_and_counted(made: tuple[ix.Table, list[dict[str, Any]]])
         ("file-2.parquet", [4], ["note"]),
     ]
     assert {r["snapshot_id"] for r in found} == {table.SNAPSHOT}
-    assert "2 column files · 2.0 KiB · newer name, price" in t.tree().to_text()
+    assert "2 column files · 2.0 KiB · newer values of name, price" in t.tree().to_text()
     files = snapshot_files(t.state).to_pylist()
     names = {Path(str(r["location"])).name: r["bytes"] for r in files}
     for row in found:

@@ -1,4 +1,4 @@
-"""Commit in the layout of the V4 draft: each commit writes one root manifest, and only a large one leaf manifests.
+"""Commit in the layout of the V4 draft: each commit writes one root manifest; only large commits also write leaves.
 
 As in the V4 proposal's layout, leaves are changed by manifest DVs, and files above a threshold are flushed to leaves.
 Three things differ, as the draft requires: deletion vectors are part of data files' entries, manifest DVs are always

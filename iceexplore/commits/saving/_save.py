@@ -445,7 +445,7 @@ def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
 
 
 def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
-    """Copy a file; return an error of reading the original, but raise an error of writing the copy."""
+    """Copy a file; return None, or why the original could not be read. Errors of writing the copy are raised."""
     while True:
         try:
             block = original.read(_BLOCK)

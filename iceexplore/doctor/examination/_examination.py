@@ -109,7 +109,7 @@ class LiveFiles:
 
     @cached_property
     def kinds(self) -> npt.NDArray[np.int32]:
-        """The content types; data where there is none, as in version 1."""
+        """The content type of each entry; ``DATA`` for an entry without one, as in version 1."""
         return np.asarray(pc.fill_null(self.entries["content_type"], int(ContentType.DATA)))
 
     @property

@@ -297,7 +297,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return (self.gain_note(key), "") if gain is None else (gain.sentence, gain.sql)
 
     def card(self) -> Card:
-        """Return verdicts, gains and what was not checked as a card."""
+        """Return a card with the verdicts, the gains, and what was not checked."""
         facts = []
         for figure in self.measured:
             sentence, sql = self._shown_gain(figure.key)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from iceexplore.arrow import Strings, build
+from iceexplore.arrow import Strings, build, join_texts
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import Change, CommitWriter, Sandbox, find_files, merged_groups, start_sandbox
 from iceexplore.doctor.maintenance._dangling import dangling, dropped_by_commit, removes_dangling
@@ -683,7 +683,7 @@ _RULES = ("number of files", "bytes", "deletes", "delete ratio")
 def _listed(masks: Sequence[Mask], names: Sequence[str]) -> Strings:
     """Return, for each item, the names of the masks that are true, separated by commas."""
     parts = [pc.if_else(pa.array(m), n, pa.scalar(None, pa.string())) for m, n in zip(masks, names, strict=True)]
-    return pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
+    return join_texts(parts, ", ")
 
 
 def _group_table(state: TableState, tasks: FileTasks, groups: _Groups, rules: SizeRules, spread: _Spread) -> pa.Table:

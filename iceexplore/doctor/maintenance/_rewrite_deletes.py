@@ -301,7 +301,13 @@ def _live_data(state: TableState) -> Strings:
 def _combined(
     state: TableState, deletes: EntryBatch, sizes: Longs, group: Longs, split_size: Longs
 ) -> tuple[Longs, Longs]:
-    """Return, per split of the deletes, the row of its delete file, and the number of its combined task."""
+    """Split the delete files and combine the splits into tasks.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        By split: the index of the delete file in ``deletes``, and the number of the task.
+    """
     count = len(deletes)
     none = pa.array([[]] * count, pa.list_(pa.int32()))
     files = EntryBatch(deletes.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64())).entries)

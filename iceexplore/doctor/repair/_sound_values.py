@@ -316,7 +316,7 @@ def vector_place(state: TableState, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_file(state: TableState, row: dict[str, Any]) -> str | None:
-    """Return the data file that a Puffin file names for the vector at a place in it; None if it names none."""
+    """Return the data file that the Puffin footer names for an entry's vector; None if unnamed or unreadable."""
     vector = row["deletion_vector"]
     if not row["location"] or not vector:
         return None

@@ -393,7 +393,7 @@ def _bare(locations: AnyArray) -> AnyArray:
 
 
 def _single_paths(entries: pa.Table, kind: Ints, parts: Sequence[_Part]) -> AnyChunkedArray:
-    """Return the only data file of position delete files without ``referenced_file``, from their ``file_path`` bounds.
+    """Return, for position delete files without ``referenced_file``, the data file if their bounds show a single one.
 
     Java: ``ContentFileUtil.referencedDataFile``; Iceberg 1.7 and earlier wrote no ``referenced_data_file``.
     """

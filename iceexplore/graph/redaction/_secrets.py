@@ -22,8 +22,8 @@ _SECRET_PARTS = (
     "secret", "token", "pass", "pwd", "cred", "key", "sas", "sig", "pin", "auth", "private", "bearer", "cookie",
     "jaas", "webhook",
 )  # fmt: skip
-#: A name with a value, after "=", ":" or, for a command-line option, a space. Not after "/": there, ``name=value`` is
-#: the folder of a partition, and locations must stay valid.
+#: A name, and what separates it from its value: "=", ":" or, after a command-line option, a space. A name after "/"
+#: does not match: there, ``name=value`` is the folder of a partition, and locations must stay valid.
 _GIVEN = re.compile(
     r"""(?<![/\w.-]) (?: (?P<name>[\w.-]+) \\*["']? \s* (?: = \s* | (?P<colon>:) (?!//) \s* )
     | (?P<option>--?[A-Za-z][\w.-]*) \s+ (?!-) )""",

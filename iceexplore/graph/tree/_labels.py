@@ -175,7 +175,8 @@ def _column_files(files: Sequence[Mapping[str, Any]], metadata: TableMetadata) -
     ids = dict.fromkeys(i for one in files for i in one["field_ids"] or ())
     names = ", ".join(columns[i][0] if i in columns else f"#{i}" for i in ids if i not in LINEAGE_FIELDS)
     size = sum(one["file_size_in_bytes"] or 0 for one in files)
-    return escape.shorten(f"{amount(len(files), 'column file')} · {human_bytes(size)} · newer {names}", 2 * _LINE)
+    count = amount(len(files), "column file")
+    return escape.shorten(f"{count} · {human_bytes(size)} · newer values of {names}", 2 * _LINE)
 
 
 def file_lines(
@@ -265,7 +266,7 @@ def kind_of_entry(entry: Mapping[str, Any]) -> str:
         case ContentType.EQUALITY_DELETE:
             return "equality-delete"
         case ContentType.POSITION_DELETE:
-            # Spec, "Deletion Vectors": stored in Puffin files, named by offset and size.
+            # Spec, "Deletion Vectors": a vector is stored in a Puffin file, and found by its offset and size.
             vector = entry["deletion_vector"] or {}
             is_vector = any(v is not None for v in vector.values()) or entry["file_format"] == PUFFIN.name
             return "deletion-vector" if is_vector else "position-delete"

@@ -61,7 +61,7 @@ class _Builder:
         self.options = options
         self.expanded = expanded
         self.shown = Shown()
-        self.paths: dict[int, list[str]] = {}  # data files that shown deletes name, by snapshot
+        self.paths: dict[int, list[str]] = {}  # by snapshot, the data files to which the shown deletes refer
 
     def run(self) -> Shown:
         self.add([self.source.table(), self.source.metadata()])

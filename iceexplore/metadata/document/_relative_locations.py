@@ -23,7 +23,8 @@ def resolved_location(location: str, table_location: str) -> str:
         own = {table_location.rstrip("/") + "/", table_location.removeprefix("./").rstrip("/") + "/"}
         if location.startswith(tuple(own)):
             return location
-    # Spec: "joined to the prefix (table location) without consideration of any additional separator characters".
+    # Always join with a slash, even after a slash at the end: "joined to the prefix (table location) without
+    # consideration of any additional separator characters" (spec, "Path Resolution").
     return f"{table_location}/{location}"
 
 

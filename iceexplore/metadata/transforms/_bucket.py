@@ -110,7 +110,7 @@ class BucketTransform(WidthTransform):
         return format_value(_INT, value)
 
     def parse_value(self, value: PlainValue) -> PlainValue:
-        """Return the number of a bucket that a user gave."""
+        """Return a bucket number given by a user as an int; check that there is such a bucket."""
         number = whole_number(value)
         if not 0 <= number < self.width:
             raise ValueError(f"buckets are 0 to {self.width - 1}")

@@ -96,7 +96,7 @@ class PlanNodes:
 
     def __init__(self, plan: PlannedScan) -> None:
         if plan.appends is not None:
-            raise OptionError("an incremental plan has several roots: plan one snapshot, or draw it with .tree()")
+            raise OptionError("an incremental plan has several roots: plan a single snapshot, or use plan.tree()")
         self.plan = plan
         self._scan = plan.roots[0] if plan.roots else None
         ends = np.cumsum([0, *(leaf.kept_files for leaf in plan.leaves)])

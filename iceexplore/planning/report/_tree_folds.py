@@ -59,7 +59,7 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
     elif rest:
         count = sum(g["row_count"] for g in rest)
         terms = [str(g["term"]) for g in rest if g["term"]]
-        lines = (f"by {amount(len(rest), 'other reason')}", ", ".join(terms[:2]) + (", …" if len(terms) > 2 else ""))
+        lines = (f"for {amount(len(rest), 'other reason')}", ", ".join(terms[:2]) + (", …" if len(terms) > 2 else ""))
         out.append(Cut(f"{amount(count, what)} skipped", lines, _example(why, rest[0]["row_min"]), count))
     return out
 

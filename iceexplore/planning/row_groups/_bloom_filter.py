@@ -15,8 +15,9 @@ from iceexplore.storage import Storage
 
 __all__ = ["BloomFilter", "read_bloom_filter"]
 
-#: Bytes of a block, which has eight words of 32 bits (parquet-format), and the size limit of parquet-mr and Arrow.
+#: The size of a block, in bytes: eight words of 32 bits (parquet-format).
 _BLOCK = 32
+#: Maximum size of a filter, in bytes, as in parquet-mr and Arrow.
 _MAX_BYTES = 128 * 1024 * 1024
 #: Number of bytes that are read to parse a header; most headers have about 15.
 _HEADER = 256

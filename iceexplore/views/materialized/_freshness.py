@@ -321,7 +321,7 @@ def _with_refresh_state(table: TableMetadata, current: Snapshot) -> tuple[Snapsh
 
 
 def _only_rewritten(table: TableMetadata, current: int, recorded: int) -> bool:
-    """Return whether all snapshots from the recorded one to the current one are rewrites of files."""
+    """Return whether all snapshots after the recorded one, up to the current one, only rewrote files."""
     by_id = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots}
     at: int | None = current
     for _ in range(_MOST_REWRITES):

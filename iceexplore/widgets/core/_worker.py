@@ -123,7 +123,7 @@ class Work:
             else:
                 if step is not None:
                     self._post(slot, ticket, lambda: step(progress))
-                # The owner's thread, which alone uses the pool, submits the next step, so it runs after newer requests.
+                # Only the owner's thread uses the pool. There, the next step is queued behind newer requests.
                 self._results.put(lambda: start(lambda: advance(steps)))
 
         start = self._run_after_others if after_others else self._run

@@ -18,8 +18,8 @@ __all__ = ["Links", "health_blocks", "unread_blocks"]
 #: What the links may lead to: ``all`` tabs of the explorer, only ``tables`` (in a saved page), or ``none``.
 Links = Literal["all", "tables", "none"]
 
-#: For the conditions on kinds of files in `Shown.where`, given by their values or operators: the text to search for in
-#: a grid's column ``content``. A saved page, which has no Python, can only search the texts of this column.
+#: The text to search for in a grid's column ``content``, by the values or operators of the conditions in `Shown.where`
+#: on kinds of files. A saved page has no Python, so it can only search for text.
 _CONTENT = {
     ("!=",): "delet",
     ("0",): "data",

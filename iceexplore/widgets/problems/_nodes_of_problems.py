@@ -51,7 +51,7 @@ def coverage(state: TableState, root: Manifest | None) -> Coverage:
 
 
 def places_of(state: TableState, shown: Snapshot | None, wheres: Iterable[str]) -> dict[str, Place]:
-    """Return the nodes of problems in files that have been read, by location. Reads at most the root of ``shown``.
+    """Return the node of each problem by its ``where``; search only files already read, and the root of ``shown``.
 
     Parameters
     ----------
