@@ -357,7 +357,7 @@ def test_it_is_shown() -> None:
     s.append(rows_of(0, 6))
     before = s.state.snapshot.snapshot_id  # type: ignore[union-attr]
     s.update_columns({"price": 1.0})
-    assert "newer price" in s.tree().to_text()
+    assert "newer values of price" in s.tree().to_text()
     marks = [sorted(n.marks) for n in s.tree().nodes if n.kind == "data-file"]
     assert sorted(marks) == [["added"], ["added"], ["removed"], ["removed"]]
     found = s.changes()
