@@ -393,7 +393,7 @@ def test_older_snapshots_can_be_expired_instead(tmp_path: Path) -> None:
     catalog.create_namespace("db")
     table = catalog.register_table("db.t", ix.open(tmp_path / "t").metadata_location)
     sentence, call = step_instead(step) or ("", "")
-    assert sentence == "Or expire these snapshots, to which no branch or tag points:"
+    assert sentence == "Or expire these snapshots with PyIceberg, as no branch or tag points to them:"
     eval(call, {"table": table})
     expired = ix.open(table.metadata_location)
     assert not {s.snapshot_id for s in expired.snapshots} & set(step.snapshots)
@@ -413,7 +413,7 @@ def test_snapshots_that_are_needed_cannot_be_expired(pointer: str, tmp_path: Pat
     (step,) = ix.open(tmp_path / "t").check(snapshots="all").repair()
     assert not step.expirable and step_instead(step) is None
     assert step_instead(replace(step, expirable=True, snapshots=tuple(range(11)))) == (
-        "Or expire these snapshots, to which no branch or tag points:",
+        "Or expire these snapshots with PyIceberg, as no branch or tag points to them:",
         "table.maintenance.expire_snapshots().by_ids(step.snapshots).commit()",
     )
 

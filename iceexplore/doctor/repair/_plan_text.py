@@ -122,10 +122,10 @@ def step_instead(step: Step) -> tuple[str, str] | None:
     """
     if not step.expirable:
         return None
-    which = "this snapshot" if len(step.snapshots) == 1 else "these snapshots"
+    which, them = ("this snapshot", "it") if len(step.snapshots) == 1 else ("these snapshots", "them")
     ids = list(step.snapshots) if len(step.snapshots) <= _MAX_IDS else "step.snapshots"
     return (
-        f"Or expire {which}, to which no branch or tag points:",
+        f"Or expire {which} with PyIceberg, as no branch or tag points to {them}:",
         f"table.maintenance.expire_snapshots().by_ids({ids}).commit()",
     )
 
