@@ -223,7 +223,7 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Note a doubt if live entries of dropped manifests were not moved by compaction (``leaf-change-by-dv``)."""
+        """Note a doubt if dropped manifests' entries may have been removed, or else moved (``leaf-change-by-dv``)."""
         for kind in _MANIFESTS:
             if self.deleted_are_removed:
                 new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))

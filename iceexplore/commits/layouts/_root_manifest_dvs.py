@@ -6,9 +6,10 @@ portable roaring bitmaps; DVs above ``inline_dv_bytes`` go to one Puffin file pe
 ``deletion-vector-v1`` (length, magic and CRC around the same bitmap). This is the only blob type for bitmaps in the
 Puffin specification, so that any reader of DVs can read these blobs.
 
-With ``dv_attached``, the DV with all positions removed from a leaf is stored in the leaf's entry in the root, as field
-522 of the draft. As in the draft, this DV is always inline, because the location in the entry is the leaf's. Other DVs
-of an encoding (the removed DV, the delta) have separate rows. Attaching breaks the rules `VIOLATED_BY_ATTACHING`.
+With ``dv_attached``, a leaf's entry in the root also holds a DV of all positions that are removed from the leaf, as
+field 522 of the draft. As in the draft, this DV is always inline, because the location in the entry is the leaf's.
+Other DVs of an encoding (the removed DV, the delta) have separate rows. Attaching breaks the rules
+`VIOLATED_BY_ATTACHING`.
 """
 
 from __future__ import annotations

@@ -290,7 +290,10 @@ Path = tuple[tuple[str, str], ...]
 def _walk(
     parent: int | None, path: Path, fields: tuple[NestedField, ...], step: str = "field"
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
-    """Yield for every field: the parent's id, the path (names, and which may be omitted), the kind, and the field."""
+    """Yield for every field: the parent's id, the path, the field's role in its parent, and the field.
+
+    The path marks names that may be omitted. The role is field, element, key or value.
+    """
     for field in fields:
         # The names `element` and `value` may be omitted in a path if they are the name of a struct, but not if they are
         # the name of a list or map.

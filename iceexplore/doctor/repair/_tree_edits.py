@@ -181,7 +181,7 @@ class TreeEdit:
         ]
 
     def _restored(self, part: Part) -> EntryBatch:
-        """Return a part's entries, with impossible statuses restored from the parent or from the entries' numbers.
+        """Return a part's entries; correct impossible statuses by the parent's entries or the entries' own numbers.
 
         An entry is wrongly REPLACED if no live entry lists its file. The entry's original snapshot id and sequence
         number were then overwritten with those of the commit.

@@ -376,7 +376,7 @@ class NodeSource:
         return self.entries.leaf(manifest, row), (*at, row)
 
     def _changed_first(self, manifest: Manifest, snapshot: Snapshot) -> Rows:
-        # Ignore problems: the order must not change when reading more files finds some.
+        # Ignore problems, so that the order does not change if more are found while other files are read.
         return self.entries.rank(manifest, snapshot, ProblemIndex(()))
 
 

@@ -78,7 +78,7 @@ def page_of(
     for name, right in list(zip(table.names, table.right, strict=True))[:_MAX_NAMES]:
         look = view.looks.get(name)
         unit = {"unit": look.unit} if look is not None and look.unit else {}
-        coded = {"right": right and (look is None or look.kind not in ("code", "text"))}  # codes and texts are words
+        coded = {"right": right and (look is None or look.kind not in ("code", "text"))}  # others are aligned left
         names.append({"name": cell(name) or "", **coded, "doc": (docs or {}).get(name, ""), **unit})
     if view.head and names:
         names[0]["head"] = True
