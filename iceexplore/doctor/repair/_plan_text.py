@@ -117,8 +117,7 @@ def step_needed(step: Step) -> str:
 def step_instead(step: Step) -> tuple[str, str] | None:
     """Return a sentence and a call of PyIceberg: how to expire the snapshots instead of repairing them.
 
-    None if they cannot be expired. PyIceberg changes only the metadata; Spark's ``expire_snapshots`` also reads the
-    manifests of the expired snapshots, and fails where one is missing.
+    None if they cannot be expired. PyIceberg changes only the metadata, so the call needs no file that is lost.
     """
     if not step.expirable:
         return None

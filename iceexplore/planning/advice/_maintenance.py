@@ -65,11 +65,9 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
     share = float(gone.sum()) / max(1.0, float(rows[touched].sum()))
     data = Reading(len(tasks), int(bytes_.sum()))
     one = count == 1
-    why = (
-        f"{amount(count, 'delete')} ({human_bytes(size)}) {'applies' if one else 'apply'} to {int(touched.sum()):,} of "
-    )
-    why += f"the {len(tasks):,} files read"
-    removes = "removes" if one else "remove"
+    applies, removes = ("applies", "removes") if one else ("apply", "remove")
+    files = f"{int(touched.sum()):,} of the {len(tasks):,} files read"
+    why = f"{amount(count, 'delete')} ({human_bytes(size)}) {applies} to {files}"
     why += f" and {removes} {gone.sum():,.0f} of their rows ({percent(share, 1)})." if gone.any() else "."
     if equality:
         are = "is an equality delete" if equality == 1 else "are equality deletes"
