@@ -45,8 +45,8 @@ class PlanCost:
     ----------
     cold
         Every file that a planner without a cache reads: the metadata file, the manifest list or root, the manifests
-        that `plan_scan` reads (without those that have no live entry, and delete manifests whose delete files cannot
-        apply), and the blobs of their manifest DVs in Puffin files. (The scan, not the planner, reads the DVs and
+        that `plan_scan` reads (it skips manifests without live entries, and delete manifests whose delete files cannot
+        apply), and the blobs with their manifest DVs in Puffin files. (The scan, not the planner, reads the DVs and
         delete files of data files.)
     warm
         The files of ``cold`` that a planner still reads if it has already planned a scan of the cached snapshot. The
@@ -57,7 +57,7 @@ class PlanCost:
     warm: tuple[MetadataFile, ...]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per kind and a row "all": files and bytes read cold and warm. Each file is one request."""
+        """Return a row per kind of file and a row "all": files (each is one request) and bytes read, cold and warm."""
         import pandas as pd
 
         kinds = dict.fromkeys(f.kind for f in self.cold)
@@ -81,7 +81,7 @@ class PlanCost:
 
 
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
-    """Return the files that planning a scan of the state's snapshot reads, without and with a cached snapshot.
+    """Return the files that are read to plan a scan of the state's snapshot, without and with a cached snapshot.
 
     The sizes of manifests are taken from the manifest list or root. To find the files, this function reads the roots,
     and only those data manifests that decide which delete manifests planning reads.
@@ -100,7 +100,7 @@ def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCos
 
 @dataclass(frozen=True)
 class Retained:
-    """The files that a window of snapshots keeps, and those that expiring all other snapshots would free.
+    """The files that remain if some snapshots are kept, and the files that are freed if all other snapshots expire.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Retained:
     freed
         Files that only expired snapshots need.
     freed_data_files, freed_data_bytes
-        Data and delete files that are live in no kept snapshot; None if not requested.
+        How many data and delete files are live in no kept snapshot, and their bytes; None if not requested.
     """
 
     kept: tuple[int, ...]
@@ -161,7 +161,7 @@ class Retained:
 
 
 def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
-    """Return which files are kept if only the newest ``window`` snapshots of the branch and those with a ref are kept.
+    """Return which files remain if only the branch's newest ``window`` snapshots and all snapshots with a ref are kept.
 
     Metadata files (JSON) are not included; ``write.metadata.previous-versions-max`` limits how many of them are kept.
 
@@ -201,7 +201,7 @@ def _freed_data(state: TableState, keep: list[Snapshot], go: list[Snapshot]) -> 
 
 
 def plan_files(state: TableState) -> tuple[MetadataFile, ...]:
-    """Return the files that planning a scan of the state's snapshot reads without a cache; see `PlanCost`."""
+    """Return the files that are read to plan a scan of the state's snapshot without a cache; see `PlanCost`."""
     size = state.storage.stat(state.metadata_location).size or 0
     first = MetadataFile(state.metadata_location, "metadata", size)
     root = state.root()
@@ -266,7 +266,7 @@ class Cost:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """One row per file: location, kind, bytes, commit, attempt, whether it is still needed, and real path."""
+        """One row per file: location, kind, bytes, commit, attempt, whether it is still needed, and its real path."""
         import pandas as pd
 
         rows = [
@@ -280,9 +280,9 @@ class Cost:
     def column_updates(self) -> pd.DataFrame:
         """One row per commit that added column files (V4 draft), with the bytes that a rewrite would have written.
 
-        ``column_file_bytes`` is the total size of the commit's column files, ``data_file_bytes`` that of the data files
-        to which they belong, which a rewrite would write again; for synthetic files, the sizes in their entries are
-        used. ``share`` is ``column_file_bytes`` divided by ``data_file_bytes``.
+        ``column_file_bytes`` is the total size of the commit's column files. ``data_file_bytes`` is the total size of
+        their data files, which a rewrite would write again. For synthetic files, the sizes in their entries are used.
+        ``share`` is ``column_file_bytes`` divided by ``data_file_bytes``.
         """
         import pandas as pd
 
