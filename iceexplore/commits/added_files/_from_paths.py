@@ -1,4 +1,4 @@
-"""Create manifest entries for existing files: from Parquet footers, or in other formats from the row count alone."""
+"""Create manifest entries for existing files: for Parquet from footers, for other formats with only the row count."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def entry_of_file(state: TableState, path: str, spec_id: int, **values: Any) -> 
     location = state.storage.unresolve(path)
     found, spec = format_of_suffix(location), state.metadata.spec(spec_id)
     if found is None or spec is None:
-        raise OptionError(f"{path}: its format or partition spec {spec_id} is unknown")
+        raise OptionError(f"{path}: its file format is unknown, or the table has no partition spec {spec_id}")
     with state.storage.open(location, kind="other") as file:
         facts = found.facts(DataFile(state.storage, location, file, "other"))
         size = file.size
@@ -215,7 +215,7 @@ def _facts(footer: ParquetFooter, by_leaf: dict[str, StatColumn]) -> dict[int, _
 
 
 def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> AnyArray | None:
-    """Convert bounds from a footer's text to the column's type; return None if one is missing or does not fit."""
+    """Convert two bounds, given as text, to the column's type; return None if one is missing or does not fit."""
     if low is None or high is None:
         return None
     base = type_base(kind)

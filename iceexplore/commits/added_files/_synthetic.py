@@ -49,7 +49,7 @@ _WIDTH = {"string": LETTERS, "binary": 8}
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
 #: Shares of null values in optional columns; the column's id selects one of these shares.
 _NULLS = (0.0, 0.0, 0.01, 0.1)
-#: Shares of a column's range of values that one file covers: small for clustered columns, large for others.
+#: How much of a column's range of values one file covers: a small share for clustered columns, a large one for others.
 _COVERS = (0.02, 0.3, 0.95)
 
 
@@ -312,7 +312,7 @@ def _stats(
 def _bounds(
     column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Return each file's lower and upper bounds; null where ``left``, the number of values not null or NaN, is 0."""
+    """Return each file's lower and upper bounds; null if all its values are null or NaN (``left`` is 0)."""
     n, of = len(counts.of), counts.of
     constraint = counts.constraints.get(column.field.field_id)
     prefix = None
@@ -359,6 +359,7 @@ def _from_pools(
     size = sizes[of]
     i = (u * size).astype(np.int64)
     j = i + (v * (size - i)).astype(np.int64)
-    # For a tuple without a pool (its value is null, or only one is possible), use the extra 0 at the end of ``flat``.
+    # For a partition without a pool (the column is null there, or has only one possible value), use the extra 0 at the
+    # end of ``flat``.
     at = np.where(size > 0, begin[of], len(flat) - 1)
     return flat[at + i], flat[at + j]

@@ -122,13 +122,13 @@ class _Merge:
     Attributes
     ----------
     group, count
-        The number of each old file's group, and how many groups there are.
+        For each old file, the number of its group; and how many groups there are.
     share, counts
-        For each old file, the share of its rows that is left, and its rows before any were deleted.
+        For each old file, the share of its rows that is left, and how many rows it had before any were deleted.
     of, rows
-        The number of each new file's group, and the rows of each new file.
+        For each new file, the number of its group, and how many rows it has.
     total
-        For each group, the rows that are left.
+        For each group, how many rows are left.
     """
 
     group: _Longs
@@ -170,7 +170,7 @@ class _Merge:
     def _count(self, given: AnyArray) -> AnyArray:
         """Return a count for each new file, given one for each old file; null if a count in the group is unknown."""
         numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
-        # A count of no rows, or of all rows, stays exact, whichever rows were deleted.
+        # Whichever rows were deleted, a count that is 0 or equal to the file's row count stays exact.
         kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
         sums = np.bincount(self.group, weights=kept, minlength=self.count)[self.of]
         made = np.rint(sums * (self.rows / self.total[self.of])).astype(np.int64)

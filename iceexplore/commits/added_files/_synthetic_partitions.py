@@ -38,13 +38,13 @@ class Constraint:
     null
         Whether the column is null in every row of the partition.
     low, high
-        First and last number that are possible, on the type's line of numbers (`line_of`).
+        The lowest and highest possible value, as numbers from which `values_on` computes the values (see `line_of`).
     exact
         The only possible value, in the column's Arrow type; null if several are possible.
     prefix
         The prefix that each string or binary value must have; None if any is possible.
     pools
-        Numbers on the line whose values fall into the tuple's buckets; None if no partition field is a bucket.
+        Numbers (as for ``low``) whose values fall into the tuple's buckets; None if no partition field is a bucket.
     """
 
     null: np.ndarray[Any, Any]

@@ -1,4 +1,4 @@
-"""Create the entries for deletion vectors, given where each one is in a Puffin file."""
+"""Create the entries for deletion vectors that are written as blobs in a Puffin file."""
 
 from __future__ import annotations
 
