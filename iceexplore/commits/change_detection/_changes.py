@@ -1,4 +1,4 @@
-"""Detect the files added and removed by a snapshot or between two states, and list the metadata files read."""
+"""Detect the files added and removed by a snapshot or between two states; list the metadata files read for this."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Changes:
 
     @property
     def root_alone(self) -> bool:
-        """Whether the root and manifest DVs were enough to detect changes; manifests were read at most for names."""
+        """Whether the root and manifest DVs showed all changes; manifests, if any, were read only for file names."""
         return all(r.role in ("root", "manifest DV") or r.names_only for r in self.read)
 
     def locations(self, change: Literal["added", "removed"]) -> list[str]:
@@ -287,7 +287,7 @@ def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
     if snapshot.parent_snapshot_id is None:
         before = np.asarray(live(root.entries)) & (numbers(root.entries["snapshot_id"]) != snapshot.snapshot_id)
         if before.any():
-            yield f"The snapshot has no parent, but {int(before.sum()):,} entries of its root are of other snapshots."
+            yield f"The snapshot has no parent, but {int(before.sum()):,} root entries belong to other snapshots."
 
 
 def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """Read what a root of the V4 draft records about its snapshot: statuses, and positions removed from leaves.
 
 A commit that changes a data file lists the file again as MODIFIED. The previous entry is marked as REPLACED if it is in
-the root; if it is in a leaf, its position is added to the leaf's ``replaced_positions`` (field 7). The positions of
-removed files are in ``deleted_positions`` (field 6). The changes (to files, deletion vectors and column files) are the
-difference between the entries that the commit took out and those that it put in.
+the root; if it is in a leaf, its position is added to the leaf's ``replaced_positions`` (field id 7). The positions of
+removed files are in ``deleted_positions`` (field id 6). The changes (to files, deletion vectors and column files) are
+the difference between the entries that the commit took out and those that it put in.
 
-Two kinds of roots must be compared with the parent's root instead: older writers, such as Delta Lake 4.4, record no
-positions, and a root that drops whole manifests does not say where their entries went.
+Two kinds of roots must be compared with the parent's root instead: the roots of older writers, such as Delta Lake 4.4,
+record no positions, and a root that drops whole manifests does not say where their entries went.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ def read_tracking(state: TableState, root: Manifest, snapshot: Snapshot) -> Trac
 
 
 def _with_vectors(entries: pa.Table, files: np.ndarray) -> pa.Table:
-    """Return the entries of some data files and of their deletion vectors, which have the same ordinals."""
+    """Return the entries of some data files and their deletion vectors; a vector has the ordinal of its data file."""
     ordinals = numbers(entries["ordinal"])
     vectors = (numbers(entries["content_type"]) == ContentType.POSITION_DELETE) & np.isin(ordinals, ordinals[files])
     return entries.filter(pa.array(files | vectors))
 
 
 def _positions(root: Manifest, rows: np.ndarray, kind: np.ndarray, snapshot: Snapshot) -> dict[int, BitMap] | None:
-    """Return the positions that the snapshot removed from each manifest, by row; None if the root lacks some."""
+    """Return the positions that the snapshot removed, by the leaf's row in the root; None if the root lacks some."""
     ordinals = numbers(root.entries["ordinal"])
     owners = numbers(root.entries["snapshot_id"])
     vector_of = {int(ordinals[row]): int(owners[row]) for row in np.flatnonzero(kind == ContentType.MANIFEST_DV)}

@@ -122,7 +122,8 @@ class _Reader:
         manifests = np.flatnonzero(np.isin(self.kind, _MANIFESTS))
         names = [canonical(x) for x in self.texts("location", manifests)]
         gone = np.isin(self.status, _GONE)
-        # If a manifest is listed twice, the row that is live is used: it comes last and replaces the other.
+        # If a manifest is listed twice, its live row is used: it is sorted last and so replaces the other row in the
+        # mapping.
         places = dict(sorted(zip(names, manifests.tolist(), strict=True), key=lambda item: not gone[item[1]]))
         vectors = np.flatnonzero(self.kind == ContentType.MANIFEST_DV)
         by_leaf: dict[str, dict[int, list[int]]] = {}
@@ -196,7 +197,7 @@ class _Reader:
             self.against_previous(name, row, [*added, *existing, *([row] if attached else [])])
 
     def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
-        """Compare a manifest's DV with the one in the parent's root, because this root has no trace of the latter."""
+        """Compare a manifest's DV with its DV in the parent's root, of which this root has no trace."""
         if self.snapshot.parent_snapshot_id is None:
             self.changed(row, self.positions(vectors), None)
             return
@@ -223,7 +224,7 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Note a doubt if dropped manifests' entries may have been removed, or else moved (``leaf-change-by-dv``)."""
+        """Note a doubt if the entries of DELETED manifests may have been removed or moved (``leaf-change-by-dv``)."""
         for kind in _MANIFESTS:
             if self.deleted_are_removed:
                 new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
