@@ -50,7 +50,7 @@ _ENTRIES, _GONE, _NEW = 10, 7, 5
 #: The maximum scale: with a larger one, the simulated commits would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: The form in which option 1 is read by the rules: a DELETED manifest was compacted.
+#: Option 1, with its changes detected by the rules, by which a DELETED manifest was compacted.
 _BY_RULE = "proposal, option 1, read by rule"
 #: The rules that the proposal's forms may violate: these forms are committed with the rules relaxed.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
@@ -86,13 +86,13 @@ class ChangeScenarios:
     Attributes
     ----------
     arrow
-        A row per scenario and form of the commit. ``read_to_know`` and ``read_for_names`` list the roles of the
-        metadata files that were read to detect the changes, and only for file names. ``added`` and ``removed`` count
-        the files that really changed, ``found_*`` the files that change detection found; ``right`` is true if these
-        are the same files, and ``unambiguous`` if there was no doubt either. ``right_by_entries``: whether the right
-        files are found by a reader that opens every added and removed manifest and uses the entries' statuses instead
-        of the root's; ``opened_by_entries``: how many manifests this reader opens. ``violates`` lists the rules that
-        the commit breaks.
+        A row per scenario and form of the commit. ``read_to_know`` lists the roles of the metadata files that were read
+        to detect the changes, and ``read_for_names`` the roles of the files that were read only for file names.
+        ``added`` and ``removed`` count the files that really changed, ``found_*`` the files that change detection
+        found; ``right`` is true if these are the same files, and ``unambiguous`` if there was no doubt either.
+        ``right_by_entries``: whether the right files are found by a reader that opens every added and removed manifest
+        and uses the entries' statuses instead of the root's; ``opened_by_entries``: how many manifests this reader
+        opens. ``violates`` lists the rules that the commit breaks.
     """
 
     arrow: pa.Table

@@ -57,8 +57,8 @@ class ViolatingLeaf:
     location
         Location at which to write the manifest.
     rows
-        The entries to write, with statuses, unchanged; all must have the same partition spec. Where the snapshot id or
-        sequence number is null, it is inherited.
+        The entries with their statuses, which are written unchanged; all must have the same partition spec. A null
+        snapshot id or sequence number is inherited.
     status
         Status of the manifest's row in the root.
     referenced_file
@@ -74,7 +74,7 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """A layout (it is called to apply a change to a table) that ignores the change and writes given rows as a root."""
+    """A layout (a callable that applies a change) that ignores the change and writes given rows as a root."""
 
     items: Sequence[EntryBatch | ViolatingLeaf]
     files: Mapping[str, bytes]
