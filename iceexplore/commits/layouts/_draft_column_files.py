@@ -55,7 +55,7 @@ def with_column_files(data: EntryBatch, updates: EntryBatch, writer: CommitWrite
 
 
 def merged(before: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return a data file's old and new column files, newest last; columns that a newer file has are left out."""
+    """Return a data file's old and new column files, newest last; an old file loses the columns that a new one has."""
     taken = {i for one in new for i in one["field_ids"]}
     left = [{**one, "field_ids": [i for i in one["field_ids"] or () if i not in taken]} for one in before]
     return [*(one for one in left if one["field_ids"]), *new]

@@ -80,7 +80,7 @@ def only_data(batch: EntryBatch) -> EntryBatch:
 
 
 def take_out_of_draft(draft: Draft, change: Change) -> Taken:
-    """Take out of the draft's root and leaves the files to remove, and the data files whose entries change.
+    """Take the files to remove, and the data files whose entries change, out of the draft's root and leaves.
 
     An entry changes if the file's deletion vector or column files do.
 
@@ -276,7 +276,7 @@ def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
 
 
 def draft_chunks(batch: EntryBatch, size: int) -> Iterator[EntryBatch]:
-    """Yield the data files in even parts of at most ``size`` files of one spec, each with the files' vectors."""
+    """Yield the data files, with their vectors, in parts of about equal size: at most ``size`` files of one spec each."""
     is_data = numbers(batch.entries["content_type"]) == _DATA
     specs = numbers(batch.entries["partition_spec_id"])
     vectors = np.flatnonzero(~is_data)

@@ -62,8 +62,8 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
     base = writer.base
     if (root := base.root()) is not None and root.dialect is Dialect.V4_PROPOSAL:
         raise UnsupportedError(
-            f"{base.name}: its root manifest is of 'v4-proposal', which 'v4-draft' does not continue; start from a "
-            "snapshot of version 3 or below, or keep dialect='v4-proposal'"
+            f"{base.name}: its root manifest has the dialect 'v4-proposal', on which 'v4-draft' cannot build; "
+            "start from a snapshot of version 3 or below, or keep dialect='v4-proposal'"
         )
     draft = begin(writer)
     refuse_in_draft(change)

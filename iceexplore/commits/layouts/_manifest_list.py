@@ -36,7 +36,7 @@ def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
 
     The DVs of removed data files are removed too (Java: ``removeDanglingDeletesFor``). A commit that removes files also
     removes delete files that are older than all data files (Java: ``dropDeleteFilesOlderThan``). If the commit names
-    delete files to remove, it looks for older ones only in manifests that list a named one
+    delete files to remove, such old delete files are removed only from manifests that list a named file
     (``canTrustManifestReferences``).
 
     Raises

@@ -1,4 +1,4 @@
-"""Write the manifests in a manifest list: for new files, without entries that a commit removes, or merged."""
+"""Write the manifests of a manifest list: new ones for new files, and filtered or merged versions of old ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def merge_leaves(base: ListBase, wanted: tuple[str, ...] | bool) -> Merged:
     ----------
     wanted
         Locations of the manifests to merge. ``True`` chooses manifests with fewer live entries than ``leaf_entries``,
-        or with entries that are not live, where merging them leads to fewer or smaller manifests.
+        or with entries that are not live, if merging them leads to fewer or smaller manifests.
 
     Raises
     ------
@@ -243,8 +243,8 @@ def filter_leaves(
     """Remove entries from manifests, as Java's ``ManifestFilterManager`` does; other manifests stay as they are.
 
     In a rewritten manifest, the remaining entries are EXISTING, and the removed entries are DELETED, with the new
-    snapshot's id. Both have the sequence numbers that were inherited so far. Entries that older snapshots DELETED are
-    left out.
+    snapshot's id. All have the sequence numbers that they had, or inherited, in the old manifest. Entries that older
+    snapshots DELETED are left out.
 
     Parameters
     ----------

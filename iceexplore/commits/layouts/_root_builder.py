@@ -97,7 +97,7 @@ def _counts(leaf: Manifest) -> dict[str, Any]:
 #: `Status.EXISTING`, `Status.DELETED` or, in the V4 draft, `Status.REPLACED`.
 DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
-#: The value of format_version (field 157 of the V4 draft) for files that were written before V4.
+#: The value of format_version (field id 157 in the V4 draft) for files that were written before V4.
 _BEFORE_V4 = 0
 #: The columns from which a retry recognizes that it can reuse a leaf with the same content. Statistics are not among
 #: them, because they depend only on the files.
@@ -334,7 +334,7 @@ def begin(writer: CommitWriter) -> Draft:
 
 
 def chunks(batch: EntryBatch, size: int) -> Iterable[EntryBatch]:
-    """Yield a batch in even parts of at most ``size`` rows of one spec, ordered by spec id."""
+    """Yield a batch in parts of about equal size, each with at most ``size`` rows of one spec, ordered by spec id."""
     specs = numbers(batch.entries["partition_spec_id"])
     for spec in np.unique(specs):
         rows = np.flatnonzero(specs == spec)

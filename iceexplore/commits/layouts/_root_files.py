@@ -64,9 +64,9 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
     """Write delete entries to new leaves, each affiliated with a data manifest where that is possible.
 
     Entries that do not belong to one data manifest are written to unaffiliated leaves; without ``affiliate``, all
-    entries are. If a data manifest would have more affiliated delete manifests than the options allow, EXISTING
-    entries are merged with the entries of its old ones: "Flushing the data files or DVs from the root to leaf manifests
-    will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
+    entries are. If a data manifest already has as many affiliated delete manifests as the options allow, new leaves of
+    EXISTING entries replace them and include their entries: "Flushing the data files or DVs from the root to leaf
+    manifests will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
 
     Returns
     -------
@@ -94,7 +94,7 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
 
 
 def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
-    """Return the rows of the base's unchanged delete manifests, by new location of the affiliated data manifest."""
+    """Return the rows of the base's unchanged affiliated delete manifests, by the data manifest's new location."""
     rows = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     owners = draft.rows.entries["referenced_file"].take(pa.array(rows, pa.int64())).to_pylist()
     out: dict[str, list[int]] = {}
@@ -106,7 +106,7 @@ def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
 
 
 def take_leaves(draft: Draft, rows: list[int]) -> EntryBatch | None:
-    """Mark leaves as replaced, except any that V4 cannot rewrite; return their live entries, None if there are none."""
+    """Mark leaves as replaced, except any that V4 cannot rewrite; return the marked leaves' live entries, or None."""
     parts = []
     for row in rows:
         batch = draft.leaf_rows(row)

@@ -149,7 +149,7 @@ def compact_leaves(draft: Draft, change: Change) -> None:
 
 
 def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
-    """Return groups of leaves of one content type, each of which is to be rewritten as one leaf.
+    """Return groups of leaves of one content type; each group is to be rewritten as one leaf.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> AnyColumn:
 
 
 def _owners(draft: Draft, entries: pa.Table) -> AnyArray:
-    """Return the column ``referenced_file``; for live delete manifests, a replaced data manifest is updated."""
+    """Return the column ``referenced_file``; live delete manifests reference new data manifests, not replaced ones."""
     owners = whole(entries["referenced_file"])
     old = pa.array(list(draft.moved), pa.string())
     at = pc.index_in(owners, value_set=old)

@@ -6,8 +6,8 @@ portable roaring bitmaps; DVs above ``inline_dv_bytes`` go to one Puffin file pe
 ``deletion-vector-v1`` (length, magic and CRC around the same bitmap). This is the only blob type for bitmaps in the
 Puffin specification, so that any reader of DVs can read these blobs.
 
-With ``dv_attached``, a leaf's entry in the root also holds a DV of all positions that are removed from the leaf, as
-field 522 of the draft. As in the draft, this DV is always inline, because the location in the entry is the leaf's.
+With ``dv_attached``, a leaf's entry in the root also holds a DV of all positions that are removed from the leaf
+(field id 522 in the draft). As in the draft, this DV is always inline, because the location in the entry is the leaf's.
 Other DVs of an encoding (the removed DV, the delta) have separate rows. Attaching breaks the rules
 `VIOLATED_BY_ATTACHING`.
 """
@@ -49,7 +49,7 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
 def place_dvs(draft: Draft) -> None:
     """Add the new manifest DVs to the root: as rows (inline or in a Puffin file), or attached to the leaves' rows.
 
-    This must be called when it is known which leaves remain. If an earlier commit with ``delta`` left several DVs of a
+    Call this only after it is decided which leaves remain. If an earlier commit with ``delta`` left several DVs of a
     leaf, they are merged, even if this commit does not change the leaf.
     """
     for leaf, dvs in draft.dvs.items():
