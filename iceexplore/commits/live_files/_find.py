@@ -64,9 +64,9 @@ def applied_deletes(
 
 
 def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]:
-    """Return the entries of position delete files (not DVs), and for each the only data file that it references.
+    """Return the entries of position delete files (not DVs), and the location of the data file that each references.
 
-    The latter is None if a delete file references several data files, or it is not known which.
+    The location is None if a delete file references several data files, or if it is not known which.
     """
     entries = matched.deletes.entries
     mine = pc.and_(
@@ -76,7 +76,7 @@ def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]
 
 
 def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the position delete files that reference only one data file, if it is one of these.
+    """Return the position delete files that reference only one data file, if ``names`` contains this data file.
 
     Java calls such files file-scoped (``ContentFileUtil.isFileScoped``).
     """
@@ -107,7 +107,7 @@ def live_leaves(
     parts: Iterable[str] = ("entries",),
     manifests: Collection[str] | None = None,
 ) -> Iterator[tuple[Manifest, pa.BooleanArray]]:
-    """Yield manifests that may list files of these types, each with a mask of such entries that are live.
+    """Yield manifests that may list files of these types, each with a mask of its live entries of these types.
 
     The files that the root lists directly come first, as one manifest, then the leaves.
 
@@ -301,7 +301,7 @@ def _parts(stats: bool) -> frozenset[str]:
 
 
 def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map the rows of a leaf whose location is spelled exactly like a wanted one to this location."""
+    """Map rows of a leaf to wanted locations; only rows with exactly the wanted spelling are included."""
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
     names = build.to_pylist(leaf.entries["location"].take(build.array(rows)))
@@ -309,7 +309,7 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Return, by row of the leaf, the wanted location that names the same file: in canonical form the two are equal.
+    """Return, by row of the leaf, the wanted location whose canonical form is that of the row's location.
 
     To save time, only locations with the file name of a wanted one are compared.
     """

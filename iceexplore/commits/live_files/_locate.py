@@ -44,7 +44,8 @@ _FILE_TYPES = pa.array([ContentType.DATA, ContentType.POSITION_DELETE, ContentTy
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 #: The columns of a table of located files: `root_row`, the root's row for the leaf that lists the file (null if the
-#: root lists the file directly), then all columns of the entry, of which `ordinal` is its position in the leaf or root.
+#: root lists the file directly), then all columns of the entry. The column `ordinal` is the entry's position in the
+#: leaf or root.
 LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 
 
@@ -120,7 +121,7 @@ def locate(
         Locations of files, as the table spells them.
     contents
         The content types to look for. Leaves that cannot list files of these types are not read; all other leaves are
-        read, so that a file that a damaged table lists twice is found twice.
+        read, so that a file is found twice if a damaged table lists it twice.
     referenced
         Locations of data files whose deletion vectors should be located as well.
 

@@ -25,14 +25,14 @@ _PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass(frozen=True)
 class Selection:
-    """The live data files that may have rows that match a filter.
+    """The live data files in which rows may match a filter.
 
     Attributes
     ----------
     filter
         The filter by which the files were selected.
     whole
-        Files of which the metadata shows that all rows match.
+        Files in which all rows match, as the metadata shows.
     part
         Files in which some rows may match, but not certainly all; only the data could show which.
     skipped
