@@ -53,7 +53,7 @@ def option_docs(format_version: int) -> tuple[OptionDoc, ...]:
 
     The options ``format_version`` and ``relaxed`` are left out.
 
-    The result is empty below version 4, which leaves no choice of layout.
+    Below version 4 the result is empty, because these versions leave no choice of layout.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 #: How the root records that a manifest DV changed ("Brainstorming about detecting changes" in the proposal):
-#: ``removed``: a merged DV is added, and the DV that it replaces stays in that snapshot's root as DELETED; ``replace``:
+#: ``removed``: a merged DV is added, and the DV that it replaces stays in the same root as DELETED; ``replace``:
 #: a merged DV is added, without a trace of the old one; ``delta``: the old DV stays as EXISTING, and the newly removed
 #: positions are in a second DV, which is ADDED.
 DvEncoding = Literal["removed", "replace", "delta"]
@@ -141,10 +141,10 @@ class LayoutOptions:
         manifests of ``v4-java`` in which two files have split offsets.
     dv_encoding
         How the root records that a manifest DV changed. ``removed``: a merged DV is added, and the DV that it replaces
-        stays in that snapshot's root as DELETED; ``replace``: a merged DV is added, without a trace of the old one;
+        stays in the same root as DELETED; ``replace``: a merged DV is added, without a trace of the old one;
         ``delta``: the old DV stays as EXISTING, and the newly removed positions are in a second DV, which is ADDED.
     dv_attached
-        Store the manifest DV in the manifest's entry, as field 522 of the draft, instead of in a separate entry.
+        Store the manifest DV in the manifest's entry (field id 522 in the draft) instead of in a separate entry.
     partition_storage
         Where partition values are stored. ``derived``: in separate columns (layout (a), the preferred one); ``source``:
         in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
@@ -162,7 +162,7 @@ class LayoutOptions:
         otherwise be more than `unaffiliated_manifests` unaffiliated ones.
     unaffiliated_manifests
         With affinity ``some``, how many delete manifests may be unaffiliated after a commit. There may be more only
-        because of equality deletes, or of DVs for data files in the root: neither belong to one data manifest.
+        because of equality deletes, or of DVs for data files in the root: neither kind belongs to one data manifest.
     affiliated_manifests
         How many delete manifests may be affiliated with one data manifest before a flush merges them. With 1, each
         flush rewrites the data manifest's delete manifest; with 0, each flush adds a new one. With the default, flushes

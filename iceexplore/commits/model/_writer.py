@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def metadata_folder(state: TableState) -> str:
-    """Return the folder for new manifests and manifest lists, in the spelling that the table's metadata uses.
+    """Return the folder for new manifests and manifest lists, as the table's metadata spells it.
 
     This is the folder in the property ``write.metadata.path`` if the table's metadata file is there, as in tables from
     Iceberg's catalogs. Otherwise it is ``metadata`` below the table's location, because file-system tables ignore the
