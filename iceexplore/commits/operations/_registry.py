@@ -250,7 +250,7 @@ _METADATA_OPERATIONS = (
             Parameter("drop", "texts", "Columns to drop.", ()),
             Parameter("rename", "mapping", "New names by path.", None),
             Parameter("update", "mapping", "Promoted types by path.", None),
-            Parameter("move", "mapping", "first, after x or before x, by path.", None),
+            Parameter("move", "mapping", "New positions by path: first, after x or before x.", None),
             Parameter("require", "texts", "Added columns to make required.", ()),
             Parameter("make_optional", "texts", "Columns to make optional.", ()),
             Parameter("doc", "mapping", "Comments by path.", None),

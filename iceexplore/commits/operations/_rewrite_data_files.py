@@ -220,7 +220,7 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
     """Return the files of partitions that need no rewrite: they have at most ``files`` files, none with column files.
 
-    Empty for ``named`` files (listed by path), which are always rewritten.
+    The result is empty if the files were listed by path (``named``), because such files are always rewritten.
     """
     if named:
         return set()

@@ -110,7 +110,7 @@ def equality_deletes(state: TableState, given: RowsLike, partition: Mapping[str,
     Raises
     ------
     OptionError
-        There are no rows, unknown or nested columns, values that do not fit, or the partitions cannot be determined.
+        There are no rows, a column is unknown or nested, a value does not fit, or the partitions cannot be determined.
     """
     table = fit_columns(arrow_frame(given, state.schema), state.schema, complete=False)
     if not table.num_rows or not table.num_columns:
@@ -266,7 +266,7 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
             )
         out.setdefault(row["location"], BitMap64()).update(bitmap)
     if len(out) < len(targets):
-        raise RuleError("duplicate-file", "a data file to delete from is given, or listed in the table, more than once")
+        raise RuleError("duplicate-file", "deletes: a data file is given, or listed by the table, more than once")
     return out, targets
 
 
