@@ -276,7 +276,7 @@ def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
 
 
 def draft_chunks(batch: EntryBatch, size: int) -> Iterator[EntryBatch]:
-    """Yield the data files, with their vectors, in parts of about equal size: at most ``size`` files of one spec each."""
+    """Yield the data files, with their vectors, in parts of about equal size: at most ``size`` files of one spec."""
     is_data = numbers(batch.entries["content_type"]) == _DATA
     specs = numbers(batch.entries["partition_spec_id"])
     vectors = np.flatnonzero(~is_data)
