@@ -301,7 +301,7 @@ def _parts(stats: bool) -> frozenset[str]:
 
 
 def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map rows of a leaf to wanted locations; only rows with exactly the wanted spelling are included."""
+    """Map rows of a leaf to wanted locations, for rows whose location is spelled exactly like a wanted location."""
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
     names = build.to_pylist(leaf.entries["location"].take(build.array(rows)))
@@ -309,7 +309,7 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Return, by row of the leaf, the wanted location whose canonical form is that of the row's location.
+    """Return, by row of the leaf, the wanted location that in canonical form equals the row's location.
 
     To save time, only locations with the file name of a wanted one are compared.
     """
