@@ -68,7 +68,7 @@ def set_properties(
 
 
 Json = dict[str, Any]
-#: The number of metadata files that the log keeps without ``write.metadata.previous-versions-max`` (as in Java).
+#: The default of ``write.metadata.previous-versions-max``, as in Java: how many metadata files the log keeps.
 _PREVIOUS_VERSIONS_MAX = 100
 
 
@@ -132,7 +132,7 @@ def current_snapshot_id(document: Mapping[str, Any]) -> int | None:
 
 
 def snapshots_by_id(document: Mapping[str, Any]) -> dict[int, Json]:
-    """Return the snapshots' objects by id.
+    """Return the JSON objects of a document's snapshots, by snapshot id.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def the_snapshot(snapshots: Mapping[int, Json], snapshot_id: int) -> Json:
 
 
 def ancestors(snapshots: Mapping[int, Json], snapshot_id: int | None) -> Iterator[Json]:
-    """Yield a snapshot, its parent and so on, until a parent is missing in the table or was already yielded."""
+    """Yield a snapshot, its parent and so on, until a parent is missing from ``snapshots`` or was already yielded."""
     seen: set[int] = set()
     while snapshot_id is not None and snapshot_id in snapshots and snapshot_id not in seen:
         seen.add(snapshot_id)
@@ -197,9 +197,9 @@ def next_document(document: Mapping[str, Any], *, previous_location: str | None,
     document
         The old document with the commit's changes applied, except that ``last-updated-ms`` still has the old value.
     previous_location
-        The metadata file that the commit builds on. It is added to ``metadata-log`` with its own time; the oldest
-        entries beyond ``write.metadata.previous-versions-max`` (100 by default, at least 1) are dropped. None for a
-        table's first file.
+        The metadata file that the commit builds on. It is added to ``metadata-log`` with the old ``last-updated-ms``;
+        the oldest entries beyond ``write.metadata.previous-versions-max`` (100 by default, at least 1) are dropped.
+        None for a table's first file.
     timestamp_ms
         The time of the commit. ``last-updated-ms`` never decreases and is never before the newest entry of
         ``snapshot-log`` (spec, "Table Metadata Fields"; Java's ``TableMetadata`` refuses such files).

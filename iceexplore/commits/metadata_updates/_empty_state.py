@@ -41,8 +41,8 @@ def empty_state(
     Parameters
     ----------
     schema
-        Types by column name, such as ``{"id": "long", "tags": "list<string>"}``, for columns that may be null. Or an
-        iceexplore, PyIceberg or PyArrow schema, or a data frame or Arrow table with a schema (`given_schema`).
+        Either types by column name, such as ``{"id": "long", "tags": "list<string>"}`` (each column may then be null),
+        or an iceexplore, PyIceberg or PyArrow schema, or a data frame or Arrow table (`given_schema`).
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location

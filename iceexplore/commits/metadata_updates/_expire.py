@@ -168,7 +168,7 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
 
 @dataclass(frozen=True)
 class _BranchRules:
-    """A branch's retention limits, and for each limit where it is set (for messages)."""
+    """A branch's retention limits and, for messages, the argument, setting or property from which each limit comes."""
 
     name: str
     now: int

@@ -1,4 +1,4 @@
-"""Update table properties that refer to columns when the schema evolves (Java: ``MappingUtil``, ``PropertyUtil``)."""
+"""When a schema evolves, update table properties that refer to columns (Java: ``MappingUtil``, ``PropertyUtil``)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def read_refs(document: Mapping[str, Any]) -> dict[str, Json]:
-    """Return the refs' objects by name as a new dictionary; includes ``main`` if there is a current snapshot.
+    """Return the JSON objects of the refs by name, as a new dictionary; add ``main`` if there is a current snapshot.
 
     Raises
     ------
@@ -213,9 +213,10 @@ def rollback(
 
 
 def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_ms: int | None = None) -> Json:
-    """Return a document whose branch ``name`` points to the snapshot of the ref ``to``, which must be a descendant.
+    """Return a document whose branch ``name`` points to the snapshot of the ref ``to``.
 
-    The branch is created if it does not exist (Java: ``fastForwardBranch``).
+    This snapshot must be a descendant of the branch's current one. The branch is created if it does not exist (Java:
+    ``fastForwardBranch``).
 
     Raises
     ------
@@ -241,13 +242,13 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
 
 
 def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
-    """Return further summary entries for a cherry-pick, in addition to counts; None if ``main`` can be fast-forwarded.
+    """Return the summary entries of a cherry-pick, except the counts; None if ``main`` can be fast-forwarded.
 
     The entry ``source-snapshot-id`` has the picked snapshot's id, and ``published-wap-id`` its ``wap.id`` if it was
     staged with one. As in Java's ``CherryPickOperation``, two types of snapshots can be picked: appends, and overwrites
-    of whole partitions (``replace-partitions=true``) whose parent is in ``main``'s history. For the latter, the caller
-    must check whether the replaced partitions have changed since then. A snapshot whose parent is the current snapshot
-    needs no new snapshot: use `set_current_snapshot`.
+    of whole partitions (``replace-partitions=true``). The parent of such an overwrite must be in ``main``'s history,
+    and the caller must check whether the replaced partitions have changed since the parent. If the picked snapshot's
+    parent is the current snapshot, no new snapshot is needed: use `set_current_snapshot`.
 
     Raises
     ------
@@ -273,7 +274,9 @@ def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dic
         return None
     for ancestor in line:
         if _summary(ancestor).get("source-snapshot-id") == str(snapshot_id):
-            raise RuleError("cherry-pick", f"snapshot {ancestor['snapshot-id']} already picked snapshot {snapshot_id}")
+            raise RuleError(
+                "cherry-pick", f"snapshot {snapshot_id} was already picked, as snapshot {ancestor['snapshot-id']}"
+            )
     operation = summary.get("operation")
     replaces = operation == "overwrite" and summary.get("replace-partitions") == "true"
     if operation != "append" and not replaces:

@@ -25,14 +25,14 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _WITHIN = ("fields", "type", "element", "key", "value")
-#: Identifies a JSON object within a schema: by the id of its field, element or key; a struct type without such an id is
-#: identified by the id of the enclosing field, followed by None.
+#: Identifies a JSON object within a schema. An object with an id (a field, or a list or map type by the id of its
+#: element or key) is identified by this id; a struct type has none: it is identified by the enclosing id, and None.
 Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
 
 def unknown_keys(json: JsonValue) -> Unknown:
-    """Return the keys that this library does not know, with values, for each object in a schema, by its `Place`."""
+    """Return the keys, with values, that this library does not know, for the `Place` of each object in a schema."""
     out: Unknown = {}
 
     def collect(item: JsonValue, above: Place) -> None:
@@ -52,7 +52,7 @@ def unknown_keys(json: JsonValue) -> Unknown:
 
 
 def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
-    """Return a schema's JSON with the keys restored that `unknown_keys` returned for the previous schema."""
+    """Return a schema's JSON, and restore in it the keys that `unknown_keys` found in the previous schema."""
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
     if not isinstance(item, dict):
@@ -70,8 +70,9 @@ def _place(item: dict[str, Any], above: Place) -> Place:
 
 
 class SchemaDraft:
-    """The changes of one schema evolution. A name is a column's name before the evolution, or an added column's.
+    """The changes of one schema evolution.
 
+    Methods identify existing columns by their full names before the evolution, and added columns by their new names.
     ``points.x`` also finds ``points.element.x``: the ``element`` of a list and the ``value`` of a map may be omitted
     above a struct's field, as in Java.
     """
@@ -115,7 +116,7 @@ class SchemaDraft:
         return next((i for i in self.fields if self.names[i] == name), None)
 
     def the(self, name: str) -> int:
-        """Return the id of the column with this name; refuse a name without a column, or of a dropped column.
+        """Return the id of the column with this name; refuse the name if no column has it or the column is dropped.
 
         Raises
         ------
@@ -223,7 +224,7 @@ class SchemaDraft:
         if other == field_id or self.parents[other] != parent:
             raise RuleError(
                 "schema-struct",
-                f"{name!r} can move only within its struct, next to another of its fields, not {where!r}",
+                f"{name!r} can move only before or after another field of its struct, not {where!r}",
             )
         self._moves.setdefault(parent, []).append((field_id, place, other))
 
@@ -232,7 +233,7 @@ class SchemaDraft:
         return self._struct(self.schema.fields, None)
 
     def fresh(self, type_: Type) -> Type:
-        """Return a type with new field ids; as in Java, fields of one level get ids before the fields in them."""
+        """Return a type with new field ids; as in Java, all fields of a struct get ids before the fields in them."""
         match type_:
             case StructType(fields):
                 ids = [self._next_id() for _ in fields]
@@ -292,11 +293,11 @@ def _walk(
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
     """Yield for every field: the parent's id, the path, the field's role in its parent, and the field.
 
-    The path marks names that may be omitted. The role is field, element, key or value.
+    The role is field, element, key or value. A path consists of pairs of a name and a mark: element or value if
+    the name may be omitted, otherwise field.
     """
     for field in fields:
-        # The names `element` and `value` may be omitted in a path if they are the name of a struct, but not if they are
-        # the name of a list or map.
+        # The names `element` and `value` may be omitted in a path only if the element or value is a struct.
         optional = step != "field" and step != "key" and isinstance(field.type, StructType)
         here = (*path, (field.name, step if optional else "field"))
         yield parent, here, step, field

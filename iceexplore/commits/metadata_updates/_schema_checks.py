@@ -55,7 +55,7 @@ def check_new_names(schema: Schema, old: Schema) -> None:
 
 
 def refuse_reserved_columns(state: TableState) -> None:
-    """Refuse to rewrite or delete rows of a table that has a column with a reserved name, created by another writer.
+    """Refuse to rewrite or delete rows of a table in which another writer created a column with a reserved name.
 
     Raises
     ------

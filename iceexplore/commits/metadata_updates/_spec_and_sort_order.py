@@ -28,7 +28,7 @@ __all__ = ["evolve_spec", "set_sort_order"]
 
 _SORT = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls[\s-]+(first|last))?\s*", re.IGNORECASE | re.DOTALL)
 
-#: A field of the new spec and, if the field is taken from an old spec, its JSON there; otherwise None.
+#: A field of the new spec, and its JSON if that is taken from the old spec; None if the JSON must be written anew.
 Part = tuple[PartitionField, Json | None]
 
 
@@ -98,7 +98,9 @@ def _field_of(item: object) -> tuple[str, str | None]:
         return item, None
     if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(part, str) for part in item):
         return item[0], item[1]
-    raise OptionError(f"{item!r} is not a partition field: give a string such as 'day(ts)', or a pair of it and a name")
+    raise OptionError(
+        f"{item!r} is not a partition field: give a string such as 'day(ts)', or a pair of such a string and a name"
+    )
 
 
 def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
@@ -118,7 +120,10 @@ def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
 
 
 def _renamed(spec: PartitionSpec, rename: Mapping[str, str], gone: set[int]) -> dict[int, str]:
-    """Return the new names by field id. If a void field already has a new name, it is renamed as well, as in Java."""
+    """Return the new names by field id.
+
+    If a void field already has one of these names, its id is appended to its own name, as in Java.
+    """
     out: dict[int, str] = {}
     by_name = {f.name: f for f in spec.fields}
     for name, new_name in rename.items():

@@ -24,13 +24,13 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
 
     - To 2: ``schemas``, ``partition-specs`` (with field ids) and ``sort-orders`` instead of the single ``schema`` and
       ``partition-spec``; sequence numbers are 0. A snapshot that lists its ``manifests`` keeps them: readers of v2
-      accept that, and otherwise its manifest list would have to be written.
+      accept that, and a conversion would have to write a manifest list.
     - To 3: ``next-row-id`` 0; snapshots get no row ids (spec, "Row Lineage for Upgraded Tables").
     - To 4: each partition field of each spec whose transform is not identity becomes an expression with an id from the
       columns' id space. The first such id is ``max(last-column-id, every field id) + 1``, and ``last-column-id`` is
-      raised to the last one. The spec then references the expression as ``{"expr-id": ...}`` (with ``name`` if a spec
-      names the same field differently). Identity fields stay unchanged, because they are the column itself. So
-      `parse_table_metadata` reads equal partition specs before and after. A document of version 4 without
+      raised to the last such id. The spec then references the expression as ``{"expr-id": ...}`` (with ``name`` if a
+      spec names the same field differently). An identity field stays unchanged, because it is the column itself.
+      `parse_table_metadata` reads equal partition specs before and after the upgrade. A document of version 4 without
       ``expressions`` (``v4-java``) gets them too.
 
     Parameters

@@ -34,8 +34,8 @@ def evolve_virtual_columns(
 
     The entries of new data files have bounds and counts of each function's values, and the rows of manifests have
     aggregates of these. A filter on exactly this function uses the statistics to skip files and manifests. The values
-    themselves are not stored. Existing files get statistics only when they are rewritten. Virtual columns get ids from
-    the columns' id space, which are never reused.
+    themselves are not stored. Existing files get statistics only when they are rewritten. The ids of virtual
+    columns come from the columns' id space and are never reused.
 
     Parameters
     ----------
@@ -101,7 +101,9 @@ def _pair(item: object) -> tuple[str, str | None]:
         for part in item:
             refuse_half_characters(part, "virtual column")
         return item[0], item[1]
-    raise OptionError(f"{item!r} is not a virtual column: give a string such as 'lower(name)', or a pair with a name")
+    raise OptionError(
+        f"{item!r} is not a virtual column: give a string such as 'lower(name)', or a pair of such a string and a name"
+    )
 
 
 def _named(metadata: TableMetadata, held: Mapping[int, Expression], text: str) -> int:

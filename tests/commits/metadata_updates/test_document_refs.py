@@ -146,7 +146,7 @@ def test_cherry_picks() -> None:
         cherry_pick_summary(picked, snapshot_id=1)
     unnamed = committed(moved, 4, summary={"source-snapshot-id": "6"})
     again = committed(unnamed, 6, ref=None, parent_snapshot_id=1)
-    with pytest.raises(RuleError, match="already picked snapshot 6"):
+    with pytest.raises(RuleError, match="snapshot 6 was already picked, as snapshot"):
         cherry_pick_summary(again, snapshot_id=6)
     with pytest.raises(SnapshotNotFoundError):
         cherry_pick_summary(moved, snapshot_id=99)
