@@ -44,7 +44,7 @@ class Moves:
     twice: int = 0
 
     def of(self, kind: ContentType, *, removed: bool = False, vectors: bool | None = None) -> EntryBatch:
-        """Return the entries of a content type; ``vectors`` selects deletion vectors or position delete files."""
+        """Return the entries of a content type; ``vectors`` selects only DVs (true) or only delete files (false)."""
         batch = self.removed if removed else self.added
         mask = bool_array(pc.equal(batch.entries["content_type"], int(kind)))
         if vectors is not None:

@@ -77,8 +77,8 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
     first, second = was.take(pc.index_in(names, value_set=left)), now.take(pc.index_in(names, value_set=right))
     for column in _SAME:
         stated, replayed = whole(first.entries[column]), whole(second.entries[column])
-        # Sizes that the table does not record, such as those of the draft's vectors, are not compared; in the replay
-        # they are recorded, because it looked them up.
+        # Sizes that the table does not record, such as the sizes of the draft's vectors, are not compared. The replay
+        # records them, because it looks them up.
         if column == "file_size_in_bytes":
             replayed = pc.if_else(stated.is_null(), stated, replayed)
         wrong = _unequal(stated, replayed)

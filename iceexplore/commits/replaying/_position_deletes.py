@@ -87,7 +87,7 @@ class Positions:
         return concerned
 
     def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
-        """Count the added delete files that reference no file in ``live``; locations are compared as spelled."""
+        """Count the added delete files that reference no file in ``live``; locations must be spelled alike to match."""
         locations = build.to_pylist(batch.entries["location"])
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
@@ -116,7 +116,7 @@ def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[st
     Parameters
     ----------
     targets
-        The entries of the data files; may include others.
+        Entries of data files. Those that are not in ``counts`` are ignored.
     """
     mine = targets.take([i for i, name in enumerate(targets.entries["location"].to_pylist()) if name in counts])
     known = [counts[name] for name in build.to_pylist(mine.entries["location"])]
@@ -134,7 +134,7 @@ def _read(at: TableState, location: str, file_format: str | None) -> dict[str, A
 
 
 def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
-    """Return the bounds of ``file_path``: in single-value (binary) form, because table schemas lack this column."""
+    """Return the bounds of ``file_path`` as text; they are stored as bytes, because table schemas lack this column."""
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
         return [(None, None)] * len(batch)
@@ -170,7 +170,7 @@ def _estimate(
 
 
 def _in_partition(files: EntryBatch, batch: EntryBatch, row: int) -> AnyArray:
-    """Return a mask of the files with the partition tuple of a row of another batch."""
+    """Return a mask of the files that have the same partition tuple as the given row of ``batch``."""
     mask = pa.repeat(pa.scalar(True), len(files))
     if batch.partition is None or files.partition is None:
         return mask

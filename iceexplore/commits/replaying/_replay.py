@@ -230,7 +230,7 @@ class _Run:
         self.rows.append(row)
 
     def finish(self) -> None:
-        """Restore the table's current schema, and compare the newest snapshot."""
+        """Restore the table's current schema, and compare the newest snapshot with its replay."""
         current = self.state.metadata.current_schema_id
         if self.sandbox.state.metadata.current_schema_id != current:
             self.sandbox.commit(document_change=lambda d, _: {**d, "current-schema-id": current}, what="schema")
@@ -247,7 +247,7 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
     if state.opened.is_delta:
         own = document.get("properties") or {}
         document["properties"] = {k: v for k, v in own.items() if k not in (DELTA_LOG, CURRENT_SPECS)}
-    # The start keeps its sequence number, so that the data sequence numbers of older files stay valid (not above it).
+    # The start keeps its sequence number, because the data sequence numbers of its files must not be above it.
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,

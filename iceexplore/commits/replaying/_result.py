@@ -109,7 +109,7 @@ class Side:
         Metadata files that no earlier snapshot referenced: its manifest list or root, manifests, manifest DVs in Puffin
         files (only their blobs). The metadata file (JSON) is not counted.
     manifests_rewritten
-        Live manifests of the previous snapshot that it no longer lists.
+        Live manifests of the previous snapshot that this snapshot no longer lists.
     plan_cold_files, plan_cold_bytes
         The files that a planner without a cache reads, like `PlanCost`, but without the metadata file (JSON).
     plan_warm_files, plan_warm_bytes
@@ -144,7 +144,8 @@ class ReplayedSnapshot:
     estimated
         Number of deletion vectors with estimated positions, because their position delete files could not be read.
     unapplied
-        Number of added position deletes and vectors whose data files, as spelled, are not live; they are left out.
+        Number of added position deletes and vectors that are left out, because no live data file has the location that
+        they reference (in exactly this spelling).
     twice
         Number of files that the snapshot lists twice; the replay has them once.
     """

@@ -30,8 +30,8 @@ _DVS_FROM = 3
 class Numbering:
     """A mapping from the table's sequence numbers to those of the replay.
 
-    If a compaction gave a file an older data sequence number, the file gets a number between the same commits as
-    before, so that the same equality deletes apply to it.
+    If a compaction gave a file an older data sequence number, the file gets the number that the replay gave to the
+    commit with the older number (or to the last commit before it), so that the same equality deletes apply to it.
     """
 
     known: dict[int, int] = field(default_factory=dict)
@@ -66,7 +66,8 @@ class Plan:
         Entries of data files and, by data file, the deleted rows for which a deletion vector is to be written in place
         of position delete files.
     unapplied
-        Number of added position deletes and vectors whose data files, as spelled, are not live.
+        Number of added position deletes and vectors for which no live data file has the location that they reference
+        (in exactly this spelling).
     """
 
     change: Change
@@ -164,8 +165,8 @@ class Planner:
     ) -> tuple[EntryBatch, list[str], EntryBatch, dict[str, Deleted]]:
         """Return how deletion vectors change, as four values.
 
-        These are the table's vectors to add, the data files whose old vector is removed, the entries of data files, and
-        by data file the deleted rows for which a vector is to be written.
+        These are the table's vectors to add, the data files whose old vector is removed, the entries of all data files
+        concerned, and by data file the deleted rows for which a vector is to be written.
         """
         came = moves.of(ContentType.POSITION_DELETE, vectors=True)
         went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
