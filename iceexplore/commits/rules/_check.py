@@ -42,10 +42,10 @@ def check_rules(
 ) -> list[RuleBreak]:
     """Return a snapshot's violations of rules.
 
-    Reads every manifest of the snapshot and, if the table still has its parent, every manifest of the parent, too.
-    Rules that compare the two are checked only for V4 roots. Below V4, only the rules that also apply to these versions
-    are checked (duplicate files and DVs, row ids, sequence numbers, counts, content of leaves). The cardinality of data
-    files' DVs is checked in the metadata; their Puffin files are not read.
+    Reads every manifest of the snapshot. If the snapshot has a V4 root and the table still has its parent, every
+    manifest of the parent is also read, because some rules compare the two snapshots. Below V4, only the rules that
+    also apply to these versions are checked (duplicate files and DVs, row ids, sequence numbers, counts, content of
+    leaves). The cardinality of data files' DVs is checked in the metadata; their Puffin files are not read.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # Look only for faults that make a whole file unreadable: rules report faults of entries and manifest DVs.
+        # Raise only for faults that make a whole file unreadable; faults of entries and manifest DVs break rules.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(

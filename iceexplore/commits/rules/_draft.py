@@ -26,7 +26,7 @@ _OF_OLD = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType
 
 
 def content_breaks(manifest: Manifest) -> list[RuleBreak]:
-    """Return violations of ``draft-content-types`` in a draft's root or leaf; a leaf written before V4 has none."""
+    """Return violations of ``draft-content-types`` in a draft's root or leaf; none for a leaf written before V4."""
     if not manifest.dialect.deletion_vectors_on_entries:
         return []
     r = Rows(manifest.entries, manifest.dialect)
@@ -35,7 +35,7 @@ def content_breaks(manifest: Manifest) -> list[RuleBreak]:
 
 
 def draft_breaks(reader: ManifestReader, tree: TreeView, parent: Snapshot | None) -> Iterator[RuleBreak]:
-    """Yield a snapshot's violations of rules that only the draft has; the root must be one of the draft.
+    """Yield a snapshot's violations of rules that only the draft has; its root must be in the draft's form.
 
     Parameters
     ----------

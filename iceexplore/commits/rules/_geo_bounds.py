@@ -55,7 +55,7 @@ def _points(values: list[bytes | None]) -> _Points:
 
 def _falls(low: _Points, high: _Points, wraps: bool) -> Mask:
     """Return a mask of boxes whose lower corner is above the upper one in a coordinate; ``wraps`` ignores x."""
-    falls: npt.NDArray[np.bool_] = low > high  # false where one is NaN
+    falls: npt.NDArray[np.bool_] = low > high  # a comparison with NaN is false
     return np.asarray((falls[:, 1:] if wraps else falls).any(axis=1))
 
 

@@ -31,7 +31,7 @@ def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak
     now = whole(tree.files["key"])
     yield from _root_rows(tree, before, now)
     yield from _deleted_rows(tree, parent, before, now)
-    known, leaf = _there(now, before), np.asarray(tree.files["leaf"])  # one lookup for all leaves: each is expensive
+    known, leaf = _there(now, before), np.asarray(tree.files["leaf"])  # one lookup for all leaves, as it is slow
     for view in tree.leaves.values():
         old = None if parent is None else parent.leaves.get(view.location)
         if old is None:

@@ -130,7 +130,7 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
 
 def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
     lost = loosely_affiliated(Rows(tree.root.entries))
-    # Two spellings of a location mean the same manifest, as they do when a snapshot is read.
+    # The owner may be spelled differently from the manifest's location: compare as when a snapshot is read.
     owners = {canonical(v.location): v for v in tree.leaves.values() if v.kind == ContentType.DATA_MANIFEST}
     for view in tree.leaves.values():
         if view.owner is None:

@@ -21,7 +21,7 @@ _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 
 
 def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
-    """Yield violations of ``manifest-stats``: counts in the root's row that differ from the leaf's; null is valid."""
+    """Yield violations of ``manifest-stats``: counts in the root's row that are not null and differ from the leaf's."""
     stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
     where = f"{root.location}#entry {view.row}"
     for column, found in stored_counts(leaf.entries, leaf.dialect).items():
@@ -48,7 +48,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
     """
     where = f"{root.location}#entry {view.row}"
     rows = Rows(leaf.entries, leaf.dialect)
-    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # a data file's vector has no statistics
+    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # leave out the vectors of data files
     exact = _exact_columns(metadata)
     tuples = None
     for field_id in root.stat_field_ids():
@@ -77,7 +77,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
 
 
 def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
-    """Map columns and expressions that have a single value per file to the partition fields that store this value."""
+    """Return the partition fields that store the exact value of a column or expression, by its field id."""
     out: dict[int, list[str]] = {}
     for spec in metadata.partition_specs:
         for field in spec.fields:
@@ -105,7 +105,7 @@ def _exact_bounds(
 
 
 def _empty(below: ColumnStats, counted: AnyArray) -> AnyArray:
-    """Return, for each entry in ``counted``, whether all values are known to be null or NaN: no bound applies."""
+    """Return, for each entry in ``counted``, whether it is known to have only nulls and NaN, and so needs no bounds."""
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
     known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)
     return known.filter(counted)
@@ -132,7 +132,9 @@ def _uncovered(
 
 
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """Return violations of ``partition-rebuilds``: bounds that differ, or no value although the file has no nulls.
+    """Return violations of ``partition-rebuilds``: entries from which a partition value cannot be derived.
+
+    Their bounds differ, or they have no value although the file has no nulls.
 
     For a root, the files that it lists directly (not in leaves) are checked (`ManifestReader.direct`).
     """
@@ -155,7 +157,7 @@ def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
 def _doubtful_values(
     leaf: Manifest, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionField, np.ndarray, np.ndarray]]:
-    """Yield each partition field with two masks of live entries: whose bounds differ, and which have no value."""
+    """Yield each partition field with two masks: live entries whose bounds differ, and live entries without a value."""
     if not len(leaf):
         return
     r = Rows(leaf.entries)
