@@ -65,7 +65,7 @@ class MetadataFile:
 
     @property
     def key(self) -> tuple[str, int]:
-        """A key that is equal for equal content, because metadata files never change."""
+        """A key that identifies the content: metadata files never change, so location and offset suffice."""
         return self.location, self.offset
 
 
@@ -235,7 +235,7 @@ def _has_vectors(root: Manifest) -> bool:
 
 
 def snapshot_files(state: TableState) -> pa.Table:
-    """Return every file that some snapshot needs, and statistics files: a table of `REFERENCED_SCHEMA`.
+    """Return every file that any snapshot needs, and all statistics files, as a table of `REFERENCED_SCHEMA`.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = 
 
 
 def metadata_files(state: TableState) -> pa.Table:
-    """Return the metadata file, those in its log, and the version hint: a `REFERENCED_SCHEMA` table without sizes."""
+    """Return a `REFERENCED_SCHEMA` table of the metadata file, the files in its log, and the version hint; no sizes."""
     log = [e.metadata_file for e in state.metadata.metadata_log]
     hint = f"{state.metadata.location.rstrip('/')}/metadata/{HINT}"  # only file-system tables have this file
     places = list(dict.fromkeys([state.metadata_location, *log]))

@@ -63,7 +63,10 @@ class RelocatedDeletes:
 
 
 class Moves(dict[str, str]):
-    """New locations of files by old ones, found by any spelling: delete files may spell a location unlike the entry."""
+    """New locations of files by old ones.
+
+    Delete files may spell a location differently from the manifest entry, so `find` accepts any spelling.
+    """
 
     def __init__(self, moved: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(moved)
@@ -277,7 +280,7 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 
 
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
-    """Return the function that looks up a field's new locations; only references may spell locations differently."""
+    """Return the function that finds a field's new location; it accepts any spelling only for references."""
     if number != _REFERENCE:
         return moved.place
     return lambda name: moved.find(name) if isinstance(name, str) else None
@@ -395,7 +398,7 @@ def _columns(
 
 
 def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray:
-    """Return new locations by old ones in any spelling; null for files that have not moved."""
+    """Return the new location of each file in ``among``; null for files that are not in ``names`` or have not moved."""
     found = {name: moved.find(name) for name in build.to_pylist(names.unique()) if name is not None}
     row = pc.index_in(among, value_set=pa.array(list(found), pa.string()))
     return pa.array(list(found.values()), pa.string()).take(row)

@@ -211,7 +211,7 @@ class _Saver:
         instead = "Copy the folder itself: ix.open opens the copy."
         if isinstance(self.storage, OverlayStorage):
             instead = (
-                "To see the history as one of Iceberg, replay it: s.replay(4). To keep what the simulation s made, "
+                "To see the history as Iceberg snapshots, replay it: s.replay(4). To keep what the simulation s made, "
                 "write its rows to a table of its own: ix.create('folder', s.schema).append(s.to_arrow())"
             )
         self.state.refuse_delta(
@@ -307,7 +307,7 @@ class _Saver:
 
     def _leaves(self, snapshot: Snapshot, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
-        # The draft's locations are relative to the table's location, which saving changes.
+        # Also rewrite the draft's manifests: their locations are relative to the table's location, which changes.
         relative = self.state.reader.root(snapshot).dialect.deletion_vectors_on_entries
         for f in files:
             if f.kind != "manifest":
@@ -380,9 +380,11 @@ class _Saver:
         return current
 
     def _name(self, location: str, folder: str) -> str:
-        """Return a unique path in the folder: as below the table's location, or directly in ``metadata`` or ``data``.
+        """Return a unique path in the saved table for a file; ``folder`` is ``metadata`` or ``data``.
 
-        Metadata files in the folder of ``write.metadata.path`` keep their names, so that engines find them by the hint.
+        A file in this folder of the original table keeps its path below the table's location; any other file is put
+        directly into the folder, under a new name. Metadata files in the folder of ``write.metadata.path`` keep their
+        names, so that engines find them by the version hint.
         """
         tail = location.removeprefix(self.old + "/")
         if tail == location and folder == "metadata" and canonical(location).startswith(self.apart):

@@ -18,8 +18,8 @@ from iceexplore.storage import Entry, OverlayStorage, Storage, path_only
 __all__ = ["file_kind", "is_referenced", "path_keys"]
 
 _PREFIX = r"^[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?"
-#: Matches locations whose path is what follows scheme and authority. In ``file://x/y``, ``x/y`` is a relative path
-#: instead.
+#: Matches locations whose path is what follows scheme and authority. `_NOT_PLAIN` matches the exceptions: paths with
+#: ``.`` or ``..``, and ``file://x/y``, in which all of ``x/y`` is a relative path.
 _PLAIN = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?)?/"
 _NOT_PLAIN = r"/\.\.?(?:/|$)|^(?i:file)://[^/]"
 
