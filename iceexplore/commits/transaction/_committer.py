@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 Document = dict[str, Any]
-#: A function that builds the change; it is called once per commit, with a writer that writes the files which the change
-#: adds. ``writer.base`` is the state to read.
+#: A function that builds the change; it is called once per commit. It writes the files to add through the writer that
+#: it gets, and reads the state ``writer.base``.
 MakeChange = Callable[[CommitWriter], Change]
 #: A change of the document only: a function from the document and the commit's time in milliseconds to the new
 #: document.
@@ -461,7 +461,10 @@ class Committer:
 
     @property
     def records(self) -> tuple[CommitRecord, ...]:
-        """The commits of this writer and its forks, as they ended; failed ones are listed only if they wrote files."""
+        """The commits of this writer and its forks, in the order in which they ended.
+
+        Failed commits are listed only if they wrote files.
+        """
         with self.shared.lock:
             return tuple(self.shared.records)
 
@@ -526,8 +529,8 @@ class Committer:
         Parameters
         ----------
         make_change
-            Called once, with the writer; a retry validates its change and applies it to the newer state. If None, no
-            files change and no snapshot is created.
+            Builds the change of files. It is called once: a retry validates the same change and applies it to the newer
+            state. If None, no files change and no snapshot is created.
         ref
             The branch to commit to. A table's first commit creates ``main``; other branches must exist.
         document_change
@@ -588,7 +591,7 @@ class Committer:
         return self.opened_at(location, document)
 
     def opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the opened table at a different one of its metadata files."""
+        """Return the opened table with a different metadata file as its current one."""
         return replace(
             self.state.opened,
             metadata_location=location,

@@ -126,7 +126,7 @@ def start_sandbox(
     overlay: str | PathLike[str] | None = None,
     seed: int | str | None = None,
 ) -> Sandbox:
-    """Return a sandbox for a state; if the state is time-travelled, the first commit makes its snapshot current.
+    """Return a sandbox for a state; if the state is time-travelled, its snapshot is made current by a first commit.
 
     Raises the same errors as `Sandbox` and `options_for`.
     """
