@@ -61,7 +61,7 @@ class Step:
 
     @property
     def adds_rows(self) -> bool:
-        """Whether its data files contain rows that are new to the table."""
+        """Whether the added data files contain rows that are new to the table."""
         return self.snapshot is None or self.snapshot.operation is None or self.snapshot.operation in _ADDING
 
 
@@ -174,7 +174,7 @@ def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids: Collection[int]) -> EntryBatch:
-    """Return the live files of the given leaves and those listed directly in the root; raises if one is unreadable."""
+    """Return the live files of the given leaves and those listed directly in the root; raise if one is unreadable."""
     if root is None:
         return EntryBatch.empty()
     readable(root)
@@ -286,7 +286,10 @@ def _check_vectors(change: Change, steps: list[Step]) -> None:
 
 
 def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> None:
-    """Check that concurrent commits added no deletes to rewritten files, because the rewrite has not applied these."""
+    """Check that no concurrent commit added deletes for files that this commit rewrites or has read.
+
+    This commit has not applied such deletes.
+    """
     rewritten = set() if change.ignore_missing else set(change.remove_data)
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if not adds_data and change.operation != "replace":
@@ -319,7 +322,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
 
 
 def _check_column_files(change: Change, steps: list[Step]) -> None:
-    """Check that concurrent commits added no column files to the data files that this one updates, rewrites or read."""
+    """Check that no concurrent commit added column files to data files that this one updates, rewrites or has read."""
     used = set(build.to_pylist(change.column_files.entries["location"]))
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if adds_data or change.operation == "replace":
@@ -332,7 +335,7 @@ def _check_column_files(change: Change, steps: list[Step]) -> None:
 
 
 def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:
-    """Check new deletes that apply to a partition or (equality deletes of an unpartitioned spec) the whole table."""
+    """Check that ``files`` are not affected by new deletes that apply to a whole partition or the whole table."""
     batch, _ = find_files(start, files)
     places = {_place(batch, row, start.metadata) for row in range(len(batch))}
     for step, deletes in wide:
@@ -369,8 +372,8 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
 
 
 def _seen(change: Change, step: Step) -> pa.BooleanArray:
-    """Return which of the updated data files have new values in the columns by which the change selected rows."""
-    if change.conflict_partitions is not None:  # selected by partition: an update leaves rows there
+    """Return a mask of the updated data files with new values in the columns by which the change selected rows."""
+    if change.conflict_partitions is not None:  # selected by partition: updates of columns leave rows there
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])
