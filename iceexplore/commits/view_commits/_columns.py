@@ -32,8 +32,8 @@ def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schem
     Parameters
     ----------
     given
-        Either columns without ids, to which ids are assigned here: types by column name, where ``(type, comment)`` adds
-        a comment, a PyArrow schema, a data frame or an Arrow table. Or a schema with ids, which are kept: an iceexplore
+        Either columns without ids, to which ids are assigned here: a PyArrow schema, a data frame, an Arrow table, or
+        types by column name (with a comment: ``(type, comment)``). Or a schema with ids, which are kept: an iceexplore
         or PyIceberg schema, or a schema's JSON.
     known
         The schemas of the view: a new id is above all ids in these.
@@ -141,7 +141,7 @@ class _Ids:
         return replace(new, field_id=field_id, type=self.type(new.type, None if old is None else old.type))
 
     def type(self, new: Type, old: Type | None) -> Type:
-        """Return a type; if it is nested, its parts have ids."""
+        """Return a type; if it is nested, with ids for its parts."""
         if isinstance(new, StructType):
             before = {f.name: f for f in old.fields} if isinstance(old, StructType) else {}
             return StructType(tuple(self.field(f, before.get(f.name)) for f in new.fields))

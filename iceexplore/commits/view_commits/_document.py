@@ -221,7 +221,7 @@ def add_view_dialects(
         raise UnsupportedError(f"the current version has representations that cannot be copied: {shown}")
     stored = {r.dialect or "": r.sql or "" for r in current.sql}
     if expected is not None and stored != dict(expected):
-        raise RuleError("view-unchanged", "the query that the new dialects translate is no longer the current one")
+        raise RuleError("view-unchanged", "the SQL from which the translation was made is no longer the current one")
     known = {name.lower() for name in stored}
     twice = next((name for name in sql if name.lower() in known), None)
     if twice is not None:
@@ -232,7 +232,7 @@ def add_view_dialects(
 
 
 def rollback_view(document: Mapping[str, Any], version_id: int, *, timestamp_ms: int) -> Json:
-    """Return the document with the given version as the current one; the version log gets an entry with this time.
+    """Return the document with the given version as the current one; add an entry to the version log.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def _read(document: Mapping[str, Any]) -> ViewMetadata:
 
 
 def _schema_id(out: Json, before: ViewMetadata, query: ViewQuery) -> int:
-    """Return the id of an equal schema, or add the schema with the highest id + 1."""
+    """Return the id of an equal schema; if there is none, add the query's schema, and return its new id."""
     found = next((s for s in before.schemas if same_columns(s, query.columns)), None)
     if found is not None:
         return found.schema_id
@@ -293,7 +293,7 @@ def _schema_id(out: Json, before: ViewMetadata, query: ViewQuery) -> int:
 
 
 def _is_same(version: ViewVersion, query: ViewQuery, schema_id: int) -> bool:
-    """Return whether a version is identical to one with the query (Java: ``ViewMetadata.Builder.sameViewVersion``)."""
+    """Return whether a version already stores this query (Java: ``ViewMetadata.Builder.sameViewVersion``)."""
     summary = {key: value for key, value in version.summary.items() if key != "operation"}
     stored = [(r.type, r.dialect, r.sql) for r in version.representations]
     return (

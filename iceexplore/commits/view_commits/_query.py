@@ -213,7 +213,7 @@ def query_columns(sql: str, dialect: str) -> tuple[str, ...] | None:
 
 
 def _check_columns(query: ViewQuery, schema: Schema) -> None:
-    """Refuse a schema with more or fewer columns than a query returns, if its text shows how many that are.
+    """Refuse a schema with more or fewer columns than a query returns, if their number is known from its text.
 
     Raises
     ------

@@ -168,14 +168,14 @@ class ViewSandbox:
             return self.state
 
     def published(self) -> tuple[str, ...]:
-        """Return the locations of the metadata files published since the simulation began, oldest first."""
+        """Return the locations of the metadata file at the start and of all files published since, oldest first."""
         with self.shared.lock:
             locations = [record.metadata_location for record in self.records]
-        # Writers in several threads may record their commits in a different order from that of publishing.
+        # Sort, because writers in several threads may not record their commits in the order of publishing.
         return (self.shared.start, *sorted(locations, key=lambda one: parse_version(one) or 0))
 
     def close(self) -> None:
-        """Remove the overlay's folder if it is temporary, for all that share it."""
+        """Remove the overlay's folder if it is temporary, for all writers that share it."""
         self.storage.close()
 
     def commit(self, change: ViewChange, what: str, *, timestamp: object = None, retry: bool = True) -> ViewState:
@@ -216,7 +216,7 @@ class ViewSandbox:
                     raise _conflict(error, known) from error
                 if new == known.opened.document:
                     if self.shared.pointer.location != known.metadata_location:
-                        continue  # this state needs no change, but there is a newer one: try again with that
+                        continue  # this state needs no change, but there is a newer one: try again with the newer one
                     self.state = known
                     return known
                 published = self._publish(known, new, names, number, attempt)
@@ -228,7 +228,7 @@ class ViewSandbox:
                     return published
         advice = "refresh() shows it; then repeat the operation"
         if retry:
-            advice = f"in each of {most} attempts; try again, or set commit.retry.num-retries higher"
+            advice = f"this happened in each of {most} attempts; try again, or set commit.retry.num-retries higher"
         raise CommitConflictError("view-unchanged", f"another commit was published first{_at(self.newest())}: {advice}")
 
     def notes(self, location: object) -> tuple[str, ...]:
@@ -289,7 +289,7 @@ class ViewSandbox:
         return self._opened_at(location, document)
 
     def _opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the opened view at a metadata file that this simulation wrote, without the original's problems."""
+        """Return the view at a metadata file that this simulation wrote; drop the problems of the original metadata."""
         return replace(
             self.state.opened,
             metadata_location=location,
@@ -326,7 +326,7 @@ def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
 
 
 def start_view_sandbox(state: ViewState, **how: Any) -> ViewSandbox:
-    """Return a sandbox for a state; if the state is time-travelled, a first commit makes its version current.
+    """Return a sandbox for a state; if the state is time-travelled, its version is made current by a first commit.
 
     Raises the same errors as `ViewSandbox`.
     """

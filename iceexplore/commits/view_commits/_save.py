@@ -72,7 +72,7 @@ def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict
 
 
 def _name(location: str, number: int) -> str:
-    """Return a metadata file's name, or a new name if the old one (as in some catalogs) does not look like one."""
+    """Return a metadata file's name, or a new name if the old one (from some catalogs) does not have the usual form."""
     name = location.rpartition("/")[2]
     return name if _NAME.fullmatch(name) else f"v{number}.metadata.json"
 
