@@ -140,7 +140,7 @@ def _note(field: dict[str, Any], nullable: set[int]) -> None:
 
 
 def _types(kind: JsonValue) -> tuple[str, str]:
-    """Return an Avro type's name, and ``date``, ``time`` or ``timestamp`` if its logical type is one; else empty."""
+    """Return an Avro type's name, and its logical type: ``date``, ``time``, ``timestamp``, or empty for any other."""
     if isinstance(kind, str):
         return kind, ""
     if not isinstance(kind, dict):

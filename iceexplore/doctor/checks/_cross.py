@@ -109,7 +109,7 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
     lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
     if len(lost):
-        lost = lost[~np.asarray(respelled(named, data))[lost]]  # a respelled file is live under a new path
+        lost = lost[~np.asarray(respelled(named, data))[lost]]  # left out: data files that are live under another path
     if len(lost):
         hit = deletes[lost]
         text = (

@@ -48,9 +48,9 @@ def check_deletes(examination: Examination) -> None:
 
 
 def respelled(named: AnyArray, live: AnyArray) -> pa.BooleanArray:
-    """Return which paths are not live although a live file has the same name and the same parent folder's name.
+    """Return which of the named paths are outdated: not live, though a live path has the same folder and file name.
 
-    Moving or copying a table changes the beginning of its paths; the ends stay.
+    Moving or copying a table changes the beginning of its paths, but not their last two components.
     """
     tails = pc.unique(_tails(live))
     return pc.and_(pc.invert(pc.is_in(named, live)), pc.is_in(_tails(named), tails))

@@ -78,7 +78,7 @@ def _check_column_files(examination: Examination) -> None:
     several = f"{len(missing):,} column files, among them {first}, do"
     which = f"Column file {first} does" if len(missing) == 1 else several
     rule = RULES["column-file-there"]
-    text = f"{which} not exist: the newest values of its columns are lost, and readers of them fail. "
+    text = f"{which} not exist: the newest values of columns are lost, and readers of these columns fail. "
     text += f"Rule {rule.id} ({rule.source}): {rule.text}"
     item = problem("file-missing", files.place(int(hit[0])), text, field="158 column_files", found=first)
     places = examination.places(hit)
@@ -194,7 +194,7 @@ def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
 
 
 def _without_folder(examination: Examination, folders: _Folders) -> npt.NDArray[np.bool_]:
-    """Return for each file whether its folder in the table is known to be missing; False for all if there are few."""
+    """Return for each file whether its folder is known to be missing; False for all if there are few files."""
     if len(folders.of) < _MANY_ABSENT:
         return np.zeros(len(folders.of), np.bool_)
     storage = examination.state.storage

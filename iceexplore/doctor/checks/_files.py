@@ -62,7 +62,7 @@ def check_files(examination: Examination, verify: Verify) -> Generator[str, None
 
 
 def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
-    """Report dangling deletes as deletes with outdated paths where the data file is live under a different path."""
+    """Return findings; dangling deletes whose data file is live under another path become deletes with an old path."""
     dangling = pc.fill_null(pc.equal(found["code"], "delete-dangling"), False)
     if not pc.any(dangling).as_py():
         return found
@@ -75,10 +75,11 @@ def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
 
 
 def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
-    """Return the new findings with their places, and with the columns whose equal values make them one finding.
+    """Return the new findings with their places and with the columns by which they are grouped.
 
-    These columns are the code, the severity, the field, and two that determine the modes: the content type of missing
-    files, and whether a file holds deletion vectors (``of_vector``).
+    Findings with equal values in these columns become one. The columns are the code, the severity, the field, and two
+    that determine the modes: the content type of missing files, and whether a file holds deletion vectors
+    (``of_vector``).
     """
     entry = pc.binary_join_element_wise(found["manifest"], found["entry"].cast(pa.string()), "#entry ")
     place = pc.coalesce(entry, found["location"])

@@ -22,7 +22,7 @@ from iceexplore.storage import canonical
 __all__ = ["check_leaves", "plain_keys"]
 
 _PARTS = frozenset({"entries", "partition", "stats"})
-#: The maximum number of manifests whose statistics are decoded together, and of values in them.
+#: Limits for decoding the statistics of several manifests together: the number of manifests, and of their values.
 _MOST_MANIFESTS = 256
 _MOST_TOGETHER = 200_000
 #: The modes (``docs/doctor.md``) of faults of whole manifests, by problem code.
@@ -93,7 +93,10 @@ _Listed = tuple[Manifest, tuple[int, ...]]
 
 
 def _batches(leaves: Iterable[_Listed]) -> Iterator[list[_Listed]]:
-    """Yield manifests in order, with small ones of v1 to v3 together: decoding statistics one by one takes longer."""
+    """Yield manifests in batches, in order. A batch has several small manifests (v1 to v3) or one other manifest.
+
+    Decoding the statistics of small manifests one by one would take longer.
+    """
     batch: list[_Listed] = []
     total = 0
     for one in leaves:
@@ -120,7 +123,7 @@ def _stats_of(leaves: Sequence[Manifest]) -> Iterator[tuple[Sequence[int], Colum
 
 
 def plain_keys(manifest: Manifest) -> Iterator[Problem]:
-    """Check for ``key_metadata`` (field id 131 or 519) in a file that is not encrypted, as reading it has shown."""
+    """Check for ``key_metadata`` (field id 131 or 519) in a manifest or list, which is not encrypted: it was read."""
     keys = pc.fill_null(pc.binary_length(manifest.entries["key_metadata"]), 0)
     hit = np.flatnonzero(np.asarray(pc.greater(keys, 0)))
     if len(hit):
@@ -156,7 +159,7 @@ def _damaged(
 ) -> Iterator[tuple[int, Problem]]:
     """Check for bounds (field ids 125 and 128) that are not values of their column's type.
 
-    Some writers recorded bounds of lists, which no reader uses.
+    Bounds of lists, which some writers recorded, are not checked: no reader uses them.
 
     Parameters
     ----------
@@ -274,7 +277,10 @@ class _Bare:
         self._without: list[tuple[str, npt.NDArray[np.int64]]] = []
 
     def see(self, leaf: Manifest, counted: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]) -> None:
-        """Count the files of one manifest that need metrics (``counted``) and those that have some (``measured``)."""
+        """Note which files of a manifest need metrics (``counted``) but have none, and count those that have some.
+
+        ``measured`` is true for files with metrics.
+        """
         bare = np.flatnonzero(counted & ~measured)
         self._with += int((counted & measured).sum())
         if len(bare):
@@ -286,7 +292,7 @@ class _Bare:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (
                 f"{count:,} data files have no column metrics at all, while {self._with:,} others of the table "
-                "do: filters cannot skip any of them."
+                "do: filters cannot skip any file without metrics."
             )
             first, ordinals = self._without[0]
             item = problem(

@@ -17,9 +17,10 @@ _AT_ONCE = 1 << 16
 
 
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
-    """Return where files are, as `Storage.resolve` finds it, and its errors by location, in the order of `locations`.
+    """Return the real locations of files, as `Storage.resolve` finds them, and the errors by location, both in order.
 
-    Most files of a table are in few folders, and only few locations are held as Python objects.
+    Most files of a table are in few folders, so folders are resolved instead of files where possible, and only few
+    locations become Python objects.
 
     Parameters
     ----------

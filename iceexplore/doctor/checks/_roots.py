@@ -78,7 +78,7 @@ def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
     if len(lacking) and examination.state.metadata.requires_snapshot_parts:
         text = (
             f"{len(lacking)} of {len(rows)} manifests have no partition summaries in the manifest list: every filter "
-            "reads them, and commits that keep them do not add any."
+            "reads these manifests, and commits that keep them do not add summaries."
         )
         at = np.asarray(entries["ordinal"])[lacking]
         yield problem("summary-missing", f"{root.location}#entry {at[0]}", text, field="507 partitions", entries=at)

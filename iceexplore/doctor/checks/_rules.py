@@ -113,8 +113,8 @@ _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
         (r"summary-untrue .*", (53, 59)),
     )
 )
-#: Code and field of the finding for a delete in a data manifest or a data file in a delete manifest, or, in the V4
-#: draft, for any entry of a delete.
+#: Code and field of the finding for an entry in the wrong kind of manifest: a delete in a data manifest, or a data file
+#: in a delete manifest. In the V4 draft, any entry of a delete file is misplaced.
 _MISPLACED = "entry-invalid 134 content_type"
 
 
