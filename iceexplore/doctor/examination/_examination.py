@@ -63,7 +63,7 @@ class LeafPlace:
     Attributes
     ----------
     root, row
-        The first of these roots, and its row.
+        The first of these roots, and the row in it that lists the manifest.
     snapshots
         The ids of the snapshots of all these roots.
     """
@@ -170,7 +170,7 @@ class Examination:
     Parameters
     ----------
     state
-        The table, with its own list of problems, which become findings.
+        The table, with a list of problems that only this examination uses; these problems become findings.
     snapshots
         The snapshots to examine, oldest first.
     level
@@ -241,9 +241,9 @@ class Examination:
 
     @cached_property
     def entry_count(self) -> int:
-        """The number of entries in all examined manifests, as their roots state it; unknown counts are left out.
+        """The number of live entries in all examined manifests, as their roots state it; unknown counts are left out.
 
-        0 if problems are strict and a root cannot be read, which the checks report.
+        0 if a root cannot be read and reading is strict, so that it raises an error; the checks report the error.
         """
         try:
             rows = [(root.entries["location"], whole(root.entries["manifest_stats"])) for root in self.roots.values()]
@@ -263,9 +263,10 @@ class Examination:
         return self.entry_count > _MANY_ENTRIES
 
     def release_memory(self) -> None:
-        """Return to the system the memory that Arrow has freed but keeps: for a large table, most of its memory.
+        """Give memory that Arrow no longer uses back to the system, if the table is large.
 
-        For a small table, Arrow keeps it for the next check, which is faster than requesting and clearing it again.
+        For a large table, this is most of the memory. For a small table, Arrow keeps the memory for the next check,
+        which is faster than requesting and clearing it again.
         """
         if self.is_large:
             pa.default_memory_pool().release_unused()
