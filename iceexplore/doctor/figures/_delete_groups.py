@@ -53,7 +53,7 @@ class DeleteGroups:
 
     @cached_property
     def masks(self) -> dict[str, Mask]:
-        """The data files of each group, by its name."""
+        """By the name of each group, a mask of its data files."""
         matched, share = self.tasks.matched, self.gone / np.maximum(self.rows, 1)
         positions, equality = Stretches.of(matched.positions).size, Stretches.of(matched.equality).size
         vector: Mask = np.asarray(pc.is_valid(matched.vector)).astype(np.bool_)

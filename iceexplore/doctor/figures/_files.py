@@ -95,7 +95,7 @@ def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
             f"median of {len(sizes):,} is {human_bytes(middle)}."
         )
     codes = partition_codes(tasks.files)
-    # Java groups the files of other specs than the table's together: see `plan_rewrite_data_files`.
+    # Java puts all files of specs other than the table's into one group: see `plan_rewrite_data_files`.
     specs = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))
     codes[specs != state.metadata.default_spec_id] = len(codes)
     by_partition = np.unique(codes[small], return_counts=True)[1]
@@ -134,7 +134,8 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
                 (float(rows[mask].sum()), f"{int(rows[mask].sum()):,}"),
                 (float(gone[mask].sum()), f"{_rounded(gone[mask].sum()):,}"),
             ),
-            # No metadata table has the number of deletes of a data file, but some have the deletes of a kind.
+            # No metadata table states how many deletes apply to a data file. A saved page has only metadata tables: if
+            # the group is about a kind of delete, it shows the delete files of this kind instead.
             show=Shown("map", of=name, instead=None if on_entries else _DELETES.get(name)),
         )
         for name, mask in groups.items()

@@ -84,7 +84,7 @@ def _removed_bytes(plan: RewriteDataFilesPlan[TableState]) -> int:
 
 
 def _deletes_read(plan: RewriteDataFilesPlan[TableState]) -> int:
-    """Return the number of deletes that a simulation of the plan opens."""
+    """Return the number of delete files that a simulation of the plan opens."""
     return int((plan.cost.files_read or 0) - plan.rewritten_data_files)
 
 

@@ -144,7 +144,7 @@ class TableHealth(Mapping[str, HealthFigure]):
                 self.gain(figure.key)
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
-        """Add a note to a figure that lacks files; if it lacks all files, its verdict becomes that nothing is known."""
+        """Add a note to a figure that lacks files; if it lacks all files, its verdict becomes "Unknown"."""
         if not self.missing or figure.key == "manifests":
             return figure
         note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
@@ -290,7 +290,10 @@ class TableHealth(Mapping[str, HealthFigure]):
         return {"scope": self.scope, "figures": figures, "unchecked": list(self.unchecked)}
 
     def _shown_gain(self, key: str) -> tuple[str, str]:
-        """Return a sentence about the gain of a figure, and its statement; for large tables only if already known."""
+        """Return a sentence about the gain of a figure, and the SQL statement for it; empty if there is none.
+
+        For a large table whose gain has not been planned, the sentence says how to plan it.
+        """
         if not (self.is_small or self.gain_known(key)):
             return f"t.health().gain({key!r}) plans what a rewrite would gain.", ""
         gain = self.gain(key)
