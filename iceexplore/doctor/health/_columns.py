@@ -47,7 +47,7 @@ def check_bounds(examination: Examination) -> Iterator[Finding]:
     for column in stat_columns(metadata, metadata.schema()):
         number = column.field.field_id
         if column.repeated or number in partitioned or metrics.bounded[number]:
-            continue  # elements of lists and maps have no bounds; an identity partition replaces those of its column
+            continue  # elements of lists and maps have no bounds; columns with an identity partition need none
         reason = _reason(metadata.properties, column, bool(metrics.valued[number]), bool(metrics.bare))
         if reason is not None:
             why[reason].append(".".join(column.path))

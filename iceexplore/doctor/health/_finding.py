@@ -1,4 +1,4 @@
-"""Make findings of health checks, with thresholds, their sources, and a severity that depends on a scan's gain."""
+"""Make findings of health checks: thresholds with their sources, and a severity that depends on the cost for a scan."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def health_finding(
     snapshots
         The ids of the affected snapshots; by default, the id of the state's snapshot.
     hits
-        All data files that the finding is about, if they are not its places: by entry where the entries are known, so
-        that long locations need not be compared, else by location.
+        All data files that the finding is about; None if its places are these files. They are given as entries where
+        the entries are known, so that long locations need not be compared, else as locations.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)

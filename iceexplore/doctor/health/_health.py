@@ -38,10 +38,11 @@ _OF_FILES = (check_small_files, check_delete_ratio, check_delete_files, check_eq
 
 
 def begin_health(examination: Examination) -> None:
-    """Make the plan that `check_health` needs in a thread, once all manifests have been decoded.
+    """Start a thread that makes the plan for `check_health`; call this once all manifests have been decoded.
 
-    The plan has its own reader and problems, and takes a fifth of a check of 100,000 files. For a small table, threads
-    that take turns would be slower; for a large one, the plan would be in memory beside what the other checks need.
+    The plan has its own reader and problems, and takes a fifth of a check of 100,000 files. There is no thread for
+    small tables, because threads that take turns would be slower, and none for large ones, because the plan would be in
+    memory beside what the other checks need.
     """
     if examination.entry_count >= _FEWEST_ENTRIES and not examination.is_large and _has_files(examination):
         pool = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-doctor")
