@@ -54,7 +54,7 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 
 
 def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
-    """Return which deletes a commit that removes data files drops because they are older than all remaining files.
+    """Return which deletes are dropped by a commit that removes data files: those older than all remaining files.
 
     Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. The commit
     compares the deletes with the data manifests before it adds new ones: with the remaining files of each manifest that

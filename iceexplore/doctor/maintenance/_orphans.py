@@ -283,7 +283,7 @@ def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> t
 
 
 def _tails(state: TableState, folder: str, base: str, entries: Sequence[Entry]) -> AnyArray:
-    """Return the path of each listed file below the folder, with a slash before it."""
+    """Return each listed file's path relative to the folder, with a slash before it."""
     start = len(folder.rstrip("/"))
     if not isinstance(state.storage, OverlayStorage):
         return pa.array([e.real[start:] for e in entries], pa.string())
@@ -405,7 +405,7 @@ def _flat(given: Mapping[str, str]) -> dict[str, str]:
 def _conflicting(
     state: TableState, base: str, entries: Sequence[Entry], references: pa.Table, prefixes: _Prefixes
 ) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
-    """Return which listed files are referenced only with a different scheme or authority, and these prefixes."""
+    """Return which listed files have a reference with another scheme or authority, and the pairs of prefixes."""
     found = np.zeros(len(entries), bool)
     if not len(entries):
         return found, ()

@@ -86,9 +86,9 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
     fit into one group (``max-file-group-size-bytes``), and with ``max-files-to-rewrite``. The plan uses the order of
     the manifest list.
 
-    In the simulated table, the new files are synthetic: they have the merged column metrics of the old ones, count no
-    rows deleted by position, and keep the old partition spec. No data is read, and equality deletes are
-    assumed to match no row.
+    In the simulated table, the new files are synthetic: they have the merged column metrics of the old ones and keep
+    their partition spec, and their row counts leave out rows that are deleted by position. No data is read, and
+    equality deletes are assumed to match no row.
 
     Attributes
     ----------
@@ -517,7 +517,7 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return the groups whose rows Spark distributes to new partitions; Spark looks at the first file's spec."""
+    """Return the groups whose rows Spark distributes to new partitions: their first file has not the output spec."""
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
     return moved

@@ -155,7 +155,7 @@ def plan_rewrite_manifests(
     reading = strict(state)
     root = reading.root()
     if root is not None and root.dialect.has_root_manifest:
-        raise UnsupportedError("the table has a root manifest, whose manifests no engine's procedure rewrites yet")
+        raise UnsupportedError("the table has a root manifest: no engine's procedure rewrites its manifests yet")
     chosen: list[Longs] = []
     counts, exact, files = [0, 0], [True, True], [0, 0]
     for at, kind in enumerate(_KINDS):
