@@ -207,7 +207,7 @@ def finding_of(
     rows
         The finding's places, if they are rows of ``Examination.files``.
     hits
-        All of the finding's places, if they are not such rows and are more than it lists.
+        All of the finding's places, if they are not such rows, and if there are more of them than a finding lists.
     """
     if rows is not None:
         hits = Hits(rows=(np.asarray(rows, np.int64),))
