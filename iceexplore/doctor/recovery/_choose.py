@@ -1,4 +1,4 @@
-"""Choose the files that a lost manifest listed among candidates, by the counts that the manifest list states."""
+"""Choose, among candidates, the files that a lost manifest listed, by the counts that the manifest list states."""
 
 from __future__ import annotations
 

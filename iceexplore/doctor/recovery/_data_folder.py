@@ -111,7 +111,7 @@ class DataFolder:
         return files, listed.tolist()
 
     def _is_hidden(self, tail: str) -> bool:
-        """Return whether engines ignore a path: a part that is not a partition folder begins with ``_`` or ``.``."""
+        """Return whether engines ignore a path: a part begins with ``_`` or ``.``, and is not a partition's folder."""
         fields = tuple(f"{f.name}=" for spec in self.state.metadata.partition_specs for f in spec.fields)
         return any(part.startswith(("_", ".")) and not part.startswith(fields) for part in tail.split("/"))
 
@@ -156,7 +156,7 @@ class DataFolder:
         return True if checked else None
 
     def _committed_ms(self, snapshot: Snapshot) -> int:
-        """Return when a commit, after its data files, wrote its manifest list; an estimate if the list is gone."""
+        """Return when a commit wrote its manifest list, later than its data files; an estimate if the list is gone."""
         if snapshot.snapshot_id not in self._committed:
             try:
                 found = self.state.storage.stat(snapshot.root_location or "").modified_ms
@@ -228,9 +228,10 @@ class DataFolder:
         return entry_of_file(self.state, file.location, spec_id) if ids and required <= ids else None
 
     def _equality(self, file: Unlisted, spec_id: int, ids: frozenset[int], named: str) -> EntryBatch | None:
-        """Return an equality delete file, whose columns its key-value metadata names, as Iceberg's writers do.
+        """Return the entry of an equality delete file with the columns that the file's key-value metadata names.
 
-        Without this metadata it is unknown whether the file is a delete file at all, and which columns it compares.
+        Iceberg's writers add this metadata. Without it, it is unknown whether the file is a delete file at all, and
+        which columns it compares.
         """
         texts = [text.strip() for text in named.split(",")]
         if not all(text.isascii() and text.isdecimal() and len(text) < 11 for text in texts):

@@ -28,7 +28,9 @@ _COUNTED = (("added", Status.ADDED), ("existing", Status.EXISTING), ("deleted", 
 
 @dataclass(frozen=True)
 class LostManifest:
-    """One lost manifest, or several of one commit that the same snapshots list: which had which files is unknown.
+    """One lost manifest, or several that one commit wrote and that the same snapshots list.
+
+    Of several manifests, it is unknown which of them listed which files, so they are recovered together.
 
     Attributes
     ----------

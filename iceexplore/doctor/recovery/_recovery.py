@@ -43,7 +43,7 @@ class Recovery:
         Locations of files, some of which may be the files that remain lost.
     numbers_lost
         Whether files of `found` got the lowest possible sequence number (position deletes: the highest), because their
-        own is unknown.
+        real sequence numbers are unknown.
     doubtful_deletes
         The number of equality delete files that may delete rows written after them, because data files got the lowest
         sequence number.
@@ -84,7 +84,7 @@ class Recovery:
 
 
 def recover(history: History, folder: DataFolder, lost: LostManifest, others: Sequence[LostManifest]) -> Recovery:
-    """Recover the entries of a lost manifest that its stated counts determine, and add them to the history.
+    """Recover those entries of a lost manifest that its stated counts determine, and add them to the history.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
     commit = history.snapshots.get(lost.snapshot_id)
     by_commits = np.isin(adder, [lost.snapshot_id, *lost.snapshots])
     is_deleted = status == int(Status.DELETED)
-    # A commit that deletes a file rewrites the manifest that lists it. So a file that was deleted by the commit that
-    # wrote the lost manifest, or by a later one whose snapshot lists it, cannot have been in the lost manifest.
+    # A commit that deletes a file rewrites the manifest that lists the file. So the lost manifest cannot have listed a
+    # file that was deleted by the commit that wrote this manifest, or by a later one whose snapshot still lists it.
     out = np.unique(key[(listed & alive) | (is_deleted & by_commits & listed)])
     pool = (key >= 0) & (history.deletes == lost.deletes) & (history.spec == lost.spec_id)
     pool &= ~listed & ~np.isin(key, out)
