@@ -28,7 +28,7 @@ __all__ = [
 R = TypeVar("R", bound=ReportLike)
 
 _OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
-#: Fields of the spec, such as "103 record_count" and "total-records"; others may name a column.
+#: Fields of the spec, such as "103 record_count" and "total-records"; any other field of a finding may name a column.
 _SPEC_FIELD = re.compile(r"\d{1,4} [a-z_]+|[a-z][a-z-]*")
 _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
 
@@ -147,7 +147,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 def _place(it: Redaction, where: str) -> str:
     location, mark, part = where.partition("#")
     kind, space, value = part.partition(" ")
-    if not space:  # the number sign belongs to the location, because no part is named after it
+    if not space:  # a number sign without the name of a part after it belongs to the location
         return it.location(where) if mark else it.location(location)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
 

@@ -127,7 +127,7 @@ def tables_html(result: _Result) -> str:
 
 
 def tables_page(result: _Result, *notes: str) -> str:
-    """Return a whole HTML page with all tables and notes at the end; each with findings opens to its report."""
+    """Return a whole HTML page with all tables, then the notes; a table with findings opens to its report."""
     e = escape.html
     rows = []
     for one in result.tables:
