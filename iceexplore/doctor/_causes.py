@@ -26,8 +26,8 @@ _EXPLAINED_BY_LOSS = frozenset(
     }
 )
 _LOSS = frozenset({"file-missing", "file-corrupt", "file-truncated", "manifest-salvaged"})
-#: Consequences of a wrong number or entry: patterns for the code and the field of the cause, and the codes of the
-#: consequences.
+#: Wrong numbers or entries that cause other findings: a pattern for the code and field of the cause, and the codes of
+#: the findings that it causes.
 _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
     (re.compile(pattern), frozenset(codes.split()))
     for pattern, codes in (
@@ -93,7 +93,7 @@ def _explained_by(one: Finding) -> frozenset[str]:
 
 def _is_cause(one: Finding, manifests: frozenset[str]) -> bool:
     if one.code == "manifest-salvaged":
-        return False  # it reports only that reading ended early; the fault that ended reading is the cause
+        return False  # this code reports only that reading ended early; the fault that ended reading is the cause
     return _is_lost_manifest(one, manifests) or bool(_explained_by(one))
 
 
@@ -139,7 +139,8 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 def _kind_of_place(one: Finding) -> str:
     """Return a key that findings must share to be merged.
 
-    For a part of the metadata file it is the place, for a snapshot only the file. Files and entries have no key.
+    The key of a part of the metadata file is its place; all snapshots of a metadata file share the file as their key.
+    For files and entries, the key is empty.
     """
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):

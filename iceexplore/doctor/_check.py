@@ -45,8 +45,8 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("referenced files exist", check_existence),
     ("health", check_health),
 )
-#: The cache's limit while checking a table whose decoded manifests do not all fit into the cache. Checks pass over all
-#: manifests in turn, so the cache would drop each manifest before it is used again.
+#: The cache's limit in bytes while checking a table whose decoded manifests do not all fit into the cache. A larger
+#: cache would not help: checks pass over all manifests in turn, so it would drop each manifest before its next use.
 _PASSING = 32 << 20
 #: Names of groups of codes; ``only`` and ``skip`` accept these names as well as codes.
 GROUPS: dict[str, frozenset[str]] = {
@@ -100,8 +100,8 @@ def examine_in_steps(
     snapshots
         ``"current"``, ``"all"``, or a list of snapshots, snapshot ids, refs, or states of tables.
     only, skip
-        ``only``: the codes to report, without any others. ``skip``: the codes not to report. ``"health"`` and
-        ``"damage"`` are groups of codes.
+        ``only``: the only codes to report. ``skip``: the codes not to report. ``"health"`` and ``"damage"`` are names
+        of groups of codes.
     baseline
         An earlier report; its findings are left out.
     show
@@ -199,7 +199,7 @@ def _remember(state: TableState, finding: Finding) -> None:
 def check_options(
     level: str, only: Iterable[str] | None, skip: Iterable[str]
 ) -> tuple[frozenset[str] | None, frozenset[str]]:
-    """Return the codes to report alone (None for all) and those to leave out.
+    """Return the only codes to report (None if all are reported), and the codes to leave out.
 
     Raises
     ------

@@ -44,7 +44,7 @@ _OF_NOTHING = frozenset({"delete-dangling"})
 
 
 def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings, and in them their consequences, with the number of rows and the partitions of each."""
+    """Return findings with the number of rows and the partitions that each concerns; so, too, their consequences."""
     flat = list(_flat(findings))
     try:
         resolver = _Resolver(examination)
@@ -75,7 +75,7 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
 
 
 def _located(examination: Examination, hits: Hits) -> Hits:
-    """Return hits with manifests and ordinals in place of rows, which are valid only during the examination."""
+    """Return hits with manifests and ordinals instead of rows, because rows are valid only during the examination."""
     if not (hits.rows or hits.files):
         return hits
     files = examination.files
@@ -91,7 +91,7 @@ def _located(examination: Examination, hits: Hits) -> Hits:
 
 
 def _union(several: Iterable[_Longs]) -> _Longs:
-    """Return the union of some rows, sorted: five times as fast as `numpy.unique`, which hashes the rows."""
+    """Return the sorted union of some rows. This is five times as fast as `numpy.unique`, which hashes the rows."""
     rows = np.sort(np.concatenate([_NONE, *several]))
     first = np.ones(len(rows), bool)
     first[1:] = rows[1:] != rows[:-1]
@@ -117,7 +117,7 @@ class _Reach:
     complete
         False if the finding concerns further files, which are unknown.
     partitioned
-        False if the partitions of those further files are unknown.
+        False if a manifest that cannot be read completely may list files of partitions, which are then unknown.
     """
 
     rows: _Longs
@@ -412,7 +412,7 @@ class _Partitions:
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
-        """Return the first partitions of some of the rows, and the number of partitions, None if some are unknown."""
+        """Return the first partitions of some of the rows, and the number of all; None if a partition is unknown."""
         codes = self.codes[np.searchsorted(self.rows, rows)]
         known, firsts = np.unique(codes[codes >= 0], return_index=True)
         first = known[np.argsort(firsts)][:MOST_PLACES]
@@ -421,7 +421,7 @@ class _Partitions:
 
 
 def _keys(metadata: TableMetadata, spec_id: int) -> list[str]:
-    """Return the keys of a spec's partition values."""
+    """Return the names of a spec's fields in Arrow's partition tuples: field ids as text, without void fields."""
     spec = metadata.spec(spec_id)
     fields = () if spec is None else spec.fields
     return [str(field.field_id) for field in fields if not parse_transform(field.transform).is_void]

@@ -98,19 +98,19 @@ class Dates:
         return canonical(name) if name and canonical(name) in self._rows else None
 
     def _of_manifest(self, name: str) -> Since:
-        """Return the snapshot that added a manifest by its row; if it is unknown, the first that lists the manifest."""
+        """Return the snapshot that added a manifest, as its row states; if unknown, the first that lists it."""
         snapshot, row = self._rows[name]
         added_by = self._root(snapshot).entries["snapshot_id"][row].as_py()
         known = next((s for s in self._line if s.snapshot_id == added_by), None)
         return self._first_list(snapshot, name, None) if known is None else since_snapshot(known)
 
     def _of_row(self, name: str) -> Since:
-        """Return the first snapshot whose list has a manifest's row with the same values."""
+        """Return the first snapshot whose list has a manifest's row with the values of the newest examined list."""
         snapshot, row = self._rows[name]
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
     def _first_list(self, snapshot: Snapshot, name: str, values: pa.Table | None) -> Since:
-        """Return the first ancestor whose list has a manifest, with these values if they are given."""
+        """Return the first ancestor whose list has a manifest's row; if values are given, the row with these values."""
         unread: set[int] = set()
 
         def has(one: Snapshot) -> bool:
@@ -148,7 +148,7 @@ class Dates:
         return ManifestReader(state.storage, state.metadata, Problems())
 
     def _of_document(self, finding: Finding) -> Since:
-        """Return the first file of the metadata log that has a fault of the metadata file."""
+        """Return the first file of the metadata log that has the same fault as the examined metadata file."""
         metadata = self._examination.state.metadata
         key = finding.code, finding.field, _part(finding.where)
         if key not in _problems_of(dict(metadata.raw), finding.location):
@@ -193,7 +193,10 @@ def _problems_of(document: dict[str, Any], location: str) -> frozenset[_Key]:
 
 
 def _first(line: Sequence[T], has: Callable[[T], bool]) -> T | None:
-    """Return the first item from which ``has`` is true up to the last one; None if it is false for the last."""
+    """Return the first item for which ``has`` is true, found by bisection; None if it is false for the last item.
+
+    ``has`` must also be true for all items after the first one.
+    """
     low, high = 0, len(line) - 1
     if high < 0 or not has(line[high]):
         return None

@@ -73,7 +73,8 @@ def check_tables(
     listing.run(listing_limit)
     listed, unlisted, all_listed = listing.tables, listing.failed, listing.complete
     names = {table.name for table in listed}
-    # Tables that were checked earlier and are no longer listed were dropped, unless the listing ended early.
+    # Leave out checked tables that are no longer listed, because they were dropped. If the listing ended early, keep
+    # them: it may not have reached them.
     checks = {name: one for name, one in known.items() if name in names or not all_listed}
     waiting = [table for table in listed if table.name not in checks]
 

@@ -24,7 +24,7 @@ from iceexplore.views import (
 
 __all__ = ["query_problems"]
 
-#: For a column's type, the types to which engines cast it without an error.
+#: For a column's type, the wider types to which engines cast it without loss.
 _WIDER = {"int": ("long",), "float": ("double",)}
 
 
@@ -164,7 +164,7 @@ class _Queries:
             yield problem("view-types-differ", self.where, text, field="schema-id", found=kind, expected=expected)
 
     def _changes(self, source: LineageSource) -> Iterator[Problem]:
-        """Compare the columns that the query reads with those that the table had when the version was created."""
+        """Compare the columns that the query reads with the same columns when the version was created."""
         if not isinstance(source.table, TableState):
             return
         table, name = source.table, str(source.reference)

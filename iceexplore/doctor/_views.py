@@ -61,7 +61,7 @@ def examine_view(
     queries = list(query_problems(state, open_source, unknown))
     for item in (*changed, *queries):
         state.problems.add_examined(item, ())
-    # Leave out the findings of an earlier check of another version.
+    # `met` leaves out what earlier checks added to the list of problems, perhaps for another version.
     found = [*_folded([*state.problems.met(), *changed]), *map(finding_of, (*queries, *_too_many(state)))]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
