@@ -1,7 +1,8 @@
 """Find out which files the lost manifests of a compaction listed, from the manifests of the parent snapshot.
 
 A compaction changes no data. So the manifests that it wrote list those files of the parent that the snapshot neither
-lists elsewhere nor records as removed. The result is certain if there are as many such files as the root states.
+lists elsewhere nor records as removed. The result is certain if the root states the same number of files for these
+manifests.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return the live manifests in a root that a draft leaves out: each manifest's row, by canonical location."""
+    """Return the rows of those live manifests in a root that the draft drops, by the manifests' canonical locations."""
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}

@@ -50,7 +50,7 @@ class Corrections:
     right: dict[str, EntryBatch] = field(default_factory=dict)
 
     def add(self, read: EntryBatch, made: EntryBatch) -> None:
-        """Add the live entries of a manifest that differ between its entries as read and as corrected (``made``)."""
+        """Compare a manifest's entries as ``read`` and as corrected (``made``), and add the live ones that differ."""
         if made is read:
             return
         kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits only remove entries

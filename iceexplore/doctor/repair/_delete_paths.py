@@ -40,7 +40,7 @@ class _DeleteFile:
     moved
         For each path that the deletes name, the path of the live data file.
     unclear
-        The paths that the deletes name and that could mean any of several live data files.
+        The named paths that could mean any of several live data files.
     deletes
         The number of deleted rows, as the file's entries state it.
     """
@@ -251,7 +251,7 @@ def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
 
 
 def _with_bounds(stats: pa.StructArray, rows: list[bool], paths: tuple[str, str]) -> pa.StructArray:
-    """Return statistics of ``file_path`` in which some rows have the bounds ``paths``, as text or as bytes."""
+    """Return statistics of ``file_path`` with ``paths`` as the bounds in some rows, stored as text or as bytes."""
     as_text = pa.types.is_string(stats.type.field("lower").type)
     low, high = paths if as_text else tuple(path.encode("utf-8", "surrogatepass") for path in paths)
     made = [

@@ -58,7 +58,7 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
         draft.document["current-snapshot-id"] = at
         if at != -1:
             draft.document["refs"].setdefault("main", {"snapshot-id": at, "type": "branch"})
-    text = f"Removes {', '.join(gone) or 'the current snapshot id'}: the table has no such snapshot."
+    text = f"Removes references to snapshots that the table lacks: {', '.join(gone) or 'the current snapshot id'}."
     quoted = (name.replace("`", "``") for name in gone[:3])
     sql = tuple(f"ALTER TABLE <table> DROP TAG IF EXISTS `{name}`" for name in quoted)
     return step_of("Remove refs to snapshots that the table lacks", text, found, sql=sql)
@@ -86,7 +86,7 @@ def _exists(draft: Draft, location: object) -> bool:
 
 
 def raise_last_sequence_number(draft: Draft, found: list[Finding]) -> Step:
-    """Set last-sequence-number to the highest number of a snapshot."""
+    """Set last-sequence-number to the highest sequence number that a snapshot has."""
     highest = max((number_in(s, "sequence-number") or 0 for s in draft.snapshots()), default=0)
     draft.document["last-sequence-number"] = highest
     text = f"Sets last-sequence-number to {highest}, the highest sequence number of a snapshot."

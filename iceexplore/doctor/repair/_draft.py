@@ -114,7 +114,7 @@ class Draft:
 
 
 def number_in(values: Mapping[str, Any], key: str) -> int | None:
-    """Return a whole number of a JSON object; None if it is missing or something else."""
+    """Return the whole number under a key of a JSON object; None if the key is missing or has a different value."""
     found = values.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 

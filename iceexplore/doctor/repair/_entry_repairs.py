@@ -102,7 +102,7 @@ def _hit(batch: EntryBatch, ordinals: Ordinals) -> npt.NDArray[np.bool_]:
 
 
 def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
-    """Return the total row count of the live entries at these places that have these content types."""
+    """Return the total row count of the live entries at these places, counting only these content types."""
     files = draft.examination.files
     leaf, ordinals = np.asarray(files.entries["leaf"]), np.asarray(files.entries["ordinal"])
     kinds = np.asarray(pc.fill_null(files.entries["content_type"], int(ContentType.DATA)))
@@ -438,7 +438,7 @@ def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtyp
 
 
 def _current_leaves(draft: Draft) -> Iterator[Manifest]:
-    """Yield the current snapshot's readable live manifests, and the files that a V4 root lists itself as a manifest."""
+    """Yield the current snapshot's live manifests; if a V4 root lists files itself, they come first, as a manifest."""
     root = draft.state.root()
     if root is None:
         return

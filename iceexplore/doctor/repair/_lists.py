@@ -94,7 +94,7 @@ class ListWriter:
         return other
 
     def _write_leaf(self, root: Manifest, ordinal: int, name: str) -> tuple[EntryBatch | None, EntryBatch | None]:
-        """Write a manifest if it is edited; return its recomputed row and its entries, both None if none are left."""
+        """Write a manifest if it is edited; return its new row and its entries, or None twice if no entry is left."""
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata
         # read again: the cached manifest may have been read with a different sequence number in its row

@@ -141,7 +141,7 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
         text += f" The metrics of {amount(int(others.sum()), 'file')} are lost, as only Parquet's are read."
     equality = kinds == ContentType.EQUALITY_DELETE
     if equality.any():
-        text += f" Key-value metadata has the columns of {amount(int(equality.sum()), 'equality delete file')}."
+        text += f" The columns of {amount(int(equality.sum()), 'equality delete file')} are from key-value metadata."
     if any(one.new_row_ids for one in in_folder):
         text += " Their row ids are lost: they get new ones, so readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):
@@ -308,7 +308,7 @@ def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], Ent
             trial.dropped_leaves.add(one.lost.names[0])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # contradictions are in the report
+            warnings.simplefilter("ignore")  # the report already lists the contradictions
             sandbox = start_sandbox(draft.state)
             try:
                 write_draft(trial, sandbox)

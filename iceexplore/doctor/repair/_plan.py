@@ -361,7 +361,7 @@ def _reason(state: TableState, finding: Finding) -> str:
 def _rows(state: TableState) -> int | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # contradictions are in the report
+            warnings.simplefilter("ignore")  # the report already lists the contradictions
             return int(count_rows(state))
     except IceexploreError:
         return None

@@ -151,7 +151,7 @@ class SoundValues:
         return _without_foreign_fields(batch)
 
     def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
-        """Replace values of masked entries by those of the same files in the parent; return batch and rows."""
+        """Replace masked entries' values by those of the same files in the parent; return batch and replaced rows."""
         rows = np.flatnonzero(mask)
         at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
         rows, at = rows[at >= 0], at[at >= 0]
@@ -278,7 +278,7 @@ def _sound_offsets(batch: EntryBatch) -> AnyArray:
 
 
 def _without_foreign_fields(batch: EntryBatch) -> EntryBatch:
-    """Return a batch without the fields that entries of their content types must not have."""
+    """Return a batch without the fields that the format does not allow for an entry's content type."""
     r = Rows(batch.entries)
     allowed: dict[str, tuple[ContentType, ...]] = {
         "deletion_vector": (ContentType.POSITION_DELETE,),

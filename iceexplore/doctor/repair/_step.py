@@ -41,7 +41,7 @@ class Step:
     effective
         False if the findings that the step was planned for remain unchanged after it.
     sql, python
-        What the step does as statements for Spark, and as calls of PyIceberg or of Iceberg's Java API; empty where
+        The step as statements for Spark, and as calls of PyIceberg or of Iceberg's Java API; empty where
         engines have none.
     """
 

@@ -1,4 +1,4 @@
-"""Edit a V4 tree in place: where its parent has expired or cannot be read, and in the V4 draft.
+"""Repair a V4 tree without its parent's tree: if the parent has expired or is unreadable, and in the V4 draft.
 
 Leaves with edited entries are written under new names. The root's rows for all manifests are recomputed, and each
 manifest's DVs are merged into one.
@@ -152,7 +152,7 @@ class TreeEdit:
         if not len(gone):
             return []
         bitmap = BitMap(np.searchsorted(stored, gone).tolist())
-        # If only the parent has a manifest DV, take the commit and number from the leaf's own row.
+        # If only the parent has a manifest DV, take snapshot id and sequence number from the leaf's own row.
         of_leaf = self.root.dv_rows.get(part.name) or [part.row or 0]
         columns = ["status", "snapshot_id", "sequence_number", "partition_spec_id"]
         newest = max(
@@ -181,7 +181,7 @@ class TreeEdit:
         ]
 
     def _restored(self, part: Part) -> EntryBatch:
-        """Return a part's entries; correct impossible statuses by the parent's entries or the entries' own numbers.
+        """Return a part's entries; correct impossible statuses, judging by the parent's entries or sequence numbers.
 
         An entry is wrongly REPLACED if no live entry lists its file. The entry's original snapshot id and sequence
         number were then overwritten with those of the commit.

@@ -71,7 +71,7 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
 
 def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
     """Recompute the rows of root manifests from the leaves: counts, statistics, sequence numbers and affiliations."""
-    if any(one.found == "POSITION_DELETE" for one in found):  # deletion vectors that do not name their data file
+    if any(one.found == "POSITION_DELETE" for one in found):  # a deletion vector does not name its data file
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)
     text = (
@@ -92,7 +92,10 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> None:
-    """Request that the findings' trees be written again; with ``leaves``, all trees with one of their manifests."""
+    """Request that the trees of snapshots with findings be written again.
+
+    With ``leaves``, this includes the manifests with findings, in every tree that lists them.
+    """
     roots = {canonical(s.root_location or "") for s in draft.state.metadata.snapshots}
     for one in found:
         draft.rewritten_roots |= {s.snapshot_id for s in _snapshots_of(draft, one)}

@@ -1,4 +1,4 @@
-"""Write the V4 trees of a draft again, each from its parent's tree and the files that it must list.
+"""Write the V4 trees of a draft again, each as a change of its parent's tree.
 
 A commit to a tree is the difference between two sets of live files. So a damaged tree is written again by applying this
 difference to the tree of its parent, with the layout that commits use: statuses, manifest DVs, counts, statistics and
@@ -57,7 +57,7 @@ def write_trees(draft: Draft, sandbox: Sandbox) -> None:
 
 
 class _Trees:
-    """Writes the trees of snapshots that a draft changes, and of those that depend on them."""
+    """Writes the trees of snapshots that a draft changes, and of the snapshots that depend on these."""
 
     def __init__(self, draft: Draft, sandbox: Sandbox) -> None:
         self.draft = draft

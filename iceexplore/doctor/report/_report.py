@@ -192,7 +192,7 @@ class Report:
         this reveals are repaired as well, and findings that remain are in the plan's ``unrepaired``. Only this report's
         findings are mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost
         manifests are sought in the manifests of other snapshots and in the data folder. A damaged V4 tree is written
-        again from its parent's tree and the files that it lists.
+        again, from the tree of its parent snapshot and the files that the damaged tree lists.
 
         Raises
         ------
