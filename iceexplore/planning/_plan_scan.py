@@ -84,8 +84,8 @@ def plan_scan(
     SnapshotNotFoundError
         There is no such snapshot or ref.
     IceexploreError
-        The state's problems are strict, and a manifest is missing or damaged, or rows may be wrong. If problems are not
-        strict, planning continues, and `ScanPlan.notes` and `ScanPlan.doubts` report these faults.
+        ``state.problems`` is strict, and a manifest is missing or damaged, or rows may be wrong. If it is not strict,
+        planning continues, and `ScanPlan.notes` and `ScanPlan.doubts` report these faults.
     """
     start = time.perf_counter()
     before = len(state.storage.reads)
@@ -291,7 +291,7 @@ def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: 
     rows = pc.unique(root_row.filter(pc.equal(places, first)))
     names = scan.root.entries["location"].take(rows).to_pylist()
     held = ", ".join(scan.root.location if name is None else name for name in names)
-    more = "" if len(again) == 1 else f" (and {len(again) - 1} other data files are in several)"
+    more = "" if len(again) == 1 else f" (and {len(again) - 1} other data files are in several, too)"
     text = f"The data file is live in {len(names)} manifests{more}: its rows are read several times."
     how: dict[str, Any] = {"field": "100 file_path", "severity": "warning"}
     state.problems.add(problem("file-twice", first, text, found=held, **how))

@@ -105,8 +105,8 @@ class ScanPlan(PlannedScan):
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied, each with the reason (`iceexplore.planning.unmatched_deletes`).
 
-        These are deletes that apply to no data file of the plan, and pairs of a delete and a data file in its scope for
-        which the delete is skipped nevertheless.
+        These are deletes that apply to no data file of the plan, and pairs of a delete and a data file in
+        which the file is in the delete's scope, but the delete is skipped for it.
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
@@ -154,10 +154,10 @@ class ScanPlan(PlannedScan):
     ) -> pd.DataFrame:
         """Return the splits of the files, and the combined task of each, as Iceberg's ``TableScanUtil`` computes them.
 
-        A file with split offsets is split there, any other every ``size`` bytes. Small splits are packed into combined
-        tasks of about ``size`` bytes. A split weighs as much as its bytes and those of its deletes together (a deletion
-        vector counts with its own bytes, not those of its file), but at least ``open_file_cost`` for the data file and
-        for each delete. Spark also adjusts the size to its parallelism; this method does not.
+        A file with split offsets is split at these, any other file every ``size`` bytes. Small splits are packed into
+        combined tasks of about ``size`` bytes. A split weighs as much as its bytes and those of its deletes together
+        (a deletion vector counts with its own bytes, not those of its file), but at least ``open_file_cost`` for the
+        data file and for each delete. Spark also adjusts the size to its parallelism; this method does not.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ _POWERLESS = {
     "not-in": "a file is skipped only if every row has one of these values",
     "not-null": "a file is skipped only if every row is null",
     "not-nan": "a file is skipped only if every row is NaN",
-    "not-starts-with": "a file is skipped only if every value begins with it",
+    "not-starts-with": "a file is skipped only if every value begins with this prefix",
 }
 _EVEN = "values are spread evenly between bounds"
 #: If at least this share of the rows matches, hardly any file can be skipped.
@@ -210,7 +210,7 @@ def _estimates(
             Suggestion(
                 "sort", f"sort by {name}",
                 f"a value of {name} may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
-                f"{deepest:,} at most: sorted within partitions, this filter would read "
+                f"{deepest:,} at most: if partitions were sorted by {name}, the filter would read "
                 f"{amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,
                 statements=sort(scene.table, name, scene.files, ordered=_sorted_by(scene.metadata, term.field_id)),
@@ -254,8 +254,9 @@ def _partitioning(
         coarser = next((name for there, name in have.items() if found.transform.refines(there, term.type)), None)
         yield Suggestion(
             "partition", f"partition by {made}",
-            f"partitioned by {made}, this filter would read {amount(found.after.files, 'file')} instead of "
-            f"{scene.now.files:,}; the table would have about {found.files:,} data files ({len(scene.batch):,} now).",
+            f"if the table were partitioned by {made}, the filter would read "
+            f"{amount(found.after.files, 'file')} instead of {scene.now.files:,}; the table would have about "
+            f"{found.files:,} data files ({len(scene.batch):,} now).",
             scene.now, found.after, assumes=assumes, column=term.name,
             statements=add_partition_field(scene.table, term.name, found.transform, coarser),
         )  # fmt: skip
@@ -281,7 +282,7 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     if share >= _NEARLY_ALL:
         return f"{name}: about {percent(share)} of the rows match, so no sort order could skip many files"
     change = "no change" if ordered.files == now.files else f"{now.files:,} now"
-    return f"sorting by {name}: {amount(ordered.files, 'file')} ({change})"
+    return f"sorting by {name}: {amount(ordered.files, 'file')} would be read ({change})"
 
 
 def _transforms(metadata: TableMetadata, field_id: int) -> dict[Transform, str]:

@@ -25,7 +25,7 @@ _DELETED = 0.3
 
 
 def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> Iterator[Suggestion]:
-    """Suggest compacting small files, as ``rewrite_data_files`` defines them, in partitions with at least five."""
+    """Suggest compacting small files (as ``rewrite_data_files`` defines them) where a partition has at least five."""
     sizes = counted(tasks.files, "file_size_in_bytes")
     limit = small_limit(properties)
     small = sizes < limit
@@ -42,7 +42,7 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
         "small-files",
         "compact small files",
         f"{many:,} of the {len(tasks):,} files read are smaller than {human_bytes(limit)}, in "
-        f"{amount(int(worth.sum()), 'partition')} with {_MIN_INPUT_FILES} of them or more.",
+        f"{amount(int(worth.sum()), 'partition')} with at least {_MIN_INPUT_FILES} such files.",
         Reading(len(tasks), total),
         Reading(len(tasks) - fewer, total),
         statements=(call("rewrite_data_files", table),),
@@ -126,8 +126,8 @@ def scattered_manifests(
     yield Suggestion(
         "manifests",
         "cluster manifests by partition",
-        f"{read:,} of {total:,} manifests are read ({human_bytes(length)}), {hold:,} of them hold some of the "
-        f"{files:,} files to read, which would fit in {needed:,}.",
+        f"{read:,} of {total:,} manifests are read ({human_bytes(length)}); {hold:,} of them list the "
+        f"{files:,} files to read, which would fit in {amount(needed, 'manifest')}.",
         Reading(read, length),
         Reading(needed, round(length * needed / read)),
         unit="manifests",

@@ -187,7 +187,7 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate files read and files in total if each group is split at unit borders; None if files become too many."""
+    """Estimate the files to read and all files if each group is split at unit borders; None if there are too many."""
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())
     if spans.sum() * _SMALLEST > float(every.counts.sum()):
@@ -234,9 +234,9 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate files read for single values, and files in total, if values are spread evenly over ``parts`` partitions.
+    """Estimate the files to read and all files if values are spread evenly over ``parts`` partitions.
 
-    Return None if there would be too many files.
+    The filter selects ``points`` single values. Return None if there are too many files.
     """
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None

@@ -27,7 +27,8 @@ Mask = npt.NDArray[np.bool_]
 #: of them; elsewhere, values are assumed to be spread evenly.
 _SAMPLES = 8
 _MOST_GROUPS = 200
-#: The files of a partition count as samples of one distribution if at least this share of them covers its middle.
+#: The files of a partition count as samples of one distribution if at least this share of them covers the middle of the
+#: partition's range.
 _COVERING = 0.9
 
 
@@ -133,7 +134,7 @@ class Spread:
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
-        """Return how many files' ranges overlap: the average at the middle of a file, and the maximum."""
+        """Return how many files' ranges overlap: the average at the middle of a file's range, and the maximum."""
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
             return 0.0, 0
@@ -208,7 +209,7 @@ class Shares:
 
 
 def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None) -> Reading:
-    """Estimate what a filter would read if each group were sorted and split into as many files of equal size.
+    """Estimate what a filter would read if each group were sorted, and split into as many files as now, of equal size.
 
     Parameters
     ----------

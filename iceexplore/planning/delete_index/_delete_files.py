@@ -187,8 +187,8 @@ def live_deletes(
     Parameters
     ----------
     manifests
-        Rows of the root; by default all manifests that may hold deletes: delete manifests and, in the V4 draft, where a
-        deletion vector is stored on the entry of its data file, data manifests.
+        Rows of the root; by default all manifests that may hold deletes. These are the delete manifests
+        and, in the V4 draft, also the data manifests, as it stores deletion vectors on the entries of data files.
     files
         Skip manifests whose deletes certainly apply to none of these data files.
     loaded

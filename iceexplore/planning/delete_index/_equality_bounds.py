@@ -59,7 +59,8 @@ class Intervals:
     def widened(self) -> Intervals:
         """Return intervals without `file_extra`, `delete_extra` and `used`, widened to allow for them.
 
-        The intervals of a file and a delete overlap if the two may have a value in common, and for some other pairs.
+        The intervals of a file and a delete overlap if the two may have a value in common. Those of other pairs may
+        overlap, too.
         """
         if self.file_extra is None or self.delete_extra is None or self.used is None:
             return self

@@ -62,7 +62,7 @@ class Stretches:
         return out
 
     def names(self, names: AnyArray, most: int) -> AnyListArray:
-        """Return the names of each data file's deletes; fewer per file if there would be more than ``most``."""
+        """Return the names of each data file's deletes; fewer per file if they are more than ``most`` in total."""
         size = self.size
         if int(size.sum()) > most:
             size = np.minimum(size, max(1, most // max(1, len(size))))

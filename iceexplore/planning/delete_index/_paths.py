@@ -114,10 +114,10 @@ def _by_meaning(
 
 
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Return the data files, and the deletes of `lost`, that have a possible counterpart among the others.
+    """Return the data files that a delete of `lost` may mean, and the deletes of `lost` that may mean a data file.
 
-    Counterparts share the file name. They also share the path, unless the table has ``moved`` or one of the paths could
-    be written differently.
+    A data file has the same file name as the location in such a delete. The two paths are also the same, unless the
+    table has ``moved`` or a path could be written differently.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))

@@ -124,7 +124,9 @@ class Reasons:
                 f"its partition, {_place(other[0].as_py(), specs[0])}, is not that of the data file, "
                 f"{_place(one[0].as_py(), specs[1])}"
             )
-        return "sequence", f"its sequence {m.found.sequence[delete]} is below the data file's {m.file_sequence[file]}"
+        return "sequence", (
+            f"its sequence number {m.found.sequence[delete]} is below that of the data file, {m.file_sequence[file]}"
+        )
 
     def _nowhere(self, referenced: str, live: dict[str, str]) -> Reason:
         if canonical(referenced) in live:
@@ -150,7 +152,7 @@ class Reasons:
         oldest, own = int(m.file_sequence[mine].min()), int(m.found.sequence[delete])
         word = "above" if m.found.equality[delete] else "at or above"
         count = f"the lowest of the {len(mine):,} data files" if len(mine) > 1 else "that of the one data file"
-        return "sequence", f"its sequence {own} is not {word} {oldest}, {count} in {where}"
+        return "sequence", f"its sequence number {own} is not {word} {oldest}, {count} in {where}"
 
 
 def _place(text: str | None, spec: int | None) -> str:

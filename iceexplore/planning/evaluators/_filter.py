@@ -152,7 +152,7 @@ class Filter:
         Raises
         ------
         OptionError
-            The filter has a partition, which cannot be part of an expression, or the form cannot express the filter.
+            The filter has a partition, which cannot be part of an expression, or JSON cannot express the filter.
         """
         if self.partition:
             raise OptionError(f"partition {dict(self.partition)} cannot be written as an expression: filter by columns")

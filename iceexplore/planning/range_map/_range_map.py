@@ -164,7 +164,7 @@ class RangeMap(RangePicture):
         """What the plan reads, in a sentence."""
         read = self.verdict <= _READ
         size = human_bytes(int(self.bytes[read].sum()))
-        text = f"{int(read.sum()):,} of {len(self):,} files are read for {self.filter}, {size}"
+        text = f"{int(read.sum()):,} of {len(self):,} files ({size}) are read for {self.filter}"
         bare = int((self.kind == 1).sum())
         return text + (f"; {bare:,} have no bounds of {self.column}" if bare else "")
 
@@ -256,6 +256,6 @@ def _drawn(found: RangeMap) -> RangeChart:
         cells=cells_of(found),
         strips=tuple(strips),
         classes=VERDICTS,
-        legend=f"From top to bottom by {what[found.by]}; {unit}.",
+        legend=f"Files from top to bottom by {what[found.by]}; {unit}.",
         even=found.stops.even,
     )

@@ -121,7 +121,7 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     if not pruned:
         return _row(start, manifests, Counts(*seen), known)
     files, held, size = (_sum([total, *values]) for total, values in zip(seen, zip(*pruned, strict=True), strict=True))
-    source = "files and rows by the root's counts" if None not in (files, held) else "not counted by the root"
+    source = "files and rows by the root's counts" if None not in (files, held) else "the root lacks some counts"
     sources = [source]
     if size is None:
         size, text = _summary_bytes(plan)

@@ -151,7 +151,7 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the task number of the first data file that is read below a node; the others have the next numbers."""
+        """Return the task number of the first file that is read below a node; the next files that are read follow."""
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:

@@ -66,12 +66,12 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
         The algorithm, hash or compression is not the one that parquet-format defines.
     """
     if length is not None and not 0 < length <= _MAX_BYTES + _HEADER:
-        raise _bad(f"a Bloom filter of {length:,} bytes; at most {_MAX_BYTES + _HEADER:,} are read", location, offset)
+        raise _bad(f"a Bloom filter has {length:,} bytes, not 1 to {_MAX_BYTES + _HEADER:,}", location, offset)
     size = storage.stat(location).size if length is None else None
     near = _HEADER if length is None else length
     near = near if size is None else min(near, size - offset)
     if near <= 0 or offset < 0:
-        raise _bad("a Bloom filter outside the file", location, offset)
+        raise _bad("a Bloom filter is outside the file", location, offset)
     data = storage.read(location, kind="data-footer", offset=offset, length=near)
     header, taken = read_struct(data[:_HEADER], what="BloomFilterHeader", location=location, offset=offset)
     count = _checked(header, location, offset)
@@ -86,13 +86,13 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
     """Check every field of the header and return the number of bytes in the blocks."""
     count = header.get(1)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= _MAX_BYTES or count % _BLOCK:
-        raise _bad(f"a Bloom filter of {count} bytes, not a multiple of {_BLOCK} up to {_MAX_BYTES}", location, offset)
+        raise _bad(f"a Bloom filter has {count} bytes, not a multiple of {_BLOCK} up to {_MAX_BYTES}", location, offset)
     for number, what in ((2, "algorithm"), (3, "hash"), (4, "compression")):
         found = header.get(number)
         if not isinstance(found, dict):
-            raise _bad(f"a Bloom filter without its {what}", location, offset)
+            raise _bad(f"a Bloom filter lacks its {what}", location, offset)
         if 1 not in found:  # BLOCK, XXHASH and UNCOMPRESSED are the only members of their unions
-            raise UnsupportedError(f"{location}: a Bloom filter at byte {offset} of an unknown {what}")
+            raise UnsupportedError(f"{location}: the Bloom filter at byte {offset} has an unknown {what}")
     return count
 
 

@@ -140,7 +140,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
 
 
 def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
-    """Return, for each of the locations that is a data file of the plan, how often the plan contains it."""
+    """Return how often the plan contains each of these locations, leaving out those that are not its data files."""
     mine = files.filter(pc.is_in(files, pa.array(list(set(places)), pa.string())))
     return {row["values"]: row["counts"] for row in build.to_pylist(pc.value_counts(mine))}
 

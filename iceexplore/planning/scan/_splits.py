@@ -141,9 +141,9 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     Columns are ``task`` (row of the tasks), ``start``, ``length``, ``rows`` (estimated from bytes), ``deletes``,
     ``delete_bytes``, ``weight``, and ``combined``, the number of the combined task that reads the split.
 
-    A file with split offsets is split there, any other every ``size`` bytes. Small splits are then combined in bins of
-    ``size`` bytes. A split weighs as much as its bytes and those of its deletes together, but at least the cost of
-    opening these files. Unlike this function, Spark also adjusts the size to its parallelism
+    A file with split offsets is split at these, any other file every ``size`` bytes. Small splits are then combined in
+    bins of ``size`` bytes. A split weighs as much as its bytes and those of its deletes together, but at least the cost
+    of opening these files. Unlike this function, Spark also adjusts the size to its parallelism
     (``read.split.adaptive-size.enabled``).
 
     Raises
