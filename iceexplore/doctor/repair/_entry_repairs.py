@@ -167,7 +167,7 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
         left = next(
             (s for s in ancestry(draft.state.metadata, draft.state.snapshot) if s.snapshot_id not in gone), None
         )
-        text += ": the table goes back to its newest ancestor that can be read, and loses the changes of later commits."
+        text += ": the table goes back to the newest ancestor that can be read, and loses the changes of later commits."
         at = "<snapshot id>" if left is None else left.snapshot_id
         sql = (f"CALL <catalog>.system.rollback_to_snapshot('<table>', {at})",)
         lost = None
@@ -204,7 +204,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
     if unknown:
         text += " Files that a manifest deletion vector later removed from the lost manifests come back."
     if deletes:
-        text += " One of them listed deletes: rows that were deleted come back."
+        text += " At least one manifest listed deletes: rows that these deleted come back."
     python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that still exists",)
     return step_of(
         "Remove lost manifests", text, found, certain=False, rows_lost=lost,
@@ -267,7 +267,7 @@ def drop_entries(draft: Draft, found: list[Finding]) -> Step:
     back = _records(draft, places, *_DELETES)
     text = "Removes the entries of files that cannot be read."
     if back:
-        text += " Deletes are among them: up to as many rows as they deleted come back."
+        text += " Some of these are delete files: rows that they deleted may come back."
     return step_of(
         "Remove entries of unreadable files", text, found, certain=False, rows_lost=lost, rows_back=back,
         python=_DELETE_FILE,

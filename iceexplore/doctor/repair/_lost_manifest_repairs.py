@@ -91,7 +91,7 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
 
 
 def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], history: History) -> list[Step]:
-    """Return up to three steps: for what other manifests list, for what the data folder has, for what remains lost."""
+    """Return up to three steps: for files in other manifests, files in the data folder, and files that remain lost."""
     made, notes = _recovered(draft, lost, history)
     known = [one for one in made if one.from_history.files]
     in_folder = [one for one in made if one.from_folder.files]
@@ -184,7 +184,7 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
             f"{_counted(_sum(one.missing for one in left), left)}."
         )
     if deletes:
-        text += " Deletes are among them: rows that were deleted come back."
+        text += " There are delete files among these: rows that they deleted come back."
     if left:
         text += _older_only(mine)
     candidates = list(dict.fromkeys(name for one in left for name in one.candidates))

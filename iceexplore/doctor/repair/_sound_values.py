@@ -31,7 +31,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def with_sound_types(manifest: Manifest) -> Manifest:
-    """Return a V4 manifest whose content types are allowed, guessed from the other fields where they are not.
+    """Return a V4 manifest with allowed content types: others are replaced by guesses from the entries' other fields.
 
     A manifest has ``manifest_stats``, a delete has ``equality_ids`` or a deletion vector, and a manifest DV references
     a manifest. In the V4 draft, only data files and manifests have entries of their own.

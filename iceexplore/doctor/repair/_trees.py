@@ -2,8 +2,8 @@
 
 A commit to a tree is the difference between two sets of live files. So a damaged tree is written again by applying this
 difference to the tree of its parent, with the layout that commits use: statuses, manifest DVs, counts, statistics and
-affiliations are then right by construction. Snapshots are written oldest first, and the children of a snapshot that was
-written again are, too, because their parent's manifests have new names.
+affiliations are then right by construction. Snapshots are written oldest first. If a snapshot is written again, its
+children must be written again, too, because its manifests have new names.
 """
 
 from __future__ import annotations
