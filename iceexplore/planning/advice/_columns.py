@@ -190,7 +190,7 @@ def _estimates(
            "deepest": deepest, "reads": _alone(own, pool, wanted), "sorted": None}  # fmt: skip
     out.clustering = row
     if not own.known.any():
-        out.notes.append(f"{name}: no file of the remaining partitions has bounds")
+        out.notes.append(f"{name}: no file in the partitions that the filter leaves has bounds")
         return
     shares = Shares(own, pool)
     ordered = sorted_reading(shares, wanted, distinct)

@@ -42,7 +42,7 @@ class MatchedDeletes:
     referenced: AnyArray = field(default_factory=lambda: _NO_NAMES)
 
     def take(self, rows: AnyArray) -> MatchedDeletes:
-        """Return the deletes of these data files; `deletes` is not reduced."""
+        """Return the deletes of these data files; `deletes` still has all deletes."""
         return MatchedDeletes(
             self.deletes,
             self.vector.take(rows),

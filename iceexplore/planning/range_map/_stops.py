@@ -105,7 +105,7 @@ class Stops:
         return len(self.values)
 
     def index(self, value: PlainValue) -> int:
-        """Return the stop with a value."""
+        """Return the index of the stop that has this value."""
         return self.values.index(value)
 
     def without(self, dropped: Iterable[int]) -> Stops:

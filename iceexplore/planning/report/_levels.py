@@ -121,7 +121,7 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     if not pruned:
         return _row(start, manifests, Counts(*seen), known)
     files, held, size = (_sum([total, *values]) for total, values in zip(seen, zip(*pruned, strict=True), strict=True))
-    source = "files and rows by the root's counts" if None not in (files, held) else "the root lacks some counts"
+    source = "files and rows from the root's counts" if None not in (files, held) else "the root lacks some counts"
     sources = [source]
     if size is None:
         size, text = _summary_bytes(plan)
@@ -139,8 +139,8 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
     if plan.appends is not None or total is None:
         return None, "the root has no byte counts"
     if deletes != 0:
-        return total, f"bytes by the snapshot's summary, {WITH_DELETES}"
-    return total, "bytes by the snapshot's summary"
+        return total, f"bytes from the snapshot's summary, {WITH_DELETES}"
+    return total, "bytes from the snapshot's summary"
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
     touched = np.bincount(file[may], minlength=len(sizes)) > 0
     share = np.where(every > 0, left / np.maximum(every, 1), touched)
     counts = Counts(int(touched.sum()), int(rows[may].sum()), int(np.round(sizes * share).sum()))
-    note = "counted in the footers; bytes by each file's share of row groups"
+    note = "counted in the footers; bytes estimated from each file's share of row groups"
     return _row("after the row groups", None, counts, note) | {"row_groups": int(may.sum())}
 
 

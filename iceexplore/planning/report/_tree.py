@@ -50,7 +50,7 @@ class PlanTree:
 
     def __post_init__(self) -> None:
         if type(self.max_nodes) is not int or self.max_nodes < 8:
-            raise OptionError(f"max_nodes={self.max_nodes!r}: give a whole number from 8")
+            raise OptionError(f"max_nodes={self.max_nodes!r}: give a whole number of at least 8")
 
     @cached_property
     def _scene(self) -> Scene:

@@ -215,7 +215,7 @@ class _Drawing:
         self.more("table", 1, f"{len(folded):,} more appends", *lines)
 
     def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:
-        """Add the node of a data file that is read; grey if none of its row groups is."""
+        """Add the node of a data file that is read; grey if none of its row groups is read."""
         name = f"file:{task}"
         self.shown[task] = name
         badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None

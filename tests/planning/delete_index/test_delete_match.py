@@ -160,7 +160,9 @@ def test_each_reason_has_its_numbers() -> None:
     assert set(rows) == {"bounds", "partition"}
     table.delete_files([first])
     rows = {r["code"]: r for r in reasons(table)}
-    assert rows["sequence"]["reason"] == "its sequence number 4 is not above 6, that of the one data file in its partition"
+    assert (
+        rows["sequence"]["reason"] == "its sequence number 4 is not above 6, that of the one data file in its partition"
+    )
     assert rows["dangling"]["reason"] == f"its data file is not live: {first}"
     few = reasons(table, limit=1)
     assert [r["code"] for r in few] == [few[0]["code"], "more"]
