@@ -1,6 +1,6 @@
 """Find out which files the lost manifests of a compaction listed, from the manifests of the parent snapshot.
 
-A compaction changes no data. So the manifests that it wrote list those files of the parent that the snapshot neither
+A compaction changes no data. So the manifests that it wrote list those files of the parent that its snapshot neither
 lists elsewhere nor records as removed. The result is certain if the root states the same number of files for these
 manifests.
 """

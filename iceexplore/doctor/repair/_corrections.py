@@ -129,7 +129,7 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Return a batch in which some rows have other values for their files; values about the commit stay."""
+    """Return a batch in which some rows describe the files of ``files`` instead; values about the commit stay."""
     places = np.arange(len(batch))
     places[rows] = len(batch) + np.arange(len(rows))
     taken = concat_batches([batch, files]).take(places)

@@ -184,7 +184,7 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
             f"{_counted(_sum(one.missing for one in left), left)}."
         )
     if deletes:
-        text += " There are delete files among these: rows that they deleted come back."
+        text += " There are delete files among these: rows that were deleted come back."
     if left:
         text += _older_only(mine)
     candidates = list(dict.fromkeys(name for one in left for name in one.candidates))

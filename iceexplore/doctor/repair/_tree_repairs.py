@@ -104,7 +104,7 @@ def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> 
 
 
 def _snapshots_of(draft: Draft, finding: Finding) -> list[Snapshot]:
-    """Return the snapshots that a finding affects: those that it names, or whose root it is in."""
+    """Return the snapshots that a finding affects: those that it names, and the one whose root it is in."""
     where = canonical(finding.location)
     return [
         s

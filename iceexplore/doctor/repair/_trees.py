@@ -182,7 +182,7 @@ class _Trees:
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 
     def _recovered_parts(self, snapshot: Snapshot, parts: list[Part]) -> list[Part]:
-        """Return the files of a tree's lost manifests, where a compaction wrote them from files of the parent.
+        """Return the files of those lost manifests of a tree that a compaction wrote from the parent's files.
 
         The entries that later manifest DVs remove from a lost manifest are unknown.
         """
