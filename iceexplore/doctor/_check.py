@@ -164,7 +164,7 @@ def _examined(
     found = measured(examination, found)
 
     def again(repaired: TableState) -> Report:
-        which = snapshots if isinstance(snapshots, str) else "current"
+        which = snapshots if isinstance(snapshots, str) else _still_there(state, examination.snapshots, repaired)
         return examine(repaired, level=level, verify=verify, snapshots=which, only=only, skip=skip, baseline=baseline)
 
     def mend() -> RepairPlan:
@@ -219,6 +219,14 @@ def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
         if code not in PROBLEM_KINDS and code not in GROUPS:
             raise OptionError(f"{name}={code!r} is not a problem code; {nearest(code, [*GROUPS, *PROBLEM_KINDS])}")
     return frozenset().union(*(GROUPS.get(code, frozenset({code})) for code in given))
+
+
+def _still_there(state: TableState, snapshots: Iterable[Snapshot], repaired: TableState) -> list[int] | str:
+    """Return those of a state's snapshots that a repaired state has; a repair may have replaced the current one."""
+    ids = {s.snapshot_id for s in snapshots}
+    if state.snapshot is not None and state.snapshot.snapshot_id in ids and repaired.snapshot is not None:
+        ids = ids - {state.snapshot.snapshot_id} | {repaired.snapshot.snapshot_id}
+    return [s.snapshot_id for s in repaired.metadata.snapshots if s.snapshot_id in ids] or "current"
 
 
 def _chosen(state: TableState, snapshots: object) -> Sequence[Snapshot]:

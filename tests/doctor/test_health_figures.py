@@ -206,6 +206,7 @@ def test_clustering_is_compared_with_the_sort_order(tmp_path: Path) -> None:
     assert "of k" not in apart["clustering"].verdict
     named = t.health(["k"])
     assert [b.label for b in named["clustering"].bars] == ["k"]
+    assert named["clustering"].verdict.startswith("No bounds of the sort columns were measured; the column with the")
     with pytest.raises(OptionError, match="no column 'no'"):
         t.health(["no"])
 

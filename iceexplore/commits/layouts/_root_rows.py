@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from iceexplore.arrow import compute as pc
 from iceexplore.commits.layouts._root_builder import Draft, numbers
-from iceexplore.commits.live_files._locate import live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Status, live, whole
 
 __all__ = ["manifest_counts", "with_row_ids"]
@@ -19,7 +18,7 @@ def with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None
     """Assign ``first_row_id`` to data files and data manifests without one; also return the number of ids assigned.
 
     As in a manifest list (spec, "First Row ID Assignment"), a manifest is assigned as many ids as its files may need.
-    After an upgrade, the old manifests get row ids now; a manifest for which a v1 list has no row counts is read.
+    After an upgrade, the old manifests get row ids now.
     """
     first = draft.writer.first_row_id
     if first is None:
@@ -41,14 +40,8 @@ def _rows_without_id(draft: Draft, row: pa.Table) -> int:
     location = row["location"][0].as_py()
     if location in draft.unnumbered:
         return draft.unnumbered[location]
-    stats = row["manifest_stats"][0].as_py() or {}
-    counts = [stats.get("added_rows_count"), stats.get("existing_rows_count")]
-    if None not in counts:
-        return sum(c for c in counts if c is not None)
-    assert draft.root is not None
-    at = next(r for r in live_manifests(draft.rows.entries, _LEAVES) if draft.location(r) == location)
-    leaf = draft.writer.base.reader.leaf(draft.root, at)
-    return int(numbers(leaf.entries["record_count"]).sum())
+    stats = row["manifest_stats"][0].as_py()  # complete: a draft's old rows have been counted
+    return int(stats["added_rows_count"] + stats["existing_rows_count"])
 
 
 def manifest_counts(draft: Draft, rows: EntryBatch) -> dict[str, str]:

@@ -14,7 +14,7 @@ from iceexplore.doctor.checks._avro_schema import schema_problems
 from iceexplore.doctor.examination._examination import ColumnBounds, Examination
 from iceexplore.doctor.model._hits import Hits
 from iceexplore.errors import Problem, Problems, problem
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, amount
 from iceexplore.manifests import ColumnStats, ContentType, Manifest, joined_stats, live, whole
 from iceexplore.metadata import PrimitiveType
 from iceexplore.storage import canonical
@@ -127,10 +127,10 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
     keys = pc.fill_null(pc.binary_length(manifest.entries["key_metadata"]), 0)
     hit = np.flatnonzero(np.asarray(pc.greater(keys, 0)))
     if len(hit):
-        what, field = ("manifests", 519) if manifest.is_root else ("files", 131)
+        what, field = ("manifest", 519) if manifest.is_root else ("file", 131)
         text = (
-            f"This file is not encrypted, but has the keys of {len(hit):,} {what}: anyone who reads it can decrypt "
-            f"them. If the {what} are not encrypted at all, readers fail."
+            f"This file is not encrypted, but has keys for {amount(len(hit), what)}: anyone who reads it can decrypt "
+            f"what they encrypt. If a {what} with a key is not encrypted at all, readers fail."
         )
         at = np.asarray(manifest.entries["ordinal"])[hit]
         place = f"{manifest.location}#entry {at[0]}"

@@ -166,9 +166,9 @@ def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
     if first is not None:
         verdict = f"The table is sorted by {shown}: a value of it lies in {files} on average{inner}."
     else:
+        why = "No bounds of the sort columns were measured" if order else "The table has no sort order"
         verdict = (
-            f"The table has no sort order; the column with the least overlap is {shown}, a value of which lies in "
-            f"{files} on average{inner}."
+            f"{why}; the column with the least overlap is {shown}, a value of which lies in {files} on average{inner}."
         )
     return HealthFigure(
         key="clustering",

@@ -25,7 +25,9 @@ from tests.doctor.damages import (
     edit_manifest,
     healthy,
     local,
+    manifest_paths,
     records,
+    root_path,
 )
 from tests.doctor.repair.repairs import HOPELESS, ROWS
 from tests.helpers.sampling import one_of
@@ -251,3 +253,18 @@ def test_a_table_goes_back_to_its_last_good_metadata(tmp_path: Path) -> None:
     mended = ix.open(tmp_path / "fixed")
     assert mended.to_arrow(columns=["id"]).sort_by("id") == good.to_arrow(columns=["id"]).sort_by("id")
     assert mended.check("rows").ok and newest.stat().st_size == 700
+
+
+def test_faults_that_older_snapshots_keep_are_unrepaired(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    older, path = ix.open(folder).snapshot, manifest_paths(folder)[0]
+    ix.lab(folder).rewrite_manifests()  # from here on, only older snapshots have this manifest
+    with_key = records(lambda r: r["data_file"].update({"key_metadata": b"key"}))
+    edit_avro(path, with_key, list_path=root_path(folder, 1))
+    edit_avro(root_path(folder, 1), records(lambda r: r.update({"added_files_count": 0}), lambda r: r["content"] == 0))
+    report = ix.open(folder).check(snapshots=[older])
+    assert {f.code for f in report} == {"count-mismatch", "key-metadata-plain"}
+    plan = report.repair()
+    assert [code for step in plan for code in step.codes] == ["count-mismatch"]
+    assert {one.finding.code for one in plan.unrepaired} == {"key-metadata-plain"}
+    assert {f.code for f in plan.table.check(snapshots=[older])} == {"key-metadata-plain"}
