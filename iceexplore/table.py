@@ -1620,7 +1620,7 @@ class CommittedTable(Table):
         return self._document("set_sort_order", *fields)
 
     def upgrade(self, format_version: int, **layout: Any) -> Snapshot | None:
-        """Upgrade the table's format version in a separate metadata file; later commits have the new layout.
+        """Upgrade the table's format version in a commit of its own; later commits have the new layout.
 
         Without this call, the first commit of a simulation with a higher ``format_version`` upgrades the table in the
         same metadata file.

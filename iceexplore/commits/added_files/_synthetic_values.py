@@ -47,7 +47,7 @@ def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
 
 
 def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> AnyArray:
-    """Return the value for each number on the type's line; greater numbers give greater values.
+    """Convert each number to a value of the type (see `line_of`); greater numbers give greater values.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ _ENTRIES, _GONE, _NEW = 10, 7, 5
 #: The maximum scale: with a larger one, the simulated commits would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: Option 1, with its changes detected by the rules, by which a DELETED manifest was compacted.
+#: Option 1, whose changes are detected by the rules alone: by these, the files of a DELETED manifest were compacted.
 _BY_RULE = "proposal, option 1, read by rule"
 #: The rules that the proposal's forms may violate: these forms are committed with the rules relaxed.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
@@ -277,7 +277,8 @@ def _row(
     read_as: DvEncoding,
 ) -> dict[str, Any]:
     state = box.state
-    # For option 1 the proposal says: "The diff can be computed from applying m1_dv on m1", so DELETED means removed.
+    # With option 1, the files of a DELETED manifest were removed, not compacted: according to the proposal, "The diff
+    # can be computed from applying m1_dv on m1".
     deleted: DeletedManifests = "removed" if form == "proposal, option 1" else "compacted"
     found = changes_of(state, snapshot, dv_encoding=read_as, deleted_manifests=deleted)
     before, now = _live(_parent(state, snapshot)), _live(state)

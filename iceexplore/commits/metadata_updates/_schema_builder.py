@@ -25,14 +25,14 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _WITHIN = ("fields", "type", "element", "key", "value")
-#: Identifies a JSON object within a schema. An object with an id (a field, or a list or map type by the id of its
-#: element or key) is identified by this id; a struct type has none: it is identified by the enclosing id, and None.
+#: Identifies a JSON object within a schema: ``(id,)`` for a field, for a list (by the id of its element) and for a map
+#: (by the id of its key). A struct type has no id: its place is ``(id of the enclosing object, None)``.
 Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
 
 def unknown_keys(json: JsonValue) -> Unknown:
-    """Return the keys, with values, that this library does not know, for the `Place` of each object in a schema."""
+    """Return the keys that this library does not know, with their values, by the `Place` of the object in a schema."""
     out: Unknown = {}
 
     def collect(item: JsonValue, above: Place) -> None:

@@ -343,7 +343,7 @@ _METADATA_OPERATIONS = (
     ),
     # There is no update here, because the committer itself upgrades the document to the version of its options.
     CommitOperation(
-        "upgrade", "Upgrade the table", "Raises the format version in a separate metadata file.", "metadata",
+        "upgrade", "Upgrade the table", "Raises the format version, in a commit of its own.", "metadata",
         **_both(
             Parameter("format_version", "int", "The new format version, 1 to 4.", least=1),
             *_options(Parameter("layout", "options", "Layout options of later commits; see option_docs().", many=True)),

@@ -55,8 +55,8 @@ def check_folder(examination: Examination) -> None:
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    # In a moved table, most locations are the old ones that its metadata has. But a problem that was recorded before
-    # the move was recognized has a real location. So both locations are converted to real ones.
+    # In a moved table, most locations are old ones, as written in the metadata. Only problems that were found before
+    # the move was recognized have real locations. So both locations are converted to real ones.
     folder = state.storage.place(state.metadata_location).rpartition("/")[0]
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 

@@ -22,7 +22,8 @@ from iceexplore.writing import default_order
 
 __all__ = ["gain_of"]
 
-#: A rewrite of more files than this is not simulated to count the manifests after it: that takes time for each file.
+#: To count the manifests after a rewrite, it is simulated, but only up to this number of files: a simulation takes time
+#: for each file.
 _MOST_SIMULATED = 2_000
 #: A rewrite that would open more delete files than this is not simulated.
 _MOST_DELETES = 100

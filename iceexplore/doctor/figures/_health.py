@@ -73,15 +73,16 @@ def metadata_size(state: TableState) -> MetadataSize:
 class TableHealth(Mapping[str, HealthFigure]):
     """Figures of a table's health, by key: ``sizes``, ``deletes``, ``manifests``, ``partitions`` and ``clustering``.
 
-    Returned by ``t.health()``. The figures are about the snapshot at which ``t`` is, and need only metadata. A gain is
-    planned when it is first asked for; displaying the health of a table of up to 100,000 data files plans all.
+    Returned by ``t.health()``. The figures are about the snapshot at which ``t`` is, and need only metadata. What a
+    rewrite would gain is computed when it is first asked for; displaying the health of a table of up to 100,000 data
+    files computes all gains.
 
     Attributes
     ----------
     state
         The table's state.
     scan
-        The plan of a full scan, of which the figures are made.
+        The plan of a full scan, from which the figures are computed.
     missing
         Why files or deletes may be missing from the figures; empty if all metadata could be read.
     """

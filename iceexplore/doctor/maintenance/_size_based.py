@@ -180,7 +180,7 @@ class SizeRules:
         ``target-file-size-bytes``, ``min-file-size-bytes`` and ``max-file-size-bytes``: files that are smaller than the
         minimum or larger than the maximum are selected.
     min_input_files
-        Number of files from which a group is rewritten.
+        Minimum number of files for a group to be rewritten.
     rewrite_all
         Whether all files are rewritten, whatever their sizes.
     max_group_bytes, max_group_files

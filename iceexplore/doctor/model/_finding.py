@@ -25,7 +25,8 @@ MOST_PLACES = 10
 #: Attributes of findings that are lists in JSON, and those that reports of earlier versions do not have.
 _LISTS = frozenset({"modes", "places", "snapshots", "refs", "partitions"})
 _ADDED = frozenset({"rows", "partitions", "partition_count"})
-#: Codes of lost manifests. When one was lost is not recorded: such findings date to the first snapshot that lists it.
+#: Codes of findings that, if they are about a manifest, are dated to the first snapshot that lists it: no metadata
+#: records when the manifest was lost.
 LISTED_SINCE = frozenset({"file-missing"})
 
 

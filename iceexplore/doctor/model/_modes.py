@@ -41,7 +41,7 @@ _PROPOSAL = "V4 proposal"
 
 #: Every mode, by its number.
 MODES: dict[int, Mode] = _modes(
-    # Missing or mispointed files
+    # Files that are missing, damaged or in the wrong place
     (1, "A live data file is gone.", "#7007, #2435"),
     (2, "A manifest is gone.", "#6136, #10535"),
     (3, "The manifest list of the current snapshot is gone.", "#1944, #9406"),

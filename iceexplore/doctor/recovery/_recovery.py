@@ -336,7 +336,10 @@ def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
 
 
 def _doubtful_deletes(history: History, lost: LostManifest) -> int:
-    """Count the equality delete files that may be older than files to which the lowest number was assigned."""
+    """Count the equality delete files that may be older than a recovered file.
+
+    Recovered files get the lowest sequence number that the lost manifest may contain.
+    """
     rows = np.flatnonzero(history.alive & history.deletes & history.listed_by(lost.snapshots))
     entries = history.fetch(rows).entries
     number = pc.fill_null(entries["sequence_number"], 0)

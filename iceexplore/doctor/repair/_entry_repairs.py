@@ -204,7 +204,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
     if unknown:
         text += " Files that a manifest deletion vector later removed from the lost manifests come back."
     if deletes:
-        text += " At least one manifest listed deletes: rows that these deleted come back."
+        text += " At least one of the manifests listed delete files: the rows deleted by them come back."
     python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that still exists",)
     return step_of(
         "Remove lost manifests", text, found, certain=False, rows_lost=lost,

@@ -100,7 +100,10 @@ def redacted_source(it: Redaction, source: str) -> str:
 
 
 def redacted_identifier(it: Redaction, name: str) -> str:
-    """Redact the identifier of a table or namespace; the last name of a path stays, as it does in reports."""
+    """Redact the identifier of a table or namespace.
+
+    If names are not redacted, the last part of a path stays, as it does in reports.
+    """
     if it.names:
         return it.name(name)
     folder, slash, last = name.rpartition("/")

@@ -194,7 +194,7 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            continue  # whether a file of a spec without the field holds such rows is unknown
+            continue  # a spec without the field: it is unknown whether its files hold such rows
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():
             values = sources.value(columns[name].key)

@@ -121,8 +121,8 @@ class Stops:
 def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
     """Choose at most ``most`` stops, plus the filter's own edges; None if no bound is known or the type has no order.
 
-    Stops for numbers and times are round and equally spaced, unless most ranges would then fit between two stops.
-    Otherwise, stops are a sample of the files' bounds, drawn at equal distances.
+    Stops for numbers and times are round and equally spaced, unless most ranges would then fit between two stops. In
+    that case, and for other types, stops are a sample of the files' bounds, and are displayed at equal distances.
     """
     literals = [p.literals[0] for p in (edges.lower, edges.upper) if p is not None]
     low, high = (_sampled(comparable(side)) for side in (lower, upper))

@@ -115,7 +115,7 @@ def _more(by: int, one: str) -> str:
 
 _REASON = ("term", "by", "lower", "upper", "why")
 ABSENT_SCHEMA = build.schema([("absent", pa.string()), *(WHY_SCHEMA.field(name) for name in _REASON)])
-_GONE = "not in its snapshot"
+_GONE = "not in the other plan's snapshot"
 
 
 def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
@@ -247,8 +247,9 @@ class PlanComparison:
     def alone(self) -> pd.DataFrame:
         """One row per data file that only one plan reads, with the reason why the other does not.
 
-        ``absent`` is "skipped" or "not in its snapshot". For a skipped file there are the deciding term, ``by`` (the
-        kind of evidence), bounds, and ``why``, a sentence. Manifests that the other plan pruned are read for this.
+        ``absent`` is "skipped" or "not in the other plan's snapshot". For a skipped file there are the deciding term,
+        ``by`` (the kind of evidence), bounds, and ``why``, a sentence. Manifests that the other plan pruned are read
+        for this.
         """
         return to_frame(self.alone_arrow)
 

@@ -92,7 +92,7 @@ def test_of_another_snapshot_files_are_not_there(layout: str) -> None:
     compared = first.plan().compare(table.plan("id > 4"))
     assert compared.differences["what"].tolist() == ["filter", "snapshot"]
     alone = compared.alone
-    assert set(alone[alone["read_by"] == "b"]["absent"]) == {"not in its snapshot"}
+    assert set(alone[alone["read_by"] == "b"]["absent"]) == {"not in the other plan's snapshot"}
     assert alone[alone["read_by"] == "b"]["why"].isna().all()
     assert (alone[alone["read_by"] == "a"]["absent"] == "skipped").all()
     assert "The plans differ in filter, snapshot." in compared.summary
@@ -134,7 +134,7 @@ def test_an_incremental_plan_beside_a_full_one() -> None:
     first = table.metadata.snapshots[0].snapshot_id
     compared = table.plan().compare(table.plan(from_snapshot=first))
     assert asked(compared)["from snapshot"] == ("not incremental", str(first))
-    assert set(compared.alone["absent"]) == {"not in its snapshot"}
+    assert set(compared.alone["absent"]) == {"not in the other plan's snapshot"}
     assert compared.files["read_by"].value_counts().to_dict() == {"both": 6, "a": 3}
 
 
