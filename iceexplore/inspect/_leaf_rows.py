@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from iceexplore.arrow import build
+from iceexplore.arrow import compute as pc
 from iceexplore.errors import FormatError
 from iceexplore.graph import TableState
-from iceexplore.inspect._by_leaf import ByLeaf
+from iceexplore.inspect._by_leaf import ByLeaf, LeafPlace
 from iceexplore.inspect._source import in_parallel
+from iceexplore.manifests import whole
 
 __all__ = ["LeafRows"]
 
+_COUNTED = ("added", "existing", "deleted")
 #: Maximum size in bytes of the cached rows, not counting those of the manifest that was read last.
 _KEPT_BYTES = 64 << 20
 
@@ -24,7 +28,8 @@ _KEPT_BYTES = 64 << 20
 class LeafRows:
     """The rows of a metadata table, read by row number.
 
-    All entries are decoded once to count the rows; statistics are decoded only for rows that are read.
+    All entries are decoded to count the rows, once and only if a row number is needed. Statistics are decoded only for
+    rows that are read.
 
     Attributes
     ----------
@@ -39,13 +44,44 @@ class LeafRows:
         self._plain = made.narrowed(schema, [field.name for field in narrow])
         self._state = state
         self._by_leaf = made
-        self._places = made.places(state)
-        counts = [made.count(root, leaf) for root, leaf in made.leaves(state, ("entries",))]
-        self._begins = np.cumsum([0, *counts])
         self._kept: OrderedDict[int, pa.Table] = OrderedDict()
+
+    @cached_property
+    def _places(self) -> list[LeafPlace]:
+        return self._by_leaf.places(self._state)
+
+    @cached_property
+    def _begins(self) -> npt.NDArray[np.int64]:
+        """The number of each manifest's first row, and the number of all rows; counting decodes all entries."""
+        count = self._by_leaf.count
+        assert count is not None
+        counts = [count(root, leaf) for root, leaf in self._by_leaf.leaves(self._state, ("entries",))]
+        begins: npt.NDArray[np.int64] = np.cumsum([0, *counts])
+        return begins
 
     def __len__(self) -> int:
         return int(self._begins[-1])
+
+    def if_few(self, most: int) -> pa.Table | None:
+        """Return all rows, in order; None if there are, or may be, more than ``most``. Does not count them first."""
+        if self._stated_entries() > most:
+            return None
+        made, total = [self.schema.empty_table()], 0
+        for part in self._by_leaf.build(self._state, self.schema):
+            made.append(part)
+            total += part.num_rows
+            if total > most:  # the root states less than its manifests have
+                return None
+        return pa.concat_tables(made)
+
+    def _stated_entries(self) -> int:
+        """Return the number of entries in all manifests as the root states it; unknown counts are left out."""
+        root = self._state.root()
+        if root is None:
+            return 0
+        stats = whole(root.entries.column("manifest_stats"))
+        counts = (pc.sum(pc.struct_field(stats, f"{kind}_files_count")).as_py() for kind in _COUNTED)
+        return len(root) + sum(count or 0 for count in counts)
 
     @property
     def nbytes(self) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from iceexplore.errors import OptionError
 from iceexplore.graph import TableState, TreeNode, travel
 from iceexplore.widgets.changes._tables import CHANGES, COLUMN_DOCS, compared_key
@@ -176,12 +174,10 @@ def load_table(state: TableState, node: TreeNode, key: str) -> GridTable:
     rows = table.by_leaf(("snapshot_id",) if key == "files" else ())
     if rows is None:
         return ArrowTable(table.arrow())
-    if len(rows) > MANY_ROWS:
+    few = rows.if_few(MANY_ROWS)
+    if few is None:
         return LeafTable(table, rows)
-    if key != "files":
-        return ArrowTable(table.arrow())
-    names = rows.schema.names
-    return ArrowTable(pa.concat_tables([rows.schema.empty_table(), *rows.parts(names)]), table.schema.names)
+    return ArrowTable(few, table.schema.names)
 
 
 def table_docs(state: TableState, node: TreeNode, key: str) -> dict[str, str]:

@@ -291,6 +291,7 @@ class LeafTable(GridTable):
     def __init__(self, table: MetadataTable, rows: LeafRows) -> None:
         self._table = table
         self._rows = rows
+        self._count = len(rows)  # now: counting reads manifests, which may fail
         self._whole: FrameTable | None = None
         self._columns: dict[int, AnyArray] = {}
         self._ahead = _Ahead(rows, np.zeros(0, dtype=np.int64))
@@ -298,7 +299,7 @@ class LeafTable(GridTable):
         self.right = tuple(map(_is_number, rows.schema.types))
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return self._count
 
     @property
     def nbytes(self) -> int:

@@ -27,6 +27,7 @@ from iceexplore.widgets.grid._page import page_of
 from iceexplore.widgets.grid._panel import GridPanel
 from iceexplore.widgets.grid._query import Filter, Order
 from iceexplore.widgets.grid._table import FrameTable, LeafTable
+from tests.doctor.damages import edit_avro, root_path
 
 NAMES = ("files", "entries", "content_entries")
 
@@ -160,6 +161,36 @@ def test_columns_without_statistics_are_built_alone(
     assert not made._ahead.plain
     assert made.values(at, order, few) == frame.values(at, order, few), "the wide rows serve, too"
     assert not made._ahead.plain
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("which", WHICH)
+def test_few_rows_are_built_at_once(tables: dict[str, ix.Table], which: str, name: str) -> None:
+    found = Inspect(tables[which].state)[name]
+    rows = found.by_leaf()
+    assert rows is not None
+    few = rows.if_few(1_000)
+    assert few is not None
+    assert few.equals(found.arrow())
+    assert "_begins" not in vars(rows), "they were not counted first"
+    if len(few):
+        assert rows.if_few(len(few) - 1) is None
+
+
+def test_more_rows_than_the_root_states_are_not_built_at_once(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long"}, format_version=2)
+    s.append(files=20, rows=100)
+    s.save(tmp_path / "t")
+
+    def understate(rows: list[Any], _: dict[str, str]) -> None:
+        for row in rows:
+            row.update({"added_files_count": 1, "existing_files_count": 0, "deleted_files_count": 0})
+
+    edit_avro(root_path(tmp_path / "t"), understate)
+    rows = Inspect(ix.open(tmp_path / "t").state)["files"].by_leaf()
+    assert rows is not None
+    assert rows.if_few(19) is None
+    assert rows.if_few(20) is not None
 
 
 @pytest.mark.parametrize("which", ["trips", "v2", "v4"])
