@@ -389,7 +389,9 @@ def rival_calls(rival: str, state: TableState, calls: Calls) -> Calls:
 
 
 def _named(call: Call) -> list[str]:
-    """Return the data files that a call deletes, or of which it deletes rows, if it names them."""
+    """Return the data files that a call deletes, updates, or of which it deletes rows, if it names them."""
     if call.method == "delete_files":
         return list(call.args[0])
+    if call.method == "update_columns":
+        return list(call.args[1])  # the form always names them
     return list(call.kwargs.get("delete") or call.kwargs.get("deletes") or ())

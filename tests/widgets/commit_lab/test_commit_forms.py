@@ -12,7 +12,7 @@ from iceexplore.commits import OPERATIONS as REGISTERED
 from iceexplore.commits import Parameter
 from iceexplore.errors import OptionError
 from iceexplore.widgets.commit_lab import _form
-from iceexplore.widgets.commit_lab._file_operations import FORMS_OF, NO_FORM, OPERATIONS, calls_of
+from iceexplore.widgets.commit_lab._file_operations import FORMS_OF, NO_FORM, OPERATIONS, calls_of, rival_calls
 from iceexplore.widgets.commit_lab._registered import call, field_of, plain_form
 
 
@@ -83,6 +83,18 @@ def test_forms_call_what_they_name() -> None:
         calls_of("update_columns", draft.state, {"columns": ["x"], "where": "id is null"})
     with pytest.raises(OptionError, match="give names of columns"):
         calls_of("update_columns", draft.state, {})
+
+
+def test_a_second_writer_deletes_the_files_whose_columns_are_updated() -> None:
+    draft = ix.empty({"k": "string", "x": "long"}, partition_by="k", format_version=4, dialect="v4-draft", seed=1)
+    draft.append(2, rows=10, partitions=[{"k": "a"}, {"k": "b"}])
+    files = draft.inspect.data_files().to_dict("records")
+    last = files[-1]
+    calls = calls_of("update_columns", draft.state, {"columns": ["x"], "where": f"k = '{last['partition']['k']}'"})
+    (rival,) = rival_calls("delete", draft.state, calls)
+    assert rival.args == ([last["file_path"]],)
+    (rival,) = rival_calls("rows", draft.state, calls)
+    assert list(rival.kwargs["deletes"]) == [last["file_path"]]
 
 
 def test_what_finds_nothing_to_do_is_refused_with_the_reason_of_the_registry() -> None:
