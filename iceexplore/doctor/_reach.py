@@ -176,7 +176,7 @@ class _Resolver:
         return None
 
     def _named_files(self, names: list[AnyArray]) -> _Longs:
-        """Return the rows of the live files at some locations."""
+        """Return the row numbers, in ``Examination.files``, of the live files at some locations."""
         files = self._examination.files
         if not sum(map(len, names)):
             return _NONE

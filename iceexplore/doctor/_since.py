@@ -89,7 +89,10 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """Return the manifest whose row in a list a finding is about; None if the finding is about the whole list."""
+        """If a finding is about one row of a manifest list, return the location of the manifest that this row lists.
+
+        None if the finding is about the whole list, or if there is no such row.
+        """
         kind, _, number = finding.where.partition("#")[2].partition(" ")
         root = self._examination.roots.get(snapshot.snapshot_id)
         if kind != "entry" or not number.isdecimal() or root is None or int(number) >= len(root.entries):

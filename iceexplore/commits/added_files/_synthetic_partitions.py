@@ -156,7 +156,10 @@ def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArr
 def _pools(
     made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, AnyArray]], rng: np.random.Generator
 ) -> list[Numbers]:
-    """Return, for each tuple, some numbers from its range whose values (see `values_on`) fall into its buckets."""
+    """Return, for each partition tuple, some numbers from ``low`` to ``high``, chosen to suit its buckets.
+
+    The source values that `values_on` makes of these numbers fall into the tuple's buckets.
+    """
     count = len(made.low)
     wanted = np.stack([integers_of(v) for _, v in buckets], axis=1)
     open_ = ~made.null & ~np.asarray(made.exact.is_valid())

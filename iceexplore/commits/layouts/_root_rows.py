@@ -40,7 +40,7 @@ def _rows_without_id(draft: Draft, row: pa.Table) -> int:
     location = row["location"][0].as_py()
     if location in draft.unnumbered:
         return draft.unnumbered[location]
-    stats = row["manifest_stats"][0].as_py()  # complete: a draft's old rows have been counted
+    stats = row["manifest_stats"][0].as_py()  # no count is null: counts that the old root lacked were filled in
     return int(stats["added_rows_count"] + stats["existing_rows_count"])
 
 

@@ -115,7 +115,7 @@ def new_table(
     """
     format_version = version_of(format_version)
     given = given_schema(schema, format_version)
-    added = {} if given else mapping_of("schema", schema, "{'id': 'long', 'ts': 'timestamp'}, or a schema of PyArrow")
+    added = {} if given else mapping_of("schema", schema, "{'id': 'long', 'ts': 'timestamp'}, or a PyArrow schema")
     if not (given.fields if given else added):
         raise OptionError("schema: a table needs at least one column")
     bare: Any = {"format_version": format_version, "location": location, "timestamp_ms": timestamp_ms}

@@ -134,7 +134,10 @@ def _read(at: TableState, location: str, file_format: str | None) -> dict[str, A
 
 
 def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
-    """Return the bounds of ``file_path`` as text; they are stored as bytes, because table schemas lack this column."""
+    """Return the bounds of ``file_path`` as text.
+
+    The batch has them undecoded, as bytes, because the table's schema does not contain this column.
+    """
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
         return [(None, None)] * len(batch)

@@ -211,8 +211,8 @@ class _Saver:
         instead = "Copy the folder itself: ix.open opens the copy."
         if isinstance(self.storage, OverlayStorage):
             instead = (
-                "To see the history as Iceberg snapshots, replay it: s.replay(4). To keep what the simulation s made, "
-                "write its rows to a table of its own: ix.create('folder', s.schema).append(s.to_arrow())"
+                "If s is the simulation: to see the history as Iceberg snapshots, replay it with s.replay(4). To keep "
+                "its rows, write them to a new table: ix.create('folder', s.schema).append(s.to_arrow())"
             )
         self.state.refuse_delta(
             f"its snapshots are versions in a Delta log, which cannot be saved as Iceberg metadata. {instead}"

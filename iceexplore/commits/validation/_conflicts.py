@@ -373,7 +373,7 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
 
 def _seen(change: Change, step: Step) -> pa.BooleanArray:
     """Return a mask of the updated data files with new values in the columns by which the change selected rows."""
-    if change.conflict_partitions is not None:  # selected by partition: updates of columns leave rows there
+    if change.conflict_partitions is not None:  # whole partitions: updates of columns move no row to another partition
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW_FILES", "MetadataSize", "TableHealth", "metadata_size"]
 
-#: Up to this number of data files, clustering is measured and gains are planned without being requested. Each takes
-#: another pass over the files: in all, some seconds for 100,000 files, a minute and several gigabytes for a million.
+#: Up to this number of data files, clustering and the gains of rewrites are computed without being requested. Each of
+#: these computations takes another pass over the files: in all, some seconds for 100,000 files, a minute and several
+#: gigabytes for a million.
 FEW_FILES = 100_000
 
 _KEYS: tuple[FigureKey, ...] = ("sizes", "deletes", "manifests", "partitions", "clustering")

@@ -97,9 +97,9 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
     groups
         A row per group, in the order of execution. An Arrow table: ``group`` (from 1), ``partition`` (text; for files
         of other specs than the table's, ``other specs``), ``files``, ``bytes``, ``rows``, ``deletes`` (the number that
-        apply to the files), ``deleted_rows`` (rows that deletion vectors and position deletes of a single file remove),
-        ``why`` (the rules that select the group), ``split_size`` (bytes that one task reads), ``expected_files`` (the
-        planner's estimate) and ``added_files``.
+        apply to the files), ``deleted_rows`` (removed by deletion vectors, and by position delete files for a single
+        data file), ``why`` (the rules that select the group), ``split_size`` (bytes that one task reads),
+        ``expected_files`` (the planner's estimate) and ``added_files``.
     candidates
         The number of data files that pass the filter.
     removed_delete_files

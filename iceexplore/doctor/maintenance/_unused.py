@@ -110,7 +110,7 @@ def plan_unused(state: TableState, wrap: Wrap[T]) -> UnusedPlan[T]:
         specs=specs,
         reasons=(Threshold("clean_expired_metadata", "false", DEFAULT),),
         cost=MaintenanceCost(files_read=len(set(sizes)) if len(metadata.partition_specs) > 1 else 0, files_written=1),
-        # A time at which no snapshot is too old: the call removes no snapshot.
+        # No snapshot is older than 1970: the call removes no snapshots.
         calls=(spark_call(state, "expire_snapshots", older_than=spark_timestamp(0), clean_expired_metadata="true"),),
         notes=notes,
     )

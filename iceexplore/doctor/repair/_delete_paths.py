@@ -101,7 +101,7 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
 
 def _again(files: list[_DeleteFile]) -> str:
     count = sum(one.deletes for one in files)
-    return f"{amount(count, 'deleted row is', 'deleted rows are')} deleted again."
+    return f"{amount(count, 'row that had reappeared is', 'rows that had reappeared are')} deleted again."
 
 
 # Finding the live files -----------------------------------------------------------------------------------------------

@@ -181,8 +181,7 @@ def advise(plan: PlannedScan) -> Advice:
                 continue
             names = ", ".join(dict.fromkeys(columns_of(part).values()))
             notes.append(
-                f"an OR over several columns ({names}) prunes files only where both sides do; there is no estimate. "
-                "Two scans, one per side, may read less"
+                f"an OR over several columns ({names}) skips a file only if both sides exclude it: there is no estimate"
             )
         found += _upkeep(plan, scene)
     ranked = tuple(sorted((s for s in found if s.helps), key=_rank))

@@ -23,7 +23,8 @@ _BITS = 50
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Number of bytes that are examined in each bound, after the beginning that all bounds share; more would add nothing.
 _LOOKED_AT = 64
-#: Shorter bounds are probably not truncated: ``write.metadata.metrics.default`` is ``truncate(16)``.
+#: Shorter bounds are taken as complete: writers hardly truncate to so few characters (by default, to 16:
+#: ``write.metadata.metrics.default``).
 _SHORTEST_CUT = 4
 
 

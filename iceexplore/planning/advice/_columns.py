@@ -49,7 +49,9 @@ def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | No
 
 
 def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
-    """Estimate the number of distinct values from the size of a column's dictionary and of its rows' indices.
+    """Estimate the number of distinct values from a column's size in bytes.
+
+    The estimate assumes that the column is stored as a dictionary of its values and one index into it per row.
 
     Files with a single value are ignored. None if sizes are unknown, or if there are so many distinct values that their
     number hardly affects estimates.

@@ -187,7 +187,10 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate the files to read and all files if each group is split at unit borders; None if there are too many."""
+    """Estimate how many files there would be, and how many would be read, if each group were split at unit borders.
+
+    None if there would be too many files, or if no bounds are known.
+    """
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())
     if spans.sum() * _SMALLEST > float(every.counts.sum()):

@@ -145,7 +145,10 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 
 
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
-    """Convert intervals to spans; beyond `_MOST`, neighbours are merged and the number of values is kept."""
+    """Convert intervals to spans; if there are more than `_MOST`, neighbours are merged.
+
+    A span that is merged only from single values states their number.
+    """
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)
     gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]

@@ -90,9 +90,9 @@ def set_property(table: str, name: str, value: str) -> str:
 
 
 Kind: TypeAlias = Literal["bounds", "deletes", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"]
-#: Kinds of suggestions that rewrite all data; they are worth it only if the filter's cost falls below this share of
-#: today's.
+#: Kinds of suggestions that rewrite all data.
 _REWRITES = frozenset(("bounds", "metrics", "old-spec", "partition", "sort"))
+#: A rewrite of all data is worth it only if the filter's cost falls below this share of today's.
 _WORTH = 0.9
 
 

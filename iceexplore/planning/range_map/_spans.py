@@ -27,15 +27,17 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The stops at which files are read.
+    """The stops at which files are read: from ``first`` up to, but not including, ``last``.
+
+    Stops are values at which an end of the filter's range may be: see `Stops`.
 
     Attributes
     ----------
     first
-        The first stop at which the upper edge does not exclude a file; the number of stops if it excludes the file at
-        every stop.
+        The first stop at which the upper end of the filter's range does not exclude a file; the number of stops if it
+        excludes the file at every stop.
     last
-        The number of stops, from the first one, at which the lower edge does not exclude the file.
+        The number of the stop after the last one at which the lower end does not exclude the file; 0 if there is none.
     known
         Whether there is any evidence of the file's values.
     """

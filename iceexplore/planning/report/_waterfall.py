@@ -55,7 +55,8 @@ class Waterfall(BarPicture):
     def chart(self) -> BarChart:
         """Return a chart with one row per level and one column per measure; the pale part is what the level removed.
 
-        A measure that is always 0 has no column. If there are no manifests, the level of leaf manifests has no row.
+        Manifests and row groups have no column if they are always 0. If there are no manifests, the level of leaf
+        manifests has no row; if no level has files, there is only the first row.
         """
         records = self.levels.to_pylist()
         units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]

@@ -56,7 +56,10 @@ def test_a_delete_file_is_written_again_like_the_original(tmp_path: Path) -> Non
     plan = ix.open(folder).check().repair()
     (step,) = plan
     assert (step.title, step.certain, step.modes) == ("Rewrite position deletes", True, (44,))
-    assert "Rewrites 1 position delete file with" in step.text and "1 deleted row is deleted again" in step.text
+    assert (
+        "Rewrites 1 position delete file with" in step.text
+        and "1 row that had reappeared is deleted again" in step.text
+    )
     assert plan.is_complete and plan.rows_after == 17
     path = _delete_file(plan, tmp_path)
     assert path.name != old.name, "the manifest refers to the new file, and the old one is left out"
