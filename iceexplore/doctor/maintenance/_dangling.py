@@ -31,16 +31,16 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
     """Return which deletes no longer apply to any data file, by partitions and sequence numbers alone.
 
     These are the deletes of a partition without data files, position deletes that are older than all data files of
-    their partition, equality deletes that are not newer than the oldest data file, and deletion vectors of a data file
-    that is not live. As in Spark, equality deletes of an unpartitioned spec, which are global, are compared with data
-    files of their own spec only.
+    their partition, equality deletes that are not newer than the oldest data file of their partition, and deletion
+    vectors of a data file that is not live. As in Spark, equality deletes of an unpartitioned spec, which are global,
+    are compared with data files of their own spec only.
 
     Parameters
     ----------
     data
         The live data files with their partition tuples.
     sequence
-        Their data sequence numbers.
+        The data sequence number of each of these data files.
     """
     files, deletes = paired_partition_codes(metadata, data, found.batch)
     size = max(int(files.max(initial=-1)), int(deletes.max(initial=-1))) + 1

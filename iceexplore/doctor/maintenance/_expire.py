@@ -256,7 +256,10 @@ def plan_expire_snapshots(
 
 
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
-    """Return the files that only expired snapshots need, the manifests and lists that Iceberg reads, and a warning."""
+    """Return the files that Iceberg deletes, the manifests and manifest lists that it reads for this, and a warning.
+
+    The warning is None unless kept snapshots need some of the deleted files, but spell their locations differently.
+    """
     if not gone:
         return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None
     metadata = state.metadata

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["bytes_of", "contradictions", "files_by_kind", "files_frame", "kind_table", "strict"]
 
 
-#: Problems that hide no entry of a manifest: counts, bounds and sequence numbers that contradict the entries. Engines
-#: that expire snapshots or delete orphan files do not look at these values.
+#: Codes of problems that hide no entry of a manifest: files that are listed twice, and counts, totals, bounds or
+#: sequence numbers that contradict the entries. Engines that expire snapshots or delete orphan files ignore them.
 _COMPLETE = frozenset(
     {"bounds-untrue", "count-mismatch", "file-twice", "sequence-number", "summary-untrue", "totals-differ"}
 )
 
 
 class _ReadingProblems(Problems):
-    """A list of problems that raises each problem which may hide entries, and collects the others."""
+    """A list of problems: one that may hide entries is raised as an error, others go to ``contradictions``."""
 
     def __init__(self) -> None:
         super().__init__(strict=True)
@@ -80,5 +80,5 @@ def kind_table(heading: str, files: pa.Table) -> CardTable:
 
 
 def files_frame(files: pa.Table) -> pd.DataFrame:
-    """Return files as a data frame, by kind and location."""
+    """Return files as a data frame with a row per file, sorted by kind and location."""
     return to_frame(files.sort_by([("kind", "ascending"), ("location", "ascending")]))

@@ -66,7 +66,8 @@ class Maintenance(Generic[T]):
     ) -> ExpirePlan[T]:
         """Plan ``expire_snapshots``: which snapshots expire, what keeps the others, and which files are freed.
 
-        Every manifest list is read, and the manifests if a snapshot expires.
+        If a snapshot expires, every manifest list and every manifest is read. Otherwise only ``clean_expired_metadata``
+        may need manifest lists.
 
         Parameters
         ----------
@@ -110,10 +111,10 @@ class Maintenance(Generic[T]):
     ) -> OrphanPlan[T]:
         """Plan ``remove_orphan_files``: unreferenced files under the table's folder, and missing referenced files.
 
-        A file is an orphan if no snapshot, statistics file, entry of the metadata log or version hint references it,
-        and if it is old enough. As in Iceberg, files and folders whose names begin with ``_`` or ``.`` are ignored,
-        except folders of partition fields. Older metadata files that the log no longer lists are orphans, too. The
-        folder is listed, and every manifest is read.
+        A file is an orphan if it is old enough and the table does not reference it: it belongs to no snapshot, and is
+        no statistics file, no metadata file in the metadata log, and not the version hint. As in Iceberg, files and
+        folders whose names begin with ``_`` or ``.`` are ignored, except folders of partition fields. Older metadata
+        files that the log no longer lists are orphans, too. The folder is listed, and every manifest is read.
 
         Parameters
         ----------
@@ -122,7 +123,8 @@ class Maintenance(Generic[T]):
         location
             The folder to list instead of the table's, for example its data folder.
         equal_schemes, equal_authorities
-            What to treat as equal: ``{"s3a,s3n": "s3"}`` (Iceberg's default), ``{"namenode1,namenode2": "ha"}``.
+            Schemes and authorities to treat as equal. Iceberg's default for schemes is ``{"s3a,s3n": "s3"}``; an
+            example of authorities is ``{"namenode1,namenode2": "ha"}``.
         prefix_mismatch_mode
             For listed files that differ from referenced ones only in scheme or authority: with ``"error"``, the
             procedure refuses and the plan lists them as ``conflicts``; ``"ignore"`` keeps them; ``"delete"`` treats
@@ -151,10 +153,11 @@ class Maintenance(Generic[T]):
     remove_orphan_files = orphan_files
 
     def unused_schemas_and_specs(self) -> UnusedPlan[T]:
-        """Plan the removal of schemas and partition specs that no snapshot uses, without expiring any.
+        """Plan the removal of schemas and partition specs that no snapshot uses, without expiring snapshots.
 
         These are what the option ``clean_expired_metadata`` of ``expire_snapshots`` removes. If there is more than one
-        spec, every manifest list is read; of V4 trees, every leaf manifest.
+        spec, manifest lists are read until every spec is known to be used; of V4 trees, the leaf manifests are read,
+        too.
 
         Raises
         ------
@@ -166,8 +169,8 @@ class Maintenance(Generic[T]):
     def metadata_files(self) -> MetadataFilesPlan[T]:
         """Plan the removal of metadata files that are not in the metadata log, or that the next commit drops from it.
 
-        Engines delete them only if ``write.metadata.delete-after-commit.enabled`` is set, and only those that a commit
-        drops from the log. The metadata folder is listed.
+        A commit deletes metadata files only if ``write.metadata.delete-after-commit.enabled`` is true, and only those
+        that it drops from the log. The metadata folder is listed.
 
         Raises
         ------
@@ -222,7 +225,8 @@ class Maintenance(Generic[T]):
     ) -> RewriteManifestsPlan[T]:
         """Plan ``rewrite_manifests``: which manifests are rewritten, clustered by partition, and into how many.
 
-        The manifest list is read, and the manifests if more than one new manifest of a kind is written.
+        The manifest list is read. If a partitioned spec gets more than one new data manifest, or more than one new
+        delete manifest, the old manifests are read, too.
 
         Parameters
         ----------
@@ -234,7 +238,8 @@ class Maintenance(Generic[T]):
         Raises
         ------
         OptionError
-            There is no such spec or field, or the manifest list lacks the counts without which the procedure fails.
+            There is no such spec or field, the manifest list lacks the counts without which the procedure fails, or
+            ``commit.manifest.target-size-bytes`` is not a whole number above 0.
         UnsupportedError
             The table has a root manifest: no engine has a procedure for it.
         FormatError, FileMissingError
@@ -256,7 +261,7 @@ class Maintenance(Generic[T]):
             do not decide have no effect.
         read
             Open delete files that may name several data files, because the number of new files depends on them. By
-            default up to 100 files are opened.
+            default they are opened if there are at most 100 of them.
         **options
             The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
             ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,

@@ -62,7 +62,7 @@ class MetadataFilesPlan(Plan[T]):
 
     @property
     def nothing(self) -> bool:
-        """True if no metadata file is left over, and commits delete the files that they drop from the log."""
+        """True if no old metadata file is left over, and the next commit will not leave one over."""
         return not len(self.files) and (self.deletes or not len(self.next_commit))
 
     @property

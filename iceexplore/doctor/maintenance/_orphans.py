@@ -77,8 +77,9 @@ class OrphanPlan(Plan[T]):
     Attributes
     ----------
     files
-        The files that are not referenced and are old enough. An Arrow table: ``location``, ``kind`` (``data``,
-        ``manifest``, ``metadata``, ``puffin``, ``temporary``, ``other``, by its name), ``bytes``, ``modified_at``.
+        The files that are not referenced and are old enough. An Arrow table: ``location``, ``kind`` (as the file's name
+        shows it: ``data``, ``manifest``, ``metadata``, ``puffin``, ``temporary`` or ``other``), ``bytes``,
+        ``modified_at``.
     young
         Files that are not referenced, but too young: they may belong to a commit that is still running.
     missing
@@ -91,7 +92,8 @@ class OrphanPlan(Plan[T]):
     hidden
         The number of files that the procedure ignores, because their name or folder begins with ``_`` or ``.``.
     older_than_ms
-        Files modified before this time, in milliseconds since the epoch, are old enough.
+        Files modified before this time, in milliseconds since the epoch, are old enough. If a newer metadata file
+        exists, files must be even older: see `notes`.
     """
 
     procedure = "remove_orphan_files"
@@ -263,7 +265,7 @@ def plan_orphan_files(
 
 
 def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> tuple[str, list[Entry]] | None:
-    """Return the real folder and the files under it; None, with a note, if it cannot be listed."""
+    """Return the folder's real path and the files under it; None, with a note, if the folder cannot be listed."""
     storage = state.storage
     try:
         folder = storage.resolve(base)
@@ -309,8 +311,9 @@ def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.
 def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
     """Return the time from which files count as too young: ``limit``, or an earlier one if there are newer commits.
 
-    If a newer metadata file exists, the limit is the time of this state's metadata file: files of later commits are
-    referenced only from metadata files that this state does not include.
+    If there is a newer metadata file, files modified since this state's last update are too young: only metadata files
+    that this state does not include reference the files of later commits. A newer metadata file is ignored if a catalog
+    names this state's file as the current one.
     """
     if isinstance(state.storage, OverlayStorage):
         return limit
@@ -351,7 +354,7 @@ def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArr
 
 
 def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
-    """Yield a note if metadata files are in other folders: they belong to a table within this table's folder."""
+    """Yield a note if metadata files are outside the table's metadata folder: they belong to a table in a subfolder."""
     own = state.metadata_location.rpartition("/")[0] + "/"
     is_metadata = pc.equal(files["kind"], "metadata")
     other = files.filter(pc.and_(is_metadata, pc.invert(pc.starts_with(files["location"], own))))["location"]
@@ -411,7 +414,7 @@ def _conflicting(
         return found, ()
     actual = _prefix_of(base + "/", default="file")
     pairs: list[tuple[str, str]] = []
-    if state.storage.moved:  # the metadata file's own location has the new prefix
+    if state.storage.moved:  # the metadata file of a moved table has the new prefix: no conflict
         own = pc.is_in(references["kind"], pa.array(["metadata file", "version hint"]))
         references = references.filter(pc.invert(own))
     parts = pc.extract_regex(references["location"], _URI)

@@ -36,7 +36,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-#: Wraps a simulation's writer as a table; passed as an argument, because the class `Table` is in a package above.
+#: A function that wraps a simulation's writer as a table. It is passed as an argument, because the class `Table` is in
+#: a package that imports this one.
 Wrap = Callable[[Sandbox], T]
 
 #: Where the value of a threshold comes from.
@@ -154,7 +155,7 @@ class EngineCall:
     code
         The statement or expression.
     note
-        How the engine's result differs from the plan; empty if it does not.
+        What to know about the call, for example how its result differs from the plan; empty if there is nothing.
     """
 
     engine: Literal["Spark SQL", "PyIceberg", "iceexplore"]
@@ -169,7 +170,8 @@ class Plan(ABC, Generic[T]):
     Attributes
     ----------
     procedure
-        The name of Iceberg's procedure in Spark, or of the table property that makes engines do the same.
+        The name of Iceberg's procedure in Spark. The removal of old metadata files has none; its name is
+        ``metadata_files``.
     title
         A title to display.
     reasons
@@ -295,7 +297,7 @@ def sql_text(text: str) -> str:
 
 
 def _identifier(state: TableState) -> str:
-    """Return the table's identifier in its catalog; without one, as a Hadoop catalog would name the folder."""
+    """Return the table's identifier in its catalog; without a catalog, the last two parts of its location."""
     name = None if state.opened.catalog_table is None else state.opened.name
     parts = name.split(".") if name else [p for p in state.metadata.location.split("/") if p][-2:]
     return ".".join(p if _WORD.fullmatch(p) else "`" + p.replace("`", "``") + "`" for p in parts)

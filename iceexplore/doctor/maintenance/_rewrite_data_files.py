@@ -96,9 +96,9 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         ``binpack`` or ``sort``.
     groups
         A row per group, in the order of execution. An Arrow table: ``group`` (from 1), ``partition`` (text; for files
-        of other specs than the table's, ``other specs``), ``files``, ``bytes``, ``rows``, ``deletes`` (the number that
-        apply to the files), ``deleted_rows`` (removed by deletion vectors, and by position delete files for a single
-        data file), ``why`` (the rules that select the group), ``split_size`` (bytes that one task reads),
+        of other specs than the table's, ``other specs``), ``files``, ``bytes``, ``rows``, ``deletes`` (how many
+        apply to each file, summed), ``deleted_rows`` (removed by deletion vectors, and by position delete files for a
+        single data file), ``why`` (the rules that select the group), ``split_size`` (bytes that one task reads),
         ``expected_files`` (the planner's estimate) and ``added_files``.
     candidates
         The number of data files that pass the filter.
@@ -192,7 +192,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         )
 
     def rows(self, chosen: Mask) -> Longs:
-        """Return the rows of `tasks` for the files in the groups that a mask selects."""
+        """Return the row numbers in `tasks` of the files of those groups that a mask selects."""
         found: Longs = self._groups.rows[chosen[self._groups.group]]
         return found
 
@@ -243,7 +243,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         Parameters
         ----------
         start, stop
-            The range of the files, by group.
+            The range of these files among all files that the plan rewrites, which are in the order of their groups.
         dangling
             Delete files to remove.
         """
@@ -517,7 +517,7 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return the groups whose rows Spark distributes to new partitions: their first file has not the output spec."""
+    """Return the groups whose rows Spark distributes to new partitions: their first file is not of the output spec."""
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
     return moved
@@ -643,7 +643,7 @@ def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tup
             f"Spark rewrites {parallel} groups at the same time and commits complete ones: which groups are in which "
             "commit can differ from run to run. With max_concurrent_file_group_rewrites=1 they are as planned."
         )
-    # Java expects min(groups, max-commits) commits, but full commits can need fewer.
+    # Java expects min(groups, max-commits) commits, but batches of ceil(groups / max-commits) groups can need fewer.
     uncounted = min(count, most) - len(first)
     if uncounted > 0:
         says = "and fails after all commits" if uncounted > failures else "in its log"

@@ -50,7 +50,7 @@ __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 
 #: Java: ``TableProperties.DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT``.
 _TARGET = 64 * 1024 * 1024
-#: The maximum number of position delete files to open because they may name several data files.
+#: If more position delete files than this may name several data files, none of them is opened by default.
 _MOST_OPENED = 100
 #: The maximum size, in bytes, of the footer of a Parquet file of position deletes.
 _FOOTER = 2048
@@ -245,7 +245,7 @@ def plan_rewrite_position_deletes(
 
 
 def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, Longs]:
-    """Return the rows of the deletes that are rewritten, group by group, and the group of each row."""
+    """Return the row numbers in ``found`` of the deletes to rewrite, group by group, and the group of each."""
     batch = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
     sizes = content_sizes(batch)
     # Java ignores the specs: it compares the partition tuples of all specs as values of one type.

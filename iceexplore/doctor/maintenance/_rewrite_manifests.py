@@ -58,8 +58,8 @@ class RewriteManifestsPlan(Plan[T]):
     added_data_manifests, added_delete_manifests
         The numbers of new manifests.
     accuracy
-        ``exactly``, or ``at most``: Spark distributes the entries of unpartitioned tables at random, and those of
-        others by a sample of the partitions, so that it may write fewer.
+        ``exactly``, or ``at most``: Spark distributes the entries of unpartitioned tables at random, and the entries of
+        partitioned tables by a sample of the partitions, so that it may write fewer manifests.
     """
 
     procedure = "rewrite_manifests"
@@ -212,7 +212,7 @@ def _fields(spec: PartitionSpec, names: list[str]) -> list[str]:
 
 
 def _of_spec(root: Manifest | None, kind: ContentType, spec_id: int) -> Longs:
-    """Return the manifest list's rows for manifests of one content type and partition spec."""
+    """Return the row numbers, in the manifest list, of the manifests of one content type and partition spec."""
     if root is None:
         return np.zeros(0, dtype=np.int64)
     entries = root.entries

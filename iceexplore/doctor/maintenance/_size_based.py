@@ -67,7 +67,8 @@ class ProcedureOptions:
     given
         The given values as the texts that Spark SQL passes on, by name.
     thresholds
-        The values that were requested, in the order of the requests.
+        The options that `number` and `ratio` have read, with their values, in the order of reading. Options that `flag`
+        and `number_if_given` have read are included only if they were given.
 
     Raises
     ------
@@ -180,7 +181,7 @@ class SizeRules:
         ``target-file-size-bytes``, ``min-file-size-bytes`` and ``max-file-size-bytes``: files that are smaller than the
         minimum or larger than the maximum are selected.
     min_input_files
-        Minimum number of files for a group to be rewritten.
+        A group of at least two files is rewritten if it has this number of files, whatever its bytes.
     rewrite_all
         Whether all files are rewritten, whatever their sizes.
     max_group_bytes, max_group_files

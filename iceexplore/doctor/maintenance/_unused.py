@@ -121,7 +121,8 @@ def unused_schemas_and_specs(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
     """Return the ids of schemas and of specs that none of these snapshots uses, and notes.
 
-    Manifest lists are read only if there is more than one spec, the newest first, until every spec is known to be used.
+    The current schema and the default spec count as used. Manifest lists are read only if there is more than one
+    spec, the newest first, until every spec is known to be used.
     """
     metadata, snapshots = state.metadata, list(snapshots)
     used = {metadata.current_schema_id, *(s.schema_id for s in snapshots)}
@@ -154,7 +155,10 @@ def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
 
 
 def _unbound(metadata: TableMetadata, schemas: Iterable[int], specs: Collection[int]) -> Iterator[str]:
-    """Yield a note for each used spec with a source column that only unused schemas have: engines may need these."""
+    """Yield a note for each field of a used spec whose source column only unused schemas have.
+
+    Engines may need these schemas.
+    """
     gone = set(schemas)
     left = {i for s in metadata.schemas if s.schema_id not in gone for i in s.by_id()}
     lost = {i for s in metadata.schemas if s.schema_id in gone for i in s.by_id()} - left
