@@ -38,7 +38,7 @@ class Choice:
     taken
         The candidates that must have been in the manifest, if the counts are right.
     doubtful
-        The candidates that may have been in the manifest: more than one choice fits the counts, or none does.
+        The candidates that may have been in the manifest: more than one choice fits the counts, or none was found.
     exact
         Whether `taken` has exactly the stated counts.
     """
@@ -51,9 +51,9 @@ class Choice:
 def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choice:
     """Choose, among candidates given by their row counts, the files of a manifest with the stated counts.
 
-    If there are more candidates than files, all subsets with the stated counts are compared: a candidate that is in
-    every subset is taken, one that is in none is left out. If there are fewer, all are taken unless they have too many
-    rows.
+    If there are more candidates than the manifest had files, all subsets with the stated counts are compared: a
+    candidate that is in every subset is taken, one that is in none is left out, and the others are doubtful. If there
+    are fewer candidates, all are taken unless they have too many rows.
     """
     counts = np.asarray(rows, np.int64)
     none, everything = np.zeros(len(counts), bool), np.ones(len(counts), bool)

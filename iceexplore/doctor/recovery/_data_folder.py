@@ -52,16 +52,16 @@ _TOLERANCE = 60_000
 
 @dataclass(frozen=True)
 class Unlisted:
-    """A file without a manifest.
+    """A file that no readable manifest lists.
 
     Attributes
     ----------
     location
         The location, as the table's metadata would spell it.
     modified_ms
-        The time at which it was written; None if unknown.
+        The time at which the file was written, in milliseconds since the epoch; None if unknown.
     size
-        The size in bytes.
+        The size in bytes; None if unknown.
     """
 
     location: str
@@ -87,7 +87,10 @@ class DataFolder:
 
     @cached_property
     def _listed(self) -> tuple[list[tuple[str, Entry]], list[bool]]:
-        """Every file in the data folder by its location, and whether a manifest lists it."""
+        """The files in the data folder with their locations, and for each whether a readable manifest lists it.
+
+        Files that engines ignore are left out.
+        """
         storage = self.state.storage
         table = self.state.metadata.location.rstrip("/")
         properties = self.state.metadata.properties
@@ -117,7 +120,7 @@ class DataFolder:
 
     @cached_property
     def files(self) -> tuple[Unlisted, ...]:
-        """The files that no readable manifest lists."""
+        """The data, delete and Puffin files that no readable manifest lists; empty if there are too many to open."""
         files, listed = self._listed
         found = [
             Unlisted(location, entry.modified_ms, entry.size)
@@ -169,7 +172,8 @@ class DataFolder:
         """Yield sets of files that a lost manifest may have listed, the most likely first.
 
         The sets are files that share the manifest's UUID; files written between the parent's commit and the commit
-        that wrote the manifest; and all files that were written before the commit.
+        that wrote the manifest; and all files that were written before the commit. If the time of the commit is
+        unknown, or nothing shows that file times can be trusted, the last set is all files.
         """
         names = {name for one in lost.names for name in _uuids(one)[:1]}
         alike = tuple(f for f in self.files if not names.isdisjoint(_uuids(f.location)))
@@ -189,7 +193,9 @@ class DataFolder:
     # Entries ----------------------------------------------------------------------------------------------------------
 
     def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
-        """Return the entries that a data or delete manifest would have for a file; None if it cannot list the file.
+        """Return the entries that a data manifest (with ``deletes``, a delete manifest) would have for a file.
+
+        None if the file cannot be read, or cannot be in such a manifest of this spec.
 
         The values for data files come from the file's footer (row counts alone, unless it is a Parquet file), those
         for deletion vectors from the Puffin file, those for position delete files from the file's rows, and those for
@@ -230,8 +236,8 @@ class DataFolder:
     def _equality(self, file: Unlisted, spec_id: int, ids: frozenset[int], named: str) -> EntryBatch | None:
         """Return the entry of an equality delete file with the columns that the file's key-value metadata names.
 
-        Iceberg's writers add this metadata. Without it, it is unknown whether the file is a delete file at all, and
-        which columns it compares.
+        None if one of these columns is not in the file or not in the table. Iceberg's writers add this metadata: it
+        alone shows that the file is a delete file, and which columns it compares.
         """
         texts = [text.strip() for text in named.split(",")]
         if not all(text.isascii() and text.isdecimal() and len(text) < 11 for text in texts):
@@ -255,7 +261,7 @@ class DataFolder:
         return path is not None and nulls.null_count == 0 and not any(build.to_pylist(nulls))
 
     def _vectors(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
-        """Return the deletion vectors of a Puffin file, for data files of this spec that the history knows."""
+        """Return the deletion vectors in a Puffin file for known data files of this spec; None if there are none."""
         footer = read_puffin_footer(self.state.storage, file.location, file.size)
         rows = []
         of = []
@@ -284,7 +290,10 @@ class DataFolder:
         return EntryBatch.of_rows(rows, partition=self.history.fetch(np.array(of, np.int64)).partition)
 
     def _positions(self, file: Unlisted, spec_id: int, file_format: str) -> EntryBatch | None:
-        """Return a position delete file whose data files have this spec and one partition."""
+        """Return the entry of a position delete file.
+
+        None unless its data files are all known, have this partition spec, and are in the same partition.
+        """
         rows = read_position_deletes(self.state.storage, file.location, file_format)
         names = build.to_pylist(pc.unique(rows["file_path"]))
         known = [at for name in names if (at := self._data_file(str(name))) is not None]
@@ -308,7 +317,7 @@ class DataFolder:
         return EntryBatch.of_rows([row], stats=stats, partition=None if tuples is None else tuples[:1])
 
     def _data_file(self, location: str) -> int | None:
-        """Return the row of a data file in the history; None if the history does not have the file."""
+        """Return the row number of a live data file's entry in the history; None if the history has no such entry."""
         return self._data_files.get(location)
 
     @cached_property
@@ -327,7 +336,10 @@ def _is_puffin(location: str) -> bool:
 
 
 def fits_summaries(batch: EntryBatch, lost: LostManifest, state: TableState) -> npt.NDArray[np.bool_]:
-    """Return which entries have a partition within the bounds of the lost manifest's partition summaries."""
+    """Return which entries have a partition within the bounds of the lost manifest's partition summaries.
+
+    All do if the summaries or the partitions are unknown.
+    """
     spec = state.metadata.spec(lost.spec_id)
     if spec is None or batch.partition is None or any(s is None for s in lost.summaries):
         return np.ones(len(batch), bool)

@@ -60,7 +60,7 @@ class History:
         Whether an entry is live, and whether it belongs to a delete file or deletion vector.
     spec, adder, number, records, status
         Spec id, snapshot id, file sequence number, row count (0 where unknown) and status; -1 where unknown. The
-        snapshot id of a DELETED entry is that of the deletion.
+        snapshot id of a DELETED entry is the id of the snapshot that deleted the file.
     """
 
     def __init__(self, state: TableState) -> None:
@@ -86,7 +86,7 @@ class History:
         self._collect()
 
     def missing(self, snapshots: Collection[int]) -> set[str]:
-        """Return the canonical locations of the manifests that one of these snapshots lists and that do not exist."""
+        """Return the canonical locations of manifests that do not exist, although one of these snapshots lists them."""
         return {name for name, listed in self._missing.items() if not listed.isdisjoint(snapshots)}
 
     def add(self, batch: EntryBatch, snapshots: frozenset[int], whole: Iterable[str]) -> None:
@@ -119,7 +119,9 @@ class History:
         return mine[self.leaf] if len(self._leaves) else np.zeros(0, bool)
 
     def knows_all(self, snapshot_id: int, *, deletes: bool, besides: Collection[str] = ()) -> bool:
-        """Return whether every data or delete manifest of a snapshot can be read or was recovered.
+        """Return whether all data manifests (with ``deletes``, all delete manifests) of a snapshot are known.
+
+        A manifest is known if it can be read completely, or was recovered completely.
 
         Parameters
         ----------
@@ -149,7 +151,7 @@ class History:
         return [s for s in self.snapshots.values() if s.parent_snapshot_id in snapshots]
 
     def best(self, mask: Mask) -> Rows:
-        """Return one of the masked entries for each file, if possible a live one."""
+        """Return the row number of one masked entry for each file; a live entry is preferred."""
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(~self.alive[rows], kind="stable")]
         return np.sort(rows[np.unique(self.key[rows], return_index=True)[1]])

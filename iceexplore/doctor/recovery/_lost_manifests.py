@@ -45,8 +45,8 @@ class LostManifest:
     least_number
         The lowest sequence number of the manifests' entries, as the manifest list states it.
     first_row_id, has_row_ids
-        The first row id that the manifest list states, None if there are several manifests; and whether the data files
-        have row ids (v3).
+        The first row id that the manifest list states, None if it states none or there are several manifests; and
+        whether the data files have row ids (from v3 on).
     added, existing, deleted
         The counts that the manifest list states, less the entries that can still be read; None if unknown.
     summaries
@@ -77,7 +77,9 @@ class LostManifest:
 
 
 def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManifest, ...]:
-    """Return which of the named manifests cannot be read completely: data manifests first, then by sequence number.
+    """Return those of the named manifests that cannot be read completely.
+
+    Data manifests come before delete manifests; both are sorted by sequence number.
 
     Parameters
     ----------

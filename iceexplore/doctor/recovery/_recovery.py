@@ -120,7 +120,7 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
     by_commits = np.isin(adder, [lost.snapshot_id, *lost.snapshots])
     is_deleted = status == int(Status.DELETED)
     # A commit that deletes a file rewrites the manifest that lists the file. So the lost manifest cannot have listed a
-    # file that was deleted by the commit that wrote this manifest, or by a later one whose snapshot still lists it.
+    # file that was deleted by the commit that wrote this manifest, or by a later one whose snapshot lists the manifest.
     out = np.unique(key[(listed & alive) | (is_deleted & by_commits & listed)])
     pool = (key >= 0) & (history.deletes == lost.deletes) & (history.spec == lost.spec_id)
     pool &= ~listed & ~np.isin(key, out)
@@ -145,7 +145,7 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         before = older & ~np.isin(key, np.unique(key[removed]))
     added = np.where(is_deleted, (history.number == number) & (number > 0), alive & (adder == lost.snapshot_id))
     if whole or (number == 0 and lost.existing == _NOTHING):
-        # A DELETED entry lacks the snapshot id of the commit that added the file, and in v1 also its sequence number.
+        # A DELETED entry lacks the snapshot id of the commit that added the file, and in v1 the file's sequence number.
         added |= proven & ~np.isin(key, np.unique(key[before]) if whole else ())
     added &= pool
     added_rows = history.best(added)
@@ -223,7 +223,10 @@ def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> Ent
 
 
 def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
-    """Recover entries from files that no manifest lists, if exactly one choice of files has the stated counts."""
+    """Recover entries from files that no manifest lists, if only one choice of files fits the missing counts.
+
+    Otherwise, the files become `Recovery.candidates`.
+    """
     lost, need = made.lost, made.missing
     assert need is not None
     last: EntryBatch | None = None
@@ -274,7 +277,10 @@ def _candidates(
 
 
 def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBatch:
-    """Return the found files as entries of the lost manifest, with its sequence numbers and row ids."""
+    """Return the found files as entries of the lost manifest, with sequence numbers and row ids.
+
+    Where the original ones are unknown, others are assigned, and attributes of ``made`` record this.
+    """
     lost = made.lost
     existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
