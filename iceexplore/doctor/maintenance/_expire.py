@@ -73,8 +73,8 @@ class ExpirePlan(Plan[T]):
         The ids of the snapshots that expire; ``.kept`` has the others with the reasons, ``.refs`` the branches and tags
         that expire because of ``max-ref-age-ms``.
     files
-        The files that are freed, as Iceberg's action finds them: those that expiring snapshots need, but no kept one
-        does. An Arrow table: ``location``, ``kind``, ``bytes``.
+        The files that are freed, as Iceberg's action finds them: those that expiring snapshots need, but no kept
+        snapshot needs. An Arrow table: ``location``, ``kind``, ``bytes``.
     now_ms
         The time from which ages were computed, in milliseconds since the epoch.
     schemas, specs

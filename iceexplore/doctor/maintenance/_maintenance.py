@@ -41,8 +41,8 @@ class Maintenance(Generic[T]):
     """Plans of the engines' maintenance procedures: what each would do now, given the table's properties.
 
     Returned by ``t.maintenance()``. Nothing is read before a plan is requested, and no plan changes the table. Each
-    method makes the plan of one procedure; `plans` has all of them with their defaults, and in a notebook they are
-    displayed as a card. The plans are for the current snapshot of the metadata file, even if ``t`` is at another one.
+    procedure has a method that makes its plan; `plans` has all plans with default arguments, and a notebook displays
+    them as a card. The plans are for the current snapshot of the metadata file, even if ``t`` is at another one.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ class Plan(ABC, Generic[T]):
     title
         A title to display.
     reasons
-        The thresholds that decide, each with its source.
+        The thresholds that decide what the plan does, each with its source.
     cost
         The files and bytes that the procedure reads, writes and frees.
     calls

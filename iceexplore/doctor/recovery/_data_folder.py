@@ -159,7 +159,7 @@ class DataFolder:
         return True if checked else None
 
     def _committed_ms(self, snapshot: Snapshot) -> int:
-        """Return when a commit wrote its manifest list, later than its data files; an estimate if the list is gone."""
+        """Return when a commit wrote its manifest list (after its data files); an estimate if the list is gone."""
         if snapshot.snapshot_id not in self._committed:
             try:
                 found = self.state.storage.stat(snapshot.root_location or "").modified_ms
@@ -171,8 +171,8 @@ class DataFolder:
     def tiers(self, lost: LostManifest) -> Iterator[tuple[Unlisted, ...]]:
         """Yield sets of files that a lost manifest may have listed, the most likely first.
 
-        The sets are files that share the manifest's UUID; files written between the parent's commit and the commit
-        that wrote the manifest; and all files that were written before the commit. If the time of the commit is
+        The sets are files with the manifest's UUID in their names; files written between the parent's commit and the
+        commit that wrote the manifest; and all files that were written before the commit. If the time of the commit is
         unknown, or nothing shows that file times can be trusted, the last set is all files.
         """
         names = {name for one in lost.names for name in _uuids(one)[:1]}
