@@ -27,7 +27,7 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return the rows of those live manifests in a root that the draft drops, by the manifests' canonical locations."""
+    """Return, by canonical location, the row number in a root of each live manifest that the draft drops."""
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}

@@ -41,7 +41,7 @@ class Corrections:
     Attributes
     ----------
     wrong
-        For each key (`keys_of`), the wrong values as they were read.
+        For each key (`keys_of`), all values of the file as they were read, of which at least one is wrong.
     right
         For each key, the corrected entry, as a batch with one row.
     """
@@ -53,7 +53,7 @@ class Corrections:
         """Compare a manifest's entries as ``read`` and as corrected (``made``), and add the live ones that differ."""
         if made is read:
             return
-        kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits only remove entries
+        kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits may remove entries, but add none
         before, after = read.take(build.array(kept)), made
         rows = np.flatnonzero(_differ(before, after) & live_mask(after))
         keys = [str(key) for key in build.to_pylist(keys_of(after.entries).take(build.array(rows)))]
@@ -62,7 +62,7 @@ class Corrections:
             self.right.setdefault(key, after.take([row]))
 
     def concerned(self, batch: EntryBatch) -> npt.NDArray[np.int64]:
-        """Return the rows that have a wrong value."""
+        """Return the numbers of the rows whose file has exactly the values that are recorded as wrong."""
         if not self.wrong:
             return np.zeros(0, np.int64)
         keys = keys_of(batch.entries)

@@ -175,7 +175,10 @@ class _Meant:
         self._found: dict[str, list[str]] = {}
 
     def by(self, name: str) -> list[str]:
-        """Return the live files that a path may mean; empty if the path is live, or a different file is still there."""
+        """Return the live files that a path may mean.
+
+        Empty if the path is that of a live file, or if a file that is not live still exists there.
+        """
         if name in self._live:
             return []
         if name not in self._found:
@@ -215,7 +218,7 @@ def _common_end(one: list[str], other: list[str]) -> int:
 
 
 def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
-    """Add a rewritten delete file and the edits of the entries that list it to a draft."""
+    """Rewrite a delete file if its contents change, and add it and the edits of its entries to a draft."""
     made = relocated_deletes(draft.state.storage, one.location, one.moved)
     location = one.location
     if made is not None:

@@ -46,7 +46,7 @@ def files_of(found: Iterable[Finding]) -> set[str]:
 
 
 def drop_refs(draft: Draft, found: list[Finding]) -> Step:
-    """Remove branches and tags of snapshots that the table does not have."""
+    """Remove branches and tags of snapshots that the table lacks, and replace a current snapshot id that it lacks."""
     known = {number_in(s, "snapshot-id") for s in draft.snapshots()} - {None}
     refs = draft.refs()
     gone = [name for name, ref in refs.items() if number_in(ref, "snapshot-id") not in known]
@@ -138,7 +138,7 @@ def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
 
 
 def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Remove the manifest list of snapshots that also have a root manifest which can be read."""
+    """Remove the manifest list of snapshots that also have a readable root manifest."""
     by_id = {s.snapshot_id: s for s in draft.state.metadata.snapshots}
     for one in draft.snapshots():
         snapshot = by_id.get(number_in(one, "snapshot-id") or 0)
@@ -164,7 +164,7 @@ def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
-    """Remove statistics files that do not exist, or that belong to no snapshot, from the metadata."""
+    """Remove statistics files that are missing, wrong, or of no snapshot of the table, from the metadata."""
     gone = files_of(found)
     for key in ("statistics", "partition-statistics"):
         if key in draft.document:

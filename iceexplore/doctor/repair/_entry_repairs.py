@@ -213,7 +213,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _compacted_rows(draft: Draft) -> int:
-    """Return the number of rows in data files that are recovered from the lost manifests of compactions."""
+    """Return the number of rows in the recovered data files: those that lost manifests of compactions listed."""
     rows = 0
     for snapshot in ancestry(draft.state.metadata, draft.state.snapshot):
         found = Rows(compacted_files(draft, draft.state.reader, snapshot).entries)
@@ -249,7 +249,7 @@ def _unreadable(draft: Draft, snapshots: set[int]) -> set[str]:
 
 
 def drop_missing_files(draft: Draft, found: list[Finding]) -> Step:
-    """Remove the entries of all files that do not exist, in the manifests of the snapshots that the findings name."""
+    """Remove the entries that the findings name, and all entries of missing files from the current snapshot."""
     places = _joined(_places_of(draft, missing_rows(draft.examination)), _entries_of(found))
     _drop(draft, places)
     text = "Removes the entries of files that do not exist from the manifests: their rows cannot be read any more."
@@ -277,7 +277,8 @@ def drop_entries(draft: Draft, found: list[Finding]) -> Step:
 def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     """Remove deletes that apply to no live data file; point vectors at the live file that their Puffin file names.
 
-    Writing a V4 tree leaves out the vectors of files that are not live after all repairs, so they are not removed here.
+    Writing a V4 tree leaves out the vectors of files that are not live after all repairs, so the dangling vectors of
+    trees are not removed here.
     """
     places = _entries_of(found)
     targets, deleted = _named_targets(draft, places)
@@ -312,7 +313,10 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
-    """Return the live data files that Puffin files name for some vectors, and how many rows the vectors delete."""
+    """Return the live data files that Puffin files name for vectors whose entries name other files, or none.
+
+    The files are by manifest and ordinal; also return how many rows these vectors delete.
+    """
     files = draft.examination.files
     entries = files.entries
     named: dict[tuple[str, int], tuple[str, int]] = {}
@@ -468,7 +472,7 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
-    """Remove split offsets that are beyond the end of their file; readers then split the file by size."""
+    """Remove the split offsets of entries in which some are wrong; readers then split the files by size."""
     for name, ordinals in _entries_of(found).items():
 
         def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
@@ -559,7 +563,11 @@ def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
 
 
 def set_contents(draft: Draft, found: list[Finding]) -> Step:
-    """Set the content of entries to what their files are: data files have columns of the table, delete files do not."""
+    """Set the content type of entries to what their files are.
+
+    Files of entries with equality ids are equality deletes. Of the others, those with columns of the table are data
+    files, and those without are position deletes.
+    """
     for name in files_of(found):
 
         def edit(batch: EntryBatch) -> EntryBatch:

@@ -60,7 +60,7 @@ def complete_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
 
 
 def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> tuple[list[Recovery], list[str]]:
-    """Recover lost manifests, the oldest first, and add what is recovered to the draft.
+    """Recover lost manifests in the given order, and add what is recovered to the draft.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def _calls(
             f"CALL <catalog>.system.add_files(table => '<table>', source_table => {source})" for source in sources
         ),
         "python": (
-            *((added,) if formats in ([], [Parquet.name]) else ()),  # which adds Parquet files only
+            *((added,) if formats in ([], [Parquet.name]) else ()),  # add_files takes only Parquet files
             "Java: table.newAppend().appendFile(DataFiles.builder(spec).withInputFile(file)….build()).commit()",
         ),
     }
@@ -275,7 +275,15 @@ def _calls(
 
 
 def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with_found: bool) -> int | None:
-    """Return the number of rows, without deleted ones, that recovery returns to readers of the current snapshot."""
+    """Return the number of rows, without deleted ones, that a step returns to readers of the current snapshot.
+
+    None if they cannot be counted.
+
+    Parameters
+    ----------
+    with_found
+        Whether the step lists files found in the data folder; otherwise it lists files of other manifests.
+    """
     current = draft.state.snapshot
     if current is None:
         return 0
@@ -298,7 +306,10 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Count the table's rows with the given entries of lost data manifests and with all recovered deletes."""
+    """Count the table's rows with the given entries of lost data manifests and with all recovered deletes.
+
+    None if the table cannot be written or read with them.
+    """
     trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
     for one in made:
         batch: EntryBatch = one.batch if one.lost.deletes else entries(one)

@@ -87,7 +87,7 @@ class RepairPlan:
         data: Literal["refer", "copy", "none"] = "copy",
         location: str | None = None,
     ) -> Saved:
-        """Write the repaired table into a new folder, with its data files, so that it opens and reads anywhere.
+        """Write the repaired table into a new folder, by default with its data files, so that it can be read anywhere.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ def _without_effect(state: TableState, finding: Finding, steps: Sequence[Step]) 
 def _newest(
     state: TableState, findings: list[Finding], check: Callable[[TableState], Iterable[Finding]]
 ) -> tuple[TableState, list[Step]]:
-    """Return the state of the newest metadata file if the table was opened at an older one, and the step for that."""
+    """Return the state of the newest metadata file, and a step if the table was opened at an older one."""
     newer = [f for f in findings if f.code == "metadata-newer" and f.found]
     first = newer
     name = ""
@@ -252,7 +252,7 @@ def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
 def _repair_of(state: TableState, finding: Finding) -> Repair | None:
     lists = {canonical(s.root_location) for s in state.metadata.snapshots if s.root_location}
     roots = _trees_of(state, finding)
-    # In the V4 draft, a manifest and its deletion vector are one entry.
+    # In the V4 draft, a manifest and its deletion vector are one entry: only findings of mode 51 are about the vector.
     apart = [r for r in roots if 51 in finding.modes or not r.dialect.deletion_vectors_on_entries]
     vectors = {place for root in apart for place in manifest_dv_places(root)}
     version, key = state.metadata.format_version, key_of(finding, lists, vectors)
@@ -332,7 +332,7 @@ def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Findin
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Drop steps that repeat an earlier round's. Repetitions may differ in their snapshots: the first one is kept."""
+    """Drop steps that repeat a step of an earlier round. Steps may differ in their snapshots: the first one is kept."""
     first: dict[Step, Step] = {}
     for step in steps:
         first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None, expirable=False), step)

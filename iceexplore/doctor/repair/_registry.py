@@ -74,7 +74,7 @@ def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = 
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
-    elif is_unreadable_metadata(finding):  # not untidy: an older file was opened in its place
+    elif is_unreadable_metadata(finding):  # if worse than untidy, an older file was opened in its place
         kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "vector" if finding.where in vectors else "row"}.get(kind, kind)

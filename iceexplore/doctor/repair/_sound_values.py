@@ -158,7 +158,10 @@ class SoundValues:
         return (with_files_of(batch, rows, self.parent.take(at)) if len(rows) else batch), rows
 
     def _with_places(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch whose vectors are located by their Puffin files; inline ones are moved to new Puffin files."""
+        """Return a batch in which vectors have the offsets and sizes that their Puffin files state.
+
+        Inline vectors are moved to new Puffin files.
+        """
         r = Rows(batch.entries)
         mask = _nowhere(r)
         if not mask.any():
@@ -183,7 +186,10 @@ class SoundValues:
         )
 
     def _stored(self, row: dict[str, Any]) -> tuple[str, int, dict[str, Any]]:
-        """Write the positions of an inline vector to a Puffin file of its own, as data files require."""
+        """Write the positions of an inline vector to a new Puffin file, because vectors of data files must be in one.
+
+        Return the file's location and size, and the vector's values; if the vector cannot be decoded, the old ones.
+        """
         content = row["deletion_vector"]["inline_content"]
         try:
             positions = decode_manifest_dv(content, location=row["location"])
@@ -197,7 +203,7 @@ class SoundValues:
         return location, len(data), {"offset": offset, "size_in_bytes": size, "inline_content": None}
 
     def _with_sizes(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch whose files have the sizes that the storage states."""
+        """Return a batch in which missing sizes of live files are replaced by those that the storage states."""
         r = Rows(batch.entries)
         lacking = np.flatnonzero(r.null("file_size_in_bytes") & r.live)
         if not len(lacking):
@@ -213,7 +219,15 @@ class SoundValues:
         return batch.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64()))
 
     def _with_partitions(self, batch: EntryBatch, unknown: npt.NDArray[np.int64]) -> EntryBatch:
-        """Return a batch with the partitions that follow from the data files; vectors have their files' partitions."""
+        """Return a batch in which unknown partitions are derived from the data files.
+
+        Vectors get the partitions of their data files.
+
+        Parameters
+        ----------
+        unknown
+            The ordinals of the entries whose partitions are unknown.
+        """
         r = Rows(batch.entries)
         lost = np.isin(r.ints("ordinal"), unknown) & r.live
         rows = np.flatnonzero(lost & ~r.is_kind(ContentType.POSITION_DELETE))
@@ -237,7 +251,7 @@ class SoundValues:
 
 
 def _names(batch: EntryBatch) -> AnyArray:
-    """Return a text that identifies each file or deletion vector by values that are not damaged."""
+    """Return a text that identifies each file or deletion vector: its location and the file that it references."""
     nothing = pa.scalar("", pa.string())
     referenced = pc.fill_null(batch.entries["referenced_file"], nothing)
     parts = [whole(pc.fill_null(batch.entries["location"], nothing)), whole(referenced)]
@@ -298,7 +312,10 @@ def _without_foreign_fields(batch: EntryBatch) -> EntryBatch:
 
 
 def vector_place(state: TableState, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a deletion vector's values with the offset and size that the footer of its Puffin file states."""
+    """Return a deletion vector's values with the offset and size that the footer of its Puffin file states.
+
+    The values are unchanged if the footer cannot be read, or does not name the vector's data file exactly once.
+    """
     given = dict(row["deletion_vector"] or {})
     if not row["location"] or not row["referenced_file"]:
         return given

@@ -1,4 +1,6 @@
-"""Repair a V4 tree without its parent's tree: if the parent has expired or is unreadable, and in the V4 draft.
+"""Repair a V4 tree without the tree of its parent snapshot.
+
+This is for tables of the V4 draft, and for snapshots whose parent has expired or cannot be read.
 
 Leaves with edited entries are written under new names. The root's rows for all manifests are recomputed, and each
 manifest's DVs are merged into one.
@@ -143,7 +145,10 @@ class TreeEdit:
         return [made, *self._vector(part, batch, location)]
 
     def _vector(self, part: Part, batch: EntryBatch, location: str) -> list[EntryBatch]:
-        """Return the row of a manifest DV that merges all DVs of a leaf, from which entries may have been dropped."""
+        """Return the row of a manifest DV that merges all DVs of a leaf; empty if no DV removes an entry.
+
+        A repair may have dropped entries from the leaf, so the DV's positions are counted among the remaining entries.
+        """
         from pyroaring import BitMap
 
         entries = batch.entries
@@ -229,7 +234,10 @@ class TreeEdit:
         return replaced
 
     def _with_statuses(self, batch: EntryBatch) -> EntryBatch:
-        """Return the root's own files with statuses that agree with the snapshots that added them."""
+        """Return the root's own files with statuses that agree with the snapshots that added them.
+
+        Entries that are not live are kept only if this snapshot's commit wrote them.
+        """
         r = Rows(batch.entries)
         mine = self._is_mine(r)
         status = np.where(r.live, np.where(mine, int(Status.ADDED), int(Status.EXISTING)), r.status).astype(np.int32)

@@ -52,7 +52,7 @@ class Part:
         return canonical(self.manifest.location)
 
     def remove(self, ordinals: list[int]) -> None:
-        """Mark entries of a leaf as removed by a manifest DV in the parent snapshot's root."""
+        """Mark entries of a leaf as removed by a manifest DV, because the parent snapshot's DV removes them."""
         if self.row is None or not ordinals:
             return
         entries = self.made.entries

@@ -90,7 +90,7 @@ class _Trees:
     # The snapshots to write -------------------------------------------------------------------------------------------
 
     def _wanted(self) -> set[int]:
-        """Return the snapshots that the draft edits, their ancestors that share the fault, and all descendants."""
+        """Return the snapshots that the draft edits, their ancestors that share the fault, and descendants of both."""
         edited = [i for i in self.trees if self._is_edited(i)]
         wanted = set(edited)
         for snapshot_id in edited:
@@ -184,7 +184,7 @@ class _Trees:
     def _recovered_parts(self, snapshot: Snapshot, parts: list[Part]) -> list[Part]:
         """Return the files of those lost manifests of a tree that a compaction wrote from the parent's files.
 
-        The entries that later manifest DVs remove from a lost manifest are unknown.
+        It is unknown which entries of a lost manifest later manifest DVs removed, so all of them are returned.
         """
         root = self.trees[snapshot.snapshot_id]
         lost = lost_manifests(self.draft, root)
@@ -228,7 +228,10 @@ class _Trees:
     def _replayed(
         self, snapshot: Snapshot, files: EntryBatch, base: TableState, storage: str
     ) -> tuple[str, EntryBatch]:
-        """Apply the difference between the parent's live files and a snapshot's to the parent's tree."""
+        """Write a snapshot's tree by applying to the parent's tree the difference between the two sets of live files.
+
+        Return the location of the new root, and the snapshot's live files.
+        """
         root = self.trees[snapshot.snapshot_id]
         at = base.root()
         before = EntryBatch.empty() if at is None else live_files(base.reader, at)
