@@ -65,11 +65,12 @@ def files_of_paths(
     Raises
     ------
     OptionError
-        A file is not Parquet, has no column of the table, lacks a required column, or has an ambiguous partition.
+        A file has no column of the table, lacks a required column, or has an ambiguous partition; or the table has no
+        such partition spec.
     RuleError
         ``duplicate-file``: a file is given twice or is already live.
     FormatError, FileMissingError, OutsideRootsError
-        A file cannot be read.
+        A file is not Parquet, or cannot be read.
     """
     refuse_twice(paths)
     spec = state.metadata.spec() if spec_id is None else state.metadata.spec(spec_id)

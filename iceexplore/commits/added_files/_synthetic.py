@@ -122,7 +122,7 @@ def _tuples(
     now_ms: int,
     rng: np.random.Generator,
 ) -> pa.StructArray:
-    """Return the partitions of the newest manifest that has usable ones; if no manifest has, generate some."""
+    """Return the partitions of the newest manifest with usable ones, of the few that are read; else generate some."""
     kind = pa.struct([pa.field(c.key, arrow_type(c.type)) for c in columns])
     for leaf in _newest(state):
         partition = leaf.partition()

@@ -52,8 +52,8 @@ def merged_groups(
     """Return the synthetic files that replace the files of each group, for all groups at once.
 
     The rows and bytes of a group are added up, less the rows deleted by position and their share of the bytes, and
-    distributed evenly over the group's new files. Each new file gets the bounds of all merged files together. Null and
-    NaN counts shrink in proportion to the rows, as if the deleted rows were chosen at random.
+    distributed evenly over the group's new files. Each new file gets the bounds that enclose all merged files of its
+    group. Null and NaN counts shrink in proportion to the rows, as if the deleted rows were chosen at random.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ def _preimage(column: PartitionColumn, source: NestedField, values: AnyArray) ->
 
 
 def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unbounded: bool) -> bool:
-    """Narrow a constraint by one partition field; return whether low and high are still the type's whole range."""
+    """Narrow a constraint by one partition field; return whether no field so far has limited ``low`` and ``high``."""
     if found.exact is not None:
         made.exact = pc.coalesce(found.exact, made.exact)
     if found.prefix is not None:

@@ -1,4 +1,4 @@
-"""Map int64 numbers (a type's "line") to values of the type, so that a greater number gives a greater value."""
+"""Map int64 numbers to values of a type in the same order; "line" is the range of numbers for plausible values."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _words(numbers: Numbers) -> AnyArray:
 
 
 def _fixed_bytes(numbers: Numbers, length: int) -> AnyArray:
-    """Return each number as big-endian bytes, padded on the right, so that the bytes sort like the numbers."""
+    """Return each number as ``length`` big-endian bytes, with zeros appended beyond 8; they sort like the numbers."""
     raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
     if length < 8:
         out = raw[:, 8 - length :]
