@@ -1,4 +1,4 @@
-"""Read what a V4 root records about its snapshot: statuses, and the positions that its manifest DVs gained.
+"""Read what a root of the V4 proposal records about its snapshot: statuses, and changes of manifest DVs.
 
 The proposal describes the encodings of DV changes ("Brainstorming about detecting changes"). Only the root and
 manifest DVs in Puffin files are read, and the parent's root too if an encoding leaves no trace of the previous DV. If a
@@ -46,9 +46,9 @@ class RootReading:
     Attributes
     ----------
     added_rows, removed_rows
-        The root's rows for added and for removed files that the root lists directly.
+        The numbers of the root's rows that list added files and removed files directly.
     added_leaves
-        The root's rows for manifests whose live entries are all new.
+        The numbers of the root's rows that list manifests whose live entries are all new.
     hidden, gone, back
         Positions of entries (`pyroaring.BitMap`) in each manifest, by the manifest's row in the root. ``hidden``:
         entries that a manifest DV already removes from an added manifest; ``gone``: removed entries; ``back``: entries
@@ -224,7 +224,7 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Note a doubt if the entries of DELETED manifests may have been removed or moved (``leaf-change-by-dv``)."""
+        """Note a doubt if it is unclear whether entries of DELETED manifests were removed or only moved elsewhere."""
         for kind in _MANIFESTS:
             if self.deleted_are_removed:
                 new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
@@ -240,7 +240,7 @@ class _Reader:
                 if bearing[row]:
                     removed.append(len(self.positions([row])))
                 if None in counts or None in removed:
-                    continue  # the counts are unknown, which a v1 manifest list allows
+                    continue  # counts are missing, so the entries cannot be compared
                 left += sum(counts) - sum(removed)  # type: ignore[arg-type]
             new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
             taken = sum(self.count(row, "existing") or 0 for row in new.tolist())
