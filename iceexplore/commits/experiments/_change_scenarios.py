@@ -1,4 +1,4 @@
-"""Commit the V4 proposal's three scenarios for change detection, as described and by the rules; detect the changes.
+"""Commit the V4 proposal's change detection scenarios, as it describes them and by its rules; detect the changes.
 
 The proposal's section "(tmp) change detection" starts with a manifest m1 that has 10 entries, 7 of them removed by a
 manifest DV m1_dv. In scenario 1, the remaining 3 entries are removed. In scenario 2, m1 is rewritten as m2. In scenario
@@ -50,7 +50,7 @@ _ENTRIES, _GONE, _NEW = 10, 7, 5
 #: The maximum scale: with a larger one, the simulated commits would take minutes and a lot of memory.
 _MOST = 10_000
 _NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: Option 1, whose changes are detected by the rules alone: by these, the files of a DELETED manifest were compacted.
+#: The form that is committed as option 1, but read by the rules, which take a DELETED manifest for a compacted one.
 _BY_RULE = "proposal, option 1, read by rule"
 #: The rules that the proposal's forms may violate: these forms are committed with the rules relaxed.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
@@ -334,9 +334,9 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
     """Return the files added and removed according to the entries' statuses, and how many manifests were opened.
 
     In a manifest that the snapshot wrote, ADDED entries count as added and DELETED entries as removed. If a manifest
-    is DELETED in the root, the entries that no manifest DV removes from it count as removed. If a manifest has an
-    ADDED manifest DV, the entries that this DV removes count as removed instead. Entries that a manifest written by the
-    snapshot lists as EXISTING do not count as removed.
+    is DELETED in the root, the entries that no manifest DV removes from it count as removed. If manifest DVs newly
+    remove entries of a manifest, exactly these count as removed, and the statuses in the manifest are not used. Files
+    that a manifest written by the snapshot lists as EXISTING do not count as removed.
     """
     root = state.root()
     assert root is not None
