@@ -127,7 +127,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
 def refuse_missing(
     change: Change, names: Iterable[str], ignore: bool = False, *, what: str = "files to remove "
 ) -> None:
-    """Refuse a change that names files that are not live (``names``), unless ``ignore`` is true."""
+    """Refuse a change if any of its files are not live (``names`` lists these files), unless ``ignore`` is true."""
     missing = list(names)
     if missing and not ignore:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""

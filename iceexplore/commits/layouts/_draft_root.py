@@ -110,7 +110,7 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
 def _finished(draft: Draft) -> EntryBatch:
     """Return the new root's rows: the base's rows with new statuses (except dropped rows), then the added rows.
 
-    A removed or replaced row has this snapshot's id, as in Java (``TrackingBuilder.terminal``).
+    A removed or replaced row has this snapshot's id, as in Java (``TrackingBuilder.terminal``), unless it is a vector.
     """
     kept = np.flatnonzero(draft.row_status != DROPPED)
     base = draft.rows.take(pa.array(kept))
@@ -181,7 +181,7 @@ def _rewrite(draft: Draft, leaves: list[Leaf], moved: dict[int, set[int]]) -> No
 
 
 def _old_vectors(draft: Draft, data: EntryBatch, moved: dict[int, set[int]]) -> EntryBatch:
-    """Return the vectors of these data files in delete manifests from before V4; add their positions to ``moved``."""
+    """Return the data files' vectors that are in delete manifests from before V4; add their positions to ``moved``."""
     assert draft.root is not None
     leaves = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     if not leaves:

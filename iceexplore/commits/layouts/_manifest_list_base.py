@@ -44,7 +44,7 @@ class ListBase:
     rows: EntryBatch
 
     def ordinals(self, content: ContentType, *, live: bool) -> list[int]:
-        """Return the rows of manifests of one content type; with ``live``, only if they may have live entries."""
+        """Return the row numbers of manifests of a content type; with ``live``, of those that may have live entries."""
         mask = np.asarray(pc.equal(self.rows.entries["content_type"], int(content)))
         return [int(i) for i in np.flatnonzero(mask & has_live(self.rows.entries["manifest_stats"]) if live else mask)]
 
@@ -64,7 +64,7 @@ class ListBase:
 
 
 def readable(manifest: Manifest) -> Manifest:
-    """Return the manifest if it was read completely; otherwise a commit would lose the entries that were not read.
+    """Return the manifest unchanged, or raise if it was not read completely: a commit would lose the unread entries.
 
     Raises
     ------

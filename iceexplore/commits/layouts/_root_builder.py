@@ -155,7 +155,7 @@ class Draft:
     attached
         For some manifests, by row: the deletion vector to attach to the row, or None to remove an attached one.
     changed
-        Rows of manifests that this commit changes; compaction skips them.
+        Row numbers of manifests that this commit changes; compaction skips them.
     moved
         For each data manifest that compaction replaced, by location: the new location, or None if no entries remained.
     fresh
@@ -232,8 +232,8 @@ class Draft:
     ) -> str:
         """Add a new leaf manifest, and the root's row for it; return the leaf's location.
 
-        All entries in ``batch`` must have the same partition spec. If an earlier attempt wrote the same entries, that
-        file is reused.
+        All entries in ``batch`` must have the same partition spec. If an earlier attempt wrote a leaf with the same
+        entries, that leaf is reused.
         """
         w, spec_id = self.writer, int(batch.entries["partition_spec_id"][0].as_py())
         leaf_content: Literal["data", "delete"] = "data" if content == ContentType.DATA_MANIFEST else "delete"

@@ -94,7 +94,7 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
 
 
 def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
-    """Return the rows of the base's unchanged affiliated delete manifests, by the data manifest's new location."""
+    """Return row numbers of the base's unchanged affiliated delete manifests, by the data manifest's new location."""
     rows = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     owners = draft.rows.entries["referenced_file"].take(pa.array(rows, pa.int64())).to_pylist()
     out: dict[str, list[int]] = {}
@@ -106,7 +106,7 @@ def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
 
 
 def take_leaves(draft: Draft, rows: list[int]) -> EntryBatch | None:
-    """Mark leaves as replaced, except any that V4 cannot rewrite; return the marked leaves' live entries, or None."""
+    """Mark leaves as replaced, unless V4 cannot rewrite them; return the marked leaves' live entries, None if none."""
     parts = []
     for row in rows:
         batch = draft.leaf_rows(row)
@@ -235,7 +235,7 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
 
 
 def _delete_leaves(draft: Draft, change: Change, data: Found) -> list[int] | None:
-    """Return the rows of the delete manifests that may list deletes to remove; None if all of them may.
+    """Return the row numbers of the delete manifests that may list deletes to remove; None if all of them may.
 
     If only data files are removed, their DVs are in delete manifests that are unaffiliated, or affiliated with a data
     manifest from which a file is removed.

@@ -34,7 +34,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 def flush_root(draft: Draft, change: Change) -> None:
     """Flush data files, then deletes, to leaves if the root would otherwise list too many after this commit.
 
-    Also enforce the options' limits for delete manifests; manifests that this commit writes count as well.
+    Also enforce the options' limits for unaffiliated and affiliated delete manifests.
     """
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
@@ -97,7 +97,7 @@ def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
 
 
 def _unaffiliated(draft: Draft) -> list[int]:
-    """Return the rows of the base's unaffiliated delete manifests that stay in the root."""
+    """Return the row numbers of unaffiliated delete manifests in the base's root that also stay in the new root."""
     owner = whole(draft.rows.entries["referenced_file"])
     return [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if not owner[row].is_valid]
 
@@ -105,7 +105,7 @@ def _unaffiliated(draft: Draft) -> list[int]:
 def _merge_affiliated(draft: Draft) -> None:
     """Merge the delete manifests affiliated with a data manifest if there are more than the options allow.
 
-    Delete manifests that this commit writes or changes are not merged before a later commit.
+    Delete manifests that this commit writes or changes are left for a later commit to merge.
     """
     limit = draft.writer.options.affiliated_manifests
     for owner, rows in affiliated_leaves(draft).items() if limit else ():
@@ -126,7 +126,7 @@ class Leaf:
     location: str
     group: tuple[int, str | None]  # spec id and affiliated data manifest; only leaves with the same group are merged
     stored: int | None  # number of entries in the file; None if the root has no counts
-    removed: int  # number of these entries that manifest DVs remove (at least 1 for an attached DV)
+    removed: int  # number of entries that separate manifest DVs remove; 1 for only an attached DV, which is not decoded
 
     @property
     def left(self) -> int | None:
@@ -170,7 +170,7 @@ def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Col
 
 
 def named_leaves(draft: Draft, change: Change) -> set[int]:
-    """Return the rows of the manifests that a change lists for rewriting.
+    """Return the row numbers, in the base's root, of the manifests that a change lists for rewriting.
 
     Raises
     ------
