@@ -73,13 +73,13 @@ def readable(manifest: Manifest) -> Manifest:
 
 
 def delete_manifests(root: Manifest) -> set[ContentType]:
-    """Return the content types of manifests that may list deletes; in a V4 draft these include data manifests."""
+    """Return the content types of manifests that may list deletes; in the V4 draft, these include data manifests."""
     own = {ContentType.DELETE_MANIFEST}
     return own | {ContentType.DATA_MANIFEST} if root.dialect.deletion_vectors_on_entries else own
 
 
 def live_manifests(entries: pa.Table, kinds: Collection[int]) -> list[int]:
-    """Return the rows of a root that list live manifests of these content types."""
+    """Return the numbers of a root's rows that list live manifests of these content types."""
     wanted = pc.is_in(entries["content_type"], pa.array([int(k) for k in kinds], pa.int32()))
     return [int(i) for i in np.flatnonzero(bool_array(wanted) & bool_array(live(entries)))]
 
@@ -208,8 +208,8 @@ def find_data_files(
     Parameters
     ----------
     manifests
-        Locations of the manifests that should list the files. All manifests are read only if a file is in none of
-        these, because a concurrent commit may have rewritten manifests. None reads all from the start.
+        Locations of the manifests that should list the files. If a file is in none of these, all manifests are read,
+        because a concurrent commit may have rewritten some. None reads all from the start.
     """
     contents, none = (ContentType.DATA,), texts(())
     if manifests is not None:
