@@ -55,7 +55,7 @@ class Change:
     rewrite_manifests
         Locations of leaf manifests to rewrite without changing the data, or ``True`` to let the layout choose some.
     ignore_missing
-        Whether a retry may ignore that locations in ``remove_data`` are no longer live (for deletes by expression).
+        Whether files to remove may be missing, as in a retry of a delete by expression, if another commit removed them.
     base_snapshot_id
         The id of the snapshot that the operation read; validations check the commits since then.
     isolation

@@ -35,7 +35,7 @@ class OptionDoc:
     choices
         The accepted strings; empty if the option is not a choice between strings.
     least, most
-        The lowest and highest number that are accepted; None without a limit.
+        The limits of a number; None without a limit. For `rewrite_leaf_at`, the lower limit itself is not accepted.
     text
         The option's description in the docstring of `LayoutOptions`.
     """
@@ -126,7 +126,7 @@ LEAST = {
 
 @dataclass(frozen=True)
 class LayoutOptions:
-    """Options for the layout of new metadata. Below V4 only the first three have an effect.
+    """Options for the layout of new metadata. Below V4, only the first three and `leaf_entries` have an effect.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class LayoutOptions:
         1 to 4.
     dialect
         ``v1``, ``v2``, ``v3``; for version 4 ``v4-proposal`` (a root manifest), ``v4-draft`` (a root manifest as in the
-        draft of the V4 spec of September 2026; of the options below, only `flush_data_files`, `leaf_entries`,
+        draft of the V4 spec of September 2026; besides `manifest_format`, only `flush_data_files`, `leaf_entries`,
         `compact_leaves` and `rewrite_leaf_at` apply to it) or ``v4-java`` (a manifest list).
     manifest_format
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
