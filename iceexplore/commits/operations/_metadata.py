@@ -1,6 +1,7 @@
 """Operations that change only the metadata document: check the arguments, and return the change.
 
-Arguments are checked before the commit begins; the returned function runs once per attempt, on that attempt's document.
+Some arguments are checked at once. The returned function runs once per attempt, on that attempt's document, and checks
+the others.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def rollback(snapshot: int | None = None, *, timestamp: object = None) -> Docume
 
 
 def set_ref(kind: Literal["branch", "tag"]) -> Callable[..., DocumentChange]:
-    """Return the update for branches or for tags: it creates the ref at the snapshot ``at``, or moves the ref there."""
+    """Return a function that takes a ref's name, a snapshot id and retention, and returns the change to set the ref."""
 
     def change(name: str, at: int, **retention: Any) -> DocumentChange:
         return lambda d, ms: _refs.set_ref(d, name=name, snapshot_id=at, type=kind, timestamp_ms=ms, **retention)

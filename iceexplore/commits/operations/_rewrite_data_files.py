@@ -71,7 +71,7 @@ def compact(
     read: bool | None = None,
     rewrite: RewriteGroups | None = None,
 ) -> Change:
-    """Rewrite data files into fewer, partition by partition, each in the spec of its files; deleted rows are dropped.
+    """Rewrite the data files of each partition into fewer, without deleted rows; new files keep the old files' spec.
 
     The new files get the data sequence number of the snapshot that was read (Java:
     ``useStartingSequenceNumber``), so that equality deletes of concurrent commits still apply to them. In version 3
@@ -103,7 +103,7 @@ def compact(
     Raises
     ------
     NothingToDo
-        Each partition has at most ``files`` files, and none of them has column files.
+        No file is chosen or, without ``paths``, each partition has at most ``files`` files, none with column files.
     OptionError
         More than 2 GiB would be read, or a column has a name that Iceberg reserves.
     RuleError
@@ -266,7 +266,7 @@ def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[
 def _rows(
     state: TableState, files: EntryBatch, matched: MatchedDeletes, positions: dict[str, Any], *, lineage: bool
 ) -> pa.Table:
-    """Return the rows of a group of files that are not deleted."""
+    """Return the rows of a group of files, without deleted rows."""
     deletes = EqualityDeletes(state, matched)
     tables = []
     for i in range(len(files)):

@@ -57,7 +57,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class EqualityDeletes:
-    """Validated equality deletes; each part is written to one file."""
+    """Validated equality deletes; each of ``parts`` (a partition's tuple or None, and rows) is written to one file."""
 
     schema: Schema
     spec_id: int
@@ -188,8 +188,8 @@ def row_delta(
     OptionError
         Nothing is given, there are no positions, all of them are already deleted, or values do not fit the schema.
     RuleError
-        ``deletes-need-v2``, ``files-exist``, ``dv-in-range``; ``sequence-order``: the table is damaged and its files
-        are newer than its last commit.
+        ``deletes-need-v2``, ``files-exist``, ``duplicate-file``, ``dv-in-range``; ``sequence-order``: the table is
+        damaged, and some of its files are newer than its last commit.
     """
     checked_isolation(isolation)
     if files is None and deletes is None and equality is None:
@@ -247,7 +247,7 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
     OptionError
         ``deletes`` is not a mapping, is empty, or has invalid positions.
     RuleError
-        ``files-exist``, ``dv-in-range``.
+        ``files-exist``, ``dv-in-range``, ``duplicate-file``.
     """
     from pyroaring import BitMap64
 
@@ -300,7 +300,7 @@ def _bitmap(path: str, positions: object) -> BitMap64:
 
 
 def _only_new(by_file: dict[str, Any], old: dict[str, Any], *, alone: bool) -> None:
-    """Drop files from ``by_file`` if all positions given for them are already deleted."""
+    """Drop files whose positions in ``by_file`` are all deleted already; with ``alone``, refuse if no file is left."""
     for name in [n for n, bitmap in by_file.items() if n in old and not len(bitmap - old[n])]:
         del by_file[name]
     if alone and not by_file:

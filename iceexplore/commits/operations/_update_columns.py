@@ -84,7 +84,7 @@ def update_columns(
     RuleError
         ``column-updates``: the commit does not write the V4 draft, a partition field is derived from a column, or
         equality deletes or position delete files, which match by sequence number, apply to a data file.
-        ``files-exist``: a data file is not live.
+        ``files-exist``: a data file is not live. ``duplicate-file``: the table lists a data file more than once.
     """
     if not writer.options.deletion_vectors_on_entries:
         raise RuleError(
@@ -131,7 +131,7 @@ def update_columns(
 
 
 def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | None) -> EntryBatch:
-    """Return the live data files at some locations, in a plan, or in both."""
+    """Return the live data files that are at these locations and in the plan; a condition that is None is ignored."""
     named = None if paths is None else must_be_live(state, locations_of(paths))[0]
     if tasks is None:
         files = live_files(state) if named is None else named
@@ -164,7 +164,7 @@ def _matching(state: TableState, tasks: FileTasks, names: Collection[str]) -> di
 def _columns(
     state: TableState, columns: str | Iterable[str] | Mapping[str, Any]
 ) -> tuple[list[NestedField], Mapping[str, Any] | None]:
-    """Return the fields to update, and their values; None for synthetic ones."""
+    """Return the fields to update, and the values by column; None if only names are given (synthetic column files)."""
     given: Any = columns
     by_name = {f.name: f for f in state.schema.fields}
     if isinstance(given, str):
@@ -208,7 +208,7 @@ def _first(files: EntryBatch, spec_id: int) -> str:
 
 
 def _refuse_old_deletes(state: TableState, files: EntryBatch, manifests: frozenset[str] | None) -> None:
-    """Refuse data files with deletes that apply by sequence number, because an update raises the data file's number."""
+    """Refuse data files to which deletes apply by sequence number: an update raises the file's sequence number."""
     matched = applied_deletes(state, files, replaced=False, manifests=manifests)
     if not len(matched):
         return
@@ -287,7 +287,7 @@ def _new_columns(
 ) -> pa.Table:
     """Return the new columns of a data file, and each row's sequence number; null means the commit's number."""
     old = _rows(state, file, [*needed, LAST_UPDATED])
-    rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # a table without columns has no rows
+    rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # a table without columns has no row count
     new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")
     made = fit_columns(arrow_frame(new, state.schema), state.schema, complete=False)
     numbers: AnyColumn = pa.nulls(old.num_rows, pa.int64())

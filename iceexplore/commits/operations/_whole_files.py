@@ -1,7 +1,7 @@
 """Operations on whole data files: append, delete_files, overwrite, delete_where.
 
-An operation reads a state, refuses arguments that would break a rule before a byte is written, writes the new data
-files, and returns the change. The operation runs once per commit; a retry applies the returned change again.
+An operation reads a state and first checks whether its arguments would break a rule. Only then does it write the new
+data files, and return the change. The operation runs once per commit; a retry applies the returned change again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["append", "base_id", "checked_isolation", "delete_files", "delete_whe
 
 
 def append(state: TableState, writer: CommitWriter, files: FilesLike, **how: Any) -> Change:
-    """Add data files. An append reads nothing of the table, so it never conflicts.
+    """Add data files. An append does not depend on the files in the table, so it never conflicts with other commits.
 
     Parameters
     ----------
