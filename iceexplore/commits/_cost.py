@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "plan_files", "retained"]
 
-#: The kinds of metadata files, with the short names that the reports use for them in columns.
+#: The kinds of metadata files, each with the short name that the columns of reports have for it.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 
@@ -111,7 +111,7 @@ class Retained:
     freed
         Files that only expired snapshots need.
     freed_data_files, freed_data_bytes
-        How many data and delete files are live in no kept snapshot, and their bytes; None if not requested.
+        How many data and delete files are live in expired snapshots only, and their bytes; None if not requested.
     """
 
     kept: tuple[int, ...]
