@@ -100,17 +100,15 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     changed = [n for n in dict.fromkeys([*targets, *change.replace_dvs, *updated]) if n not in gone | new]
     wanted = list(dict.fromkeys([*change.remove_data, *changed]))
     if draft.root is None:
-        refuse_missing(change, [*wanted, *change.remove_deletes])
+        refuse_missing([*wanted, *change.remove_deletes])
         return Taken(EntryBatch.empty(), EntryBatch.empty())
     if not wanted and not change.remove_deletes:
         return Taken(EntryBatch.empty(), EntryBatch.empty())
     parts, leaves, found = _data(draft, wanted, gone, change.data_manifests)
-    refuse_missing(change, [n for n in wanted if n not in found and n in gone], change.ignore_missing)
-    refuse_missing(
-        change, [n for n in changed if n not in found], what="data files of deletion vectors or column files "
-    )
+    refuse_missing([n for n in wanted if n not in found and n in gone], change.ignore_missing)
+    refuse_missing([n for n in changed if n not in found], what="data files of deletion vectors or column files ")
     old, in_leaves = _old_deletes(draft, change, wanted)
-    refuse_missing(change, _absent(change.remove_deletes, old), change.ignore_missing)
+    refuse_missing(_absent(change.remove_deletes, old), change.ignore_missing)
     for leaf, (deleted, replaced) in {**leaves, **in_leaves}.items():
         hide(draft, leaf, deleted, replaced)
     both = concat_batches([*parts, old])
@@ -124,9 +122,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     return Taken(both.filter(pa.array(~(keeps | stays))), modified)
 
 
-def refuse_missing(
-    change: Change, names: Iterable[str], ignore: bool = False, *, what: str = "files to remove "
-) -> None:
+def refuse_missing(names: Iterable[str], ignore: bool = False, *, what: str = "files to remove ") -> None:
     """Refuse a change if any of its files are not live (``names`` lists these files), unless ``ignore`` is true."""
     missing = list(names)
     if missing and not ignore:
