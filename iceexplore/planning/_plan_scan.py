@@ -53,10 +53,11 @@ def plan_scan(
 ) -> ScanPlan:
     """Plan a scan (spec, "Scan Planning"): the data files to read, their deletes, and residual filters.
 
-    This reads the root (a manifest list or V4 root manifest), then the manifests that may hold a matching file (only
-    the metrics of the filter's columns), then delete manifests. In V4, delete manifests that are affiliated with a data
-    manifest are read together with it, in one parallel pass (proposal, "How does planning work?"). Delete files are not
-    opened; data files are opened only for ``row_groups`` and ``bloom``.
+    This reads the root (a manifest list or V4 root manifest), the data manifests that may hold a matching file (of
+    their column metrics, only those of the filter's columns and of columns of equality deletes), and the delete
+    manifests that may apply to these files. In V4, delete manifests that are affiliated with a data manifest are read
+    together with it, in one parallel pass (proposal, "How does planning work?"). Delete files are not opened; data
+    files are opened only for ``row_groups`` and ``bloom``.
 
     Parameters
     ----------

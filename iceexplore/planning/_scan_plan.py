@@ -248,7 +248,7 @@ class ScanPlan(PlannedScan):
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
         """Measure, for each column, how many of the files to read overlap at a value: the average and maximum depth.
 
-        The manifests are read for the bounds of the columns, but no data file.
+        This reads all data manifests for the bounds of the columns, but no data file.
 
         Parameters
         ----------
