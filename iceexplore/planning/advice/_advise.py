@@ -60,8 +60,9 @@ class Advice:
         opening costs more than is saved (4 MiB each, Iceberg's ``read.split.open-file-cost``) are left out.
     clustering
         One row per filter column that has bounds: ``column``; ``files`` and ``with_bounds``; ``depth``, the average
-        number of files whose ranges overlap, and ``deepest``, the maximum; ``reads``, the files that remain after the
-        conditions on this column alone, and ``sorted``, those that would remain if each partition were sorted by it.
+        number of files whose ranges overlap, and ``deepest``, the maximum; ``reads``, the number of files that remain
+        after partition pruning and the conditions on this column alone; and ``sorted``, the number that would remain if
+        each partition were sorted by the column.
     notes
         What does not help, and why.
     """

@@ -23,8 +23,8 @@ _BITS = 50
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Number of bytes that are examined in each bound, after the beginning that all bounds share; more would add nothing.
 _LOOKED_AT = 64
-#: Shorter bounds are taken as complete: writers hardly truncate to so few characters (by default, to 16:
-#: ``write.metadata.metrics.default``).
+#: Bounds with fewer characters are taken as complete, because writers hardly ever truncate to so few (the default of
+#: ``write.metadata.metrics.default`` is 16).
 _SHORTEST_CUT = 4
 
 
@@ -127,7 +127,10 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return a value's range as seen in bounds: a single point or, if bounds are cut, all texts with its prefix."""
+        """Return the range in which a bound of this value may be.
+
+        It is a single point or, if the value is a text longer than `cut`, the range of all texts with the same prefix.
+        """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])
         return (self.number(value),) * 2

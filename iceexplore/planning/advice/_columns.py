@@ -53,8 +53,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
 
     The estimate assumes that the column is stored as a dictionary of its values and one index into it per row.
 
-    Files with a single value are ignored. None if sizes are unknown, or if there are so many distinct values that their
-    number hardly affects estimates.
+    Return None if no file with several values has a known size, or if there are so many distinct values that their
+    number hardly affects estimates. Files with a single value are ignored.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -127,7 +127,7 @@ class ColumnAdvice:
     """Findings on one column.
 
     They consist of suggestions, including those that would not help enough; the column's row in `Advice.clustering`;
-    and notes, if there is nothing to suggest.
+    and notes on what does not help.
     """
 
     suggestions: list[Suggestion] = field(default_factory=list)

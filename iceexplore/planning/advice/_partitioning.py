@@ -133,7 +133,8 @@ def candidates(
     distinct
         Number of distinct values of the column, if known.
     have
-        Transforms of this column that the table is partitioned by; fields that they make redundant are left out.
+        Transforms of this column that the table is partitioned by. If one is the identity, nothing is yielded. A bucket
+        candidate has a multiple of the present number of buckets. Other candidates do not depend on these transforms.
     guessed
         ``distinct`` is an estimate: there may be several times as many values, most of them rare.
     """
@@ -187,9 +188,9 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate how many files there would be, and how many would be read, if each group were split at unit borders.
+    """Estimate what would be read, and how many files there would be, if each group were split at unit borders.
 
-    None if there would be too many files, or if no bounds are known.
+    Return None if there would be too many files, or if no bounds are known.
     """
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())

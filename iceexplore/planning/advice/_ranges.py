@@ -56,7 +56,7 @@ class Wanted:
 
 
 def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list[Expression]]:
-    """Return an expression's conjuncts: those on a single column, by its field id, and those on several columns."""
+    """Return an expression's conjuncts: those on one column, by field id; those on several columns or on functions."""
     single: dict[int, list[Expression]] = {}
     several: list[Expression] = []
     for part in expression.children if isinstance(expression, And) else (expression,):

@@ -34,7 +34,7 @@ _COVERING = 0.9
 
 @dataclass(frozen=True)
 class Reading:
-    """Number of data files that a scan reads, and their bytes."""
+    """Number of files that a scan reads, and their bytes; `Suggestion.unit` states which files are counted."""
 
     files: int
     bytes: int
