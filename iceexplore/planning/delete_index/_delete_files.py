@@ -33,10 +33,10 @@ __all__ = [
 def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBatch) -> list[int]:
     """Return the rows of a root whose deletes may apply to some of these data files, without reading manifests.
 
-    A manifest's sequence number is at least that of each delete in it, so a manifest is left out if that number is
-    below those of all data files. In versions 1 to 3 a manifest has one spec, and its partition summaries limit the
-    values of each field: it is left out if no data file of the spec has such a value. Manifests of an unpartitioned
-    spec are kept, as their equality deletes are global. A V4 root has metrics of the fields' columns and expressions
+    No delete has a sequence number above that of its manifest, so a manifest is left out if all data files have higher
+    sequence numbers. In versions 1 to 3 a manifest has one spec, and its partition summaries limit the values of each
+    field: the manifest is left out if no data file of the spec has such a value. Summaries of an unpartitioned spec
+    exclude nothing, as its equality deletes are global. A V4 root has metrics of the fields' columns and expressions
     instead, and its manifests may hold several specs: see `_near_by_statistics`.
     """
     if not len(files) or not rows:
@@ -159,7 +159,7 @@ class DeleteFiles:
     by_bounds
         True where `referenced` is known from bounds only.
     skipped
-        Number of delete manifests that were not read because none of their deletes can apply.
+        Number of manifests that were not read because none of their deletes can apply.
     """
 
     batch: EntryBatch

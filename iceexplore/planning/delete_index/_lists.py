@@ -1,4 +1,4 @@
-"""Store the deletes of each data file in list arrays; ranges are shared where all pairs would not fit into memory."""
+"""Store the deletes of each data file as lists in one array; lists may share ranges of it, which saves memory."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def match_deletes(
     """Return the deletes of a state's snapshot that apply to the given data files (spec, "Scan Planning").
 
     A deletion vector or position delete applies if its data sequence number is not below that of the data file, an
-    equality delete if it is above. Both apply only within the same spec and partition, except for equality deletes of
+    equality delete if it is above. All apply only within the same spec and partition, except for equality deletes of
     an unpartitioned spec, which are global. A deletion vector replaces all position delete files of its data file. A
     position delete does not apply to data files that it does not reference or whose location is outside its bounds of
     ``file_path``; an equality delete does not apply where bounds and counts of its equality columns show that no row is
@@ -188,7 +188,10 @@ class DeleteIndex:
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
     def path_intervals(self, rows: Ints) -> list[Intervals]:
-        """Return the ``file_path`` bounds of some deletes as intervals; an empty list if there are no bounds."""
+        """Return the intervals of data files' locations and of some deletes' ``file_path`` bounds.
+
+        The list is empty if none of these deletes has bounds.
+        """
         low, high = path_bounds(self.found.batch)
         mine = np.zeros(len(self.found), dtype=bool)
         mine[rows] = True
@@ -250,7 +253,7 @@ class DeleteIndex:
         )
 
     def _note(self) -> None:
-        """Add problems with deletes that reference a single data file."""
+        """Add problems with deletes that reference a single data file, and with vectors that reference none."""
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()

@@ -138,7 +138,10 @@ def _last(values: Strings) -> Strings:
 
 
 def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
-    """Return live data files with one of these paths, by canonical location; this reads all data manifests."""
+    """Return the locations of live data files with one of these paths, by canonical location.
+
+    This reads all data manifests.
+    """
     root = state.root()
     if root is None:
         return {}
@@ -175,8 +178,9 @@ def path_intervals(
     cut
         Function that returns which texts may be truncated.
     prefixes
-        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Bounds under one prefix exclude only
-        data files under the same prefix, because other data files may also have a location between the bounds.
+        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Only the prefix of most data files is
+        used: other bounds exclude nothing, and other data files are never excluded, because a file may have another
+        location, under another prefix, that is between the bounds.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
