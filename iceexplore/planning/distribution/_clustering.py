@@ -113,7 +113,7 @@ _COLUMNS = build.schema(
 
 
 def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Clustering:
-    """Measure the clustering of the files that a plan reads; this reads their manifests, but no data file.
+    """Measure the clustering of the files that a plan reads; this reads all data manifests, but no data file.
 
     Parameters
     ----------

@@ -58,11 +58,11 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
 
 
 def known_deleted_rows(tasks: FileTasks) -> _Longs:
-    """Return per data file the number of rows that the deletion vectors and position deletes of this file alone remove.
+    """Return how many rows of each data file are removed by vectors and position deletes that reference only this file.
 
-    Position deletes that may apply to several data files are not counted. This is the number that Java compares with
-    ``delete-ratio-threshold`` (``BinPackRewriteFilePlanner.tooHighDeleteRatio``); a file never loses more rows than it
-    has.
+    Position delete files that may apply to several data files are not counted. This is the number that Java compares
+    with ``delete-ratio-threshold`` (``BinPackRewriteFilePlanner.tooHighDeleteRatio``); a file never loses more rows
+    than it has.
     """
     matched = tasks.matched
     rows = counted(tasks.files, "record_count")
