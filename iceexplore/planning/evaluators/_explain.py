@@ -47,7 +47,7 @@ def term_text(p: Predicate) -> str:
 def metrics_as_text(
     p: Predicate, source: MetricsSource, by: str, rows: npt.ArrayLike, thing: str
 ) -> tuple[Strings, Strings, AnyArray, Strings]:
-    """Return, as texts for each row, the lower bound, upper bound, null count and an explanation.
+    """Return for each row the lower and upper bound as texts, the null count, and an explanation.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     pyarrow.Table
         Of `WHY_SCHEMA`, one row per requested row; null where the file is not pruned. An ``or`` has a reason for each
         branch: their terms and explanations are joined, ``by`` is the most detailed kind of evidence (bounds before
-        counts before partition), and bounds are given only if all branches are about the same column.
+        counts before partition), and bounds are given only if all branches have the same column and kind of evidence.
     """
     found, cases = _explained(wanted, batch.take(np.asarray(rows, np.int64)), metadata)
     return found.table(cases)
@@ -315,7 +315,7 @@ class _Explanation:
 
 
 def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
-    """Join the terms and explanations of all branches; keep the bounds if all branches use one column."""
+    """Join the terms and explanations of all branches; keep the bounds if column and kind of evidence are the same."""
     terms, bys, columns = ([t[name][0].as_py() for t in parts] for name in ("term", "by", "column"))
     named = list(dict.fromkeys(c for c in columns if c is not None))
     alone = (

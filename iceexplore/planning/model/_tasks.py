@@ -26,7 +26,8 @@ class MatchedDeletes:
         Delete files and deletion vectors that apply to at least one of the data files, each once, without column
         metrics.
     vector
-        int32: the file's deletion vector, null where it has none. A file with a deletion vector has no `positions`.
+        int32: the file's deletion vector, null where it has none. A file with a deletion vector has no `positions`,
+        except in the result of ``match_deletes(replaced=True)``.
     positions, equality
         list_view<int32>, never null: position and equality delete files. Lists of different files may share elements of
         the underlying array, so access them by row, or flatten the result of `take`.
