@@ -36,7 +36,7 @@ class LiveFiles:
         int64, one per file: the index of its root, the row of its manifest there (-1 for a root's own files), and its
         number in the manifest.
     unreadable
-        The number of manifests that could not be read in full, whose files are missing.
+        The number of manifests that could not be read in full, so that some of their files are missing.
     """
 
     batch: EntryBatch
@@ -90,7 +90,7 @@ def finished(steps: Generator[str, None, T]) -> T:
 def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
     """Return the rows (in ``files``) of the data files that the plan reads, in the order of its tasks.
 
-    Plan and files are both in the order of the roots and manifests, so the keys of both are sorted.
+    A file is identified by its root, the row of its manifest there, and its ordinal in the manifest.
     """
     if plan.appends is not None or len(plan.roots) != 1:
         known = {key: i for i, key in enumerate(zip(*(build.to_pylist(a) for a in _keys(files)), strict=True))}

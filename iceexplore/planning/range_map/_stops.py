@@ -23,7 +23,7 @@ from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
-#: Number of bounds that are sampled to choose stops.
+#: Approximate number of bounds that are sampled to choose stops.
 _SAMPLE = 50_000
 #: If the bounds fall into less than a tenth (1 / ``_CROWDED``) of the gaps between stops, a linear axis is too crowded:
 #: the bounds themselves are then stops, at equal distances.
@@ -141,7 +141,7 @@ def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, m
 
 
 def _sampled(values: AnyArray) -> list[Any]:
-    """Return values in ascending order: the lowest, the highest, and at most `_SAMPLE` others."""
+    """Return values in ascending order: the lowest, the highest, and fewer than twice `_SAMPLE` others."""
     there = values.drop_null()
     if pa.types.is_floating(there.type):
         there = there.filter(pc.is_finite(there))
@@ -186,7 +186,10 @@ def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: Ra
 
 
 def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
-    """Return round values from below the lowest to above the highest; None for types that are not numeric."""
+    """Return round values over the range of ``ends``; None for text and bytes, and for floats without a usable range.
+
+    For integers and times, the lowest and highest of ``ends`` are included, too, although they may not be round.
+    """
     least, greatest = ends[0], ends[-1]
     if isinstance(least, (str, bytes)):
         return None
