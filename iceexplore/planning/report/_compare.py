@@ -126,8 +126,8 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        Of `ABSENT_SCHEMA`, one row per location: ``absent`` is ``skipped``, with the deciding term, or ``not in its
-        snapshot`` (for an incremental plan: not among the files that its appends added).
+        Of `ABSENT_SCHEMA`, one row per location: ``absent`` is ``skipped``, with the deciding term, or ``not in the
+        other plan's snapshot`` (also if the plan is incremental and none of its appends added the file).
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []
@@ -280,7 +280,7 @@ class PlanComparison:
 
     @cached_property
     def numbers(self) -> pd.DataFrame:
-        """One row per number of the plans: ``a``, ``b`` and the difference; null where a number is unknown."""
+        """One row per total: ``number`` (its name), ``means``, ``a``, ``b`` and ``difference``; null where unknown."""
         return to_frame(self.numbers_arrow)
 
     def __repr__(self) -> str:

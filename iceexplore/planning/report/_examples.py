@@ -35,7 +35,8 @@ class Examples:
     Attributes
     ----------
     values
-        Up to five values as SQL by field id, ascending: bounds of some files. A text may be truncated, as bounds are.
+        By field id, up to five values of the column as SQL, ascending. They are bounds of some files, so texts may be
+        truncated.
     filters
         Up to four filters; none if no column has known values.
     """

@@ -146,8 +146,8 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
     """Return what remains after row groups are pruned.
 
-    As footers count uncompressed bytes, bytes are estimated: each file's size times the share of its row groups that
-    remain.
+    Bytes are estimated, because footers count uncompressed bytes: each file's size is multiplied by the share of its
+    uncompressed bytes that is in the remaining row groups.
     """
     table = plan.row_groups
     assert table is not None

@@ -42,7 +42,7 @@ class Term:
     Attributes
     ----------
     term
-        The term as the user wrote it.
+        The term as the user wrote it, if that is known.
     by
         ``partition``, ``statistics``, or empty if nothing is known.
     known

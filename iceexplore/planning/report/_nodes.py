@@ -151,13 +151,13 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the task number of the first file that is read below a node; the next files that are read follow."""
+        """Return the task number of the first file that is read below a node; the others have the numbers after it."""
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
         """Return deletes that apply to shown data files, and the number of further ones.
 
-        Reads the manifests that list the deletes, which are in the cache.
+        This reads the manifests that list the deletes; these manifests are in the cache.
 
         Parameters
         ----------
@@ -269,7 +269,10 @@ class PlanNodes:
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
-        """Return the ordinal of the data file in row ``at`` of a manifest or the root; the inverse of `file_rows`."""
+        """Return the ordinal of the data file in row ``at`` of a manifest or the root; -1 if there is no such row.
+
+        This is the inverse of `file_rows`.
+        """
         assert self._scan is not None
         if not self._scan.root.dialect.deletion_vectors_on_entries:
             return at

@@ -106,7 +106,8 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
     return out
 
 
-#: Maximum number of names of delete files in the whole table; if there are more, tasks list only some of their deletes.
+#: Maximum number of file names in each of the columns ``position_deletes`` and ``equality_deletes`` of the table of
+#: tasks. If there would be more, a task lists only some of its delete files.
 _MOST_NAMES = 10_000_000
 
 
