@@ -130,11 +130,11 @@ class _File(NamedTuple):
 def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -> pa.Table:
     """Return the row groups of a plan's data files: where they are, and whether they may have a matching row.
 
-    Only the footer of each file is read, no pages, dictionaries or page indexes. A row group is pruned by the
-    bounds and null counts of its columns under each task's residual filter. Footers have no NaN counts, and their
-    bounds may be truncated, so a row group is never reported as matching completely. What is unreadable or not
-    evaluated (formats without row groups, types for which Parquet defines no order, damaged footers) is kept, with an
-    explanation in ``why``; damage is also added to ``state.problems``.
+    Only the footer of each file is read, no pages, dictionaries or page indexes. The residual filter of the file is
+    evaluated on the bounds and null counts of each row group. Footers have no NaN counts, and their bounds may be
+    truncated, so a row group is never reported as matching completely. What is unreadable or not evaluated (formats
+    without row groups, types for which Parquet defines no order, damaged footers) is kept, with an explanation in
+    ``why``; damage is also added to ``state.problems``.
 
     Parameters
     ----------

@@ -138,9 +138,9 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which manifests may have a live file, judging by their counts (spec, "Manifest Lists", fields 504 to 506).
+    """Return which manifests may have a live file, judging by their counts (spec, "Manifest Lists").
 
-    A count of null means unknown, not zero.
+    The counts have the field ids 504 to 506; a count of null means unknown, not zero.
 
     Counts are ignored if the root contradicts its snapshot's summary, if a manifest has rows but no files, and, in the
     V4 draft, if they count 0 files (Delta Lake 4.4 writes 0 for leaves of a full rewrite): skipping such a manifest

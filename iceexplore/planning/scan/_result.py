@@ -40,7 +40,8 @@ class PlannedScan:
         The manifest lists or root manifests, and the counts of each manifest that was read. There is one root; an
         incremental plan has one per append, and a task's ``root_row`` refers to the root of its append.
     delete_rows
-        Root rows of the delete manifests that were read.
+        Root rows of the delete manifests that may have deletes for the planned files, judging by the filter. Some of
+        them may not be read, because their sequence numbers or partitions show that no delete applies.
     row_groups
         For a plan with ``row_groups=True``, one row per row group (`iceexplore.planning.row_groups_of`); else None.
     appends

@@ -280,7 +280,11 @@ def combined_table(splits: pa.Table) -> pa.Table:
 
 
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
-    """Return each weight's bin, numbered in the order in which Java's ``BinPacking`` returns them (largest first)."""
+    """Return the number of each weight's bin, in the order in which Java's ``BinPacking`` returns bins.
+
+    When more than ``lookback`` bins are open, the fullest one is returned (``largestBinFirst``); the rest follow in the
+    order in which they were opened.
+    """
     numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered as they are opened, and renumbered at the end
     open_bins: list[int] = []
     fill: list[int] = []  # weight in each open bin
