@@ -149,7 +149,8 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
         `ROW_GROUP_SCHEMA`, in the order of the files. ``file`` is the row in ``tasks``; ``bytes`` is the uncompressed
         size of the columns; ``row_group`` and ``offset`` are null in a row that describes a whole file. ``may`` is
         false where certainly no row matches: then ``term`` of the filter, ``by`` ("row-group bounds", "bloom filter",
-        "row-count") and ``why`` explain it, and ``lower``, ``upper`` and ``null_count`` are those of the row group.
+        "row-count"; for an ``or`` all that apply, with commas) and ``why`` explain it, and ``lower``, ``upper`` and
+        ``null_count`` are those of the row group.
     """
     files = list(_files(state, tasks))
     found: list[pa.Table] = []
