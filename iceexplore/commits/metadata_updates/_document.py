@@ -51,7 +51,8 @@ def set_properties(
     OptionError
         ``set`` is not a dictionary, or ``remove`` is not a list of names.
     RuleError
-        ``reserved-property``: a name is reserved, a value is not a string, or a name is both set and removed.
+        ``reserved-property``: a name is reserved, a name or value is not a string, or a name is both set and
+        removed.
     """
     given: dict[Any, Any] = mapping_of("properties", set, "{'owner': 'me'}", keys=object)
     gone = texts_of("remove", remove, "['owner']")
@@ -89,7 +90,7 @@ def format_version(document: Mapping[str, Any]) -> int:
 
 
 def with_values(document: Mapping[str, Any], /, **changes: Any) -> Json:
-    """Return a copy of a document with changed values; the argument ``last_column_id`` sets ``last-column-id``."""
+    """Return a copy of a document with changed values: ``last_column_id=7``, for example, sets ``last-column-id``."""
     return {**document, **{key.replace("_", "-"): value for key, value in changes.items()}}
 
 

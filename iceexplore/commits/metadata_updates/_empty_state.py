@@ -50,7 +50,8 @@ def empty_state(
     virtual_columns
         Functions of columns for which files store statistics (V4): ``"lower(name)"`` (`evolve_virtual_columns`).
     expressions
-        In version 4, whether partition specs reference expressions. False writes them in the form of v3 (``v4-java``).
+        In version 4, whether partition specs reference expressions. False writes them in the form of v3, as
+        in the dialect ``v4-java``.
 
     Raises
     ------

@@ -41,11 +41,12 @@ def expire_snapshots(
 ) -> tuple[Json, Expired]:
     """Return a document without its expired snapshots, and a record of which were removed and why others were kept.
 
-    Refs other than ``main`` are removed first if their snapshot is older than their ``max-ref-age-ms``. A snapshot to
-    which a remaining ref points is kept. Of the snapshots in a branch, the newest ``min-snapshots-to-keep`` are kept,
-    and all that are younger than ``max-snapshot-age-ms``. Snapshots that are in no branch are kept if they are not
-    older than ``older_than_ms``. The retention settings of a ref take precedence over the arguments, and the arguments
-    over the table properties ``history.expire.*`` (5 days and 1 snapshot by default).
+    Refs other than ``main`` are removed first if their snapshot is older than their ``max-ref-age-ms``; refs whose
+    snapshot is missing are removed, too. A snapshot to which a remaining ref points is kept. Of the snapshots in a
+    branch, the newest ``min-snapshots-to-keep`` are kept, and all that are younger than ``max-snapshot-age-ms``.
+    Snapshots that are in no branch are kept if they are not from before ``older_than_ms``. The retention settings of a
+    ref take precedence over the arguments, and the arguments over the table properties ``history.expire.*`` (5 days and
+    1 snapshot by default).
 
     When a snapshot is removed, its entry in ``snapshot-log`` and all earlier entries are removed, because otherwise the
     previous snapshot would seem to have been current for longer. The snapshot's ``statistics`` and
@@ -70,7 +71,7 @@ def expire_snapshots(
     SnapshotNotFoundError
         One of ``ids`` is not in the table.
     OptionError
-        ``retain_last`` is below 1, or it or ``ids`` are not integers.
+        ``retain_last`` is not an integer of at least 1, or one of ``ids`` is not an integer.
     """
     properties = read_properties(document)
     if str(properties.get("gc.enabled", "true")).lower() == "false":

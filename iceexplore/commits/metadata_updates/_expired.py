@@ -34,14 +34,14 @@ class KeptSnapshot:
 
 
 class Expired(tuple[int, ...]):
-    """The ids of the snapshots that an expiry removed; as attributes, what it kept and why.
+    """The ids of the snapshots that an expiry removed; as attributes, the snapshots kept and the refs removed.
 
     Attributes
     ----------
     kept
         The snapshots that were kept, in the metadata's order.
     refs
-        Branches and tags that were removed because they were too old (``max-ref-age-ms``).
+        Branches and tags that were removed because their snapshot is too old (``max-ref-age-ms``) or missing.
     """
 
     kept: tuple[KeptSnapshot, ...]
@@ -58,7 +58,7 @@ class Expired(tuple[int, ...]):
         return Expired, (tuple(self), self.kept, self.refs)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per snapshot: ``snapshot_id``, ``expired``, ``reason``."""
+        """Return one row per snapshot: ``snapshot_id``, ``expired``, and ``reason`` (why it was kept; else empty)."""
         import pandas as pd
 
         rows = [(i, True, "") for i in self] + [(k.snapshot_id, False, k.reason) for k in self.kept]

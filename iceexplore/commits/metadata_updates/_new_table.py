@@ -45,16 +45,16 @@ def new_table_document(
     schema
         The schema's JSON (`schema_to_json`); the field ids in it are kept.
     partition_spec
-        The JSON of the partition fields: ``source-id``, ``transform``, ``name`` and optionally ``field-id`` (from 1000
-        on).
+        The JSON of the partition fields: ``source-id``, ``transform``, ``name`` and optionally ``field-id`` (by
+        default numbered from 1000).
     sort_order
-        The JSON of the sort fields. The sort order gets the id 1.
+        The JSON of the sort fields. The sort order gets the id 1, or 0 (unsorted) if there are none.
     table_uuid
         By default, derived from the location, so that the same arguments always give the same UUID.
     timestamp_ms
         The value of ``last-updated-ms``; by default the system clock's time.
     expressions
-        In v4, whether partition fields become expressions (`upgrade`); False for ``v4-java``.
+        In v4, whether partition fields become expressions (`upgrade`); False for the dialect ``v4-java``.
 
     Raises
     ------

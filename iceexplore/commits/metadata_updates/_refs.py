@@ -1,6 +1,7 @@
 """Change the branches and tags in a document, and the current snapshot (spec, "Snapshot References").
 
-Without ``refs`` there is only ``main``, at ``current-snapshot-id``; v1 documents without refs are kept that way.
+A document without ``refs`` has only ``main``, at ``current-snapshot-id``. A commit to ``main`` does not add ``refs`` to
+a v1 document that has none.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def read_refs(document: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int) -> Json:
-    """Return a document whose ``main`` points to a snapshot; also set the current id, and add an entry to the log."""
+    """Return a document whose ``main`` points to a snapshot; update ``current-snapshot-id`` and ``snapshot-log``."""
     entry = {"timestamp-ms": timestamp_ms, "snapshot-id": snapshot_id}
     out = with_values(
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
@@ -103,7 +104,7 @@ def set_ref(
         ``main-branch`` (main as a tag), ``ref-type`` (a branch cannot become a tag or vice versa),
         ``ref-retention`` (a value is not above 0, or a tag gets a setting other than ``max_ref_age_ms``).
     OptionError
-        The name is empty or not a string, or a retention setting is not an integer.
+        The name is empty or not a string, the type is unknown, or a retention setting is not an integer.
     """
     text_of("name", name, "the name of a branch or tag")
     if type not in ("branch", "tag"):
@@ -242,19 +243,19 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
 
 
 def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
-    """Return the summary entries of a cherry-pick, except the counts; None if ``main`` can be fast-forwarded.
+    """Return the summary entries of a cherry-pick, except the counts; None if no new snapshot is needed.
 
     The entry ``source-snapshot-id`` has the picked snapshot's id, and ``published-wap-id`` its ``wap.id`` if it was
     staged with one. As in Java's ``CherryPickOperation``, two types of snapshots can be picked: appends, and overwrites
     of whole partitions (``replace-partitions=true``). The parent of such an overwrite must be in ``main``'s history,
     and the caller must check whether the replaced partitions have changed since the parent. If the picked snapshot's
-    parent is the current snapshot, no new snapshot is needed: use `set_current_snapshot`.
+    parent is the current snapshot, None is returned: make the picked snapshot current with `set_current_snapshot`.
 
     Raises
     ------
     RuleError
-        ``cherry-pick``: the snapshot is not of these types, is already in ``main``'s history, or has a WAP id that was
-        already published.
+        ``cherry-pick``: the snapshot is not of these types, is in ``main``'s history, was already picked, or has a
+        WAP id that was already published; or an overwrite's parent is not in ``main``'s history.
     SnapshotNotFoundError
         The table has no such snapshot.
     """

@@ -87,8 +87,8 @@ def evolve_schema(
     require
         Added columns to make required; they need an ``initial_default`` (v3). Other columns cannot become required.
     initial_default, write_default
-        JSON single values (spec, Appendix D) by path, from v3 on. Only added columns can have an initial
-        default, which is also the write default unless a different one is given.
+        JSON single values (spec, Appendix D) by path, from v3 on. An initial default can only be given
+        for an added column; it is also the write default unless a different one is given.
     identifier
         The identifier fields, by their paths after the evolution; None keeps them.
 

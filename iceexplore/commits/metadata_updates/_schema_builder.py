@@ -52,7 +52,7 @@ def unknown_keys(json: JsonValue) -> Unknown:
 
 
 def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
-    """Return a schema's JSON, and restore in it the keys that `unknown_keys` found in the previous schema."""
+    """Return a copy of a schema's JSON, with the keys added that `unknown_keys` found in the previous schema."""
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
     if not isinstance(item, dict):
@@ -107,7 +107,7 @@ class SchemaDraft:
         return name if self.case_sensitive else name.lower()
 
     def find(self, name: str) -> int | None:
-        """Return the id of the column with this full name; None if there is none. Added columns take precedence."""
+        """Return the id of the column with this full or shortened name, or None. Added columns take precedence."""
         key = self._key(name)
         return self._added_ids.get(key, self._ids.get(key))
 
@@ -150,7 +150,7 @@ class SchemaDraft:
         return field_id not in self.fields
 
     def add(self, path: str, type_: Type) -> None:
-        """Add an optional column; the part of ``path`` before its last dot is its parent struct."""
+        """Add an optional column at a path; its parent is the table, a struct, or a list or map of structs."""
         above, _, name = path.rpartition(".")
         parent = self._struct_for(path, above) if above else None
         if not name:

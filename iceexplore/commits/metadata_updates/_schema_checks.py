@@ -79,8 +79,8 @@ def check_schema(schema: Schema, metadata: TableMetadata, *, case_sensitive: boo
     Raises
     ------
     RuleError
-        ``schema-names``, ``reserved-columns``, ``types-of-version``, ``default-values``, ``identifier-fields``,
-        ``partition-source``, ``partition-names``, ``sort-source``, ``virtual-columns``.
+        ``schema-names``, ``reserved-columns``, ``required-columns``, ``types-of-version``, ``default-values``,
+        ``identifier-fields``, ``partition-source``, ``partition-names``, ``sort-source``, ``virtual-columns``.
     """
     seen: dict[str, str] = {}
     for name, field in schema.walk():

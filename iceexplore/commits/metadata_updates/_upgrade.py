@@ -31,7 +31,7 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
       raised to the last such id. The spec then references the expression as ``{"expr-id": ...}`` (with ``name`` if a
       spec names the same field differently). An identity field stays unchanged, because it is the column itself.
       `parse_table_metadata` reads equal partition specs before and after the upgrade. A document of version 4 without
-      ``expressions`` (``v4-java``) gets them too.
+      ``expressions`` (dialect ``v4-java``) gets them too.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = No
         The UUID for a v1 table without ``table-uuid``; by default derived from the table's location, so that it is the
         same each time.
     expressions
-        Whether partition specs of version 4 reference expressions. False keeps the form of v3, as for ``v4-java``,
-        because Java's reader does not know expressions.
+        Whether partition specs of version 4 reference expressions. False keeps the form of v3, as in the
+        dialect ``v4-java``, because Java's reader does not know expressions.
 
     Raises
     ------

@@ -32,25 +32,25 @@ def evolve_virtual_columns(
 ) -> Json:
     """Return a document with added or removed virtual columns: functions of a column for which statistics are stored.
 
-    The entries of new data files have bounds and counts of each function's values, and the rows of manifests have
-    aggregates of these. A filter on exactly this function uses the statistics to skip files and manifests. The values
-    themselves are not stored. Existing files get statistics only when they are rewritten. The ids of virtual
+    The entry of each new data file has bounds and counts of the function's values, and a root's entry for a manifest
+    has aggregates of these. A filter on exactly this function uses the statistics to skip files and manifests. The
+    values themselves are not stored. Existing files get statistics only when they are rewritten. The ids of virtual
     columns come from the columns' id space and are never reused.
 
     Parameters
     ----------
     add
         ``"lower(name)"``, ``"char_length(name)"``, ``"bucket(16, id)"``, ``"truncate(4, s)"``; or a pair of such a term
-        and a name. Default names are like those of partition fields (``id_bucket_16``), or ``lower_name`` for functions
-        of SQL.
+        and a name. Default names are like those of partition fields (``id_bucket_16``), or ``lower_name`` for SQL
+        functions.
     remove
         Virtual columns, by name or by such a term; applied before additions.
 
     Raises
     ------
     RuleError
-        ``virtual-columns``: the table has no expressions, the function does not accept the column, or the name or
-        the function already exists.
+        ``virtual-columns``: the table has no expressions, the function does not accept the column, the name or the
+        function already exists, or there is no virtual column to remove.
     OptionError
         A term is not a function of a column, or an argument has the wrong type.
     """
