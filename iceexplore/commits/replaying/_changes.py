@@ -53,7 +53,7 @@ class Moves:
 
 
 def file_keys(entries: pa.Table) -> AnyArray:
-    """Return a key that identifies each file: its location, and for a DV also its offset (many share a file)."""
+    """Return a key that identifies each file: content type and location, and for a DV also the offset in its file."""
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
     kind = whole(entries["content_type"]).cast(pa.string())
     return pc.binary_join_element_wise(
@@ -62,7 +62,7 @@ def file_keys(entries: pa.Table) -> AnyArray:
 
 
 def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], int]:
-    """Map a root's live manifests to their rows; keys are (location, the manifest DVs that apply to it)."""
+    """Return the row number of each live manifest in a root, by location and the manifest DVs that apply to it."""
     if root is None:
         return {}
     rows, removals = live_manifests(root), Removals(root)
@@ -126,7 +126,7 @@ def _refuse_column_files(entries: pa.Table) -> None:
 
 
 def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:
-    """Return the entries with file sizes; look up missing ones, such as those of the draft's deletion vectors."""
+    """Return the entries with file sizes; look up missing sizes, such as those of the draft's deletion vectors."""
     sizes = whole(batch.entries["file_size_in_bytes"])
     lacking = pc.and_(sizes.is_null(), batch.entries["location"].is_valid())
     places = build.to_pylist(pc.unique(batch.entries["location"].filter(lacking)))

@@ -26,8 +26,8 @@ def differences_of(
 ) -> tuple[str, ...]:
     """Return the differences between snapshots of a table and of its replay, as sentences.
 
-    Data files, equality delete files and deletion vectors of live data files must match in spec, partition tuple, rows
-    and bytes. Position delete files are not compared with the vectors that replace them.
+    Data files, equality delete files and deletion vectors of live data files must match in spec, partition tuple, row
+    count and size in bytes. Position delete files are not compared with the vectors that replace them.
     """
     return tuple(text for a, b in pairs for text in _differences(table, a, replayed, b))
 

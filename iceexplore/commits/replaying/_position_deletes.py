@@ -29,7 +29,7 @@ _PER_POSITION = 2
 
 @dataclass(frozen=True)
 class Deleted:
-    """The deleted rows of one data file: their count, and a ``bitmap`` (`pyroaring.BitMap64`), None if estimated."""
+    """The deleted rows of one data file: ``bitmap`` is a `pyroaring.BitMap64`, or None if the count is estimated."""
 
     count: int
     bitmap: Any = None
@@ -58,8 +58,8 @@ class Positions:
         Parameters
         ----------
         at
-            The table at the snapshot that lists the delete files. If one cannot be read, its rows are distributed over
-            the data files to which it may apply.
+            The table at the snapshot that lists the delete files. If one cannot be read, the number of rows in it is
+            divided evenly among the data files to which it may apply.
         """
         concerned: set[str] = set()
         bounds = _bounds(batch)
@@ -87,7 +87,7 @@ class Positions:
         return concerned
 
     def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
-        """Count the added delete files that reference no file in ``live``; locations must be spelled alike to match."""
+        """Count the delete files in ``batch`` that reference no file in ``live``; locations are compared as spelled."""
         locations = build.to_pylist(batch.entries["location"])
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 

@@ -89,6 +89,8 @@ def replay(
         A manifest of the history cannot be read; ``last`` may exclude that part of the history.
     RuleError
         The history breaks a rule that the layout keeps.
+    UnsupportedError
+        Data files have column files (V4 draft), which other layouts cannot store.
     """
     history = list(ancestors(state))
     if not history:
@@ -230,7 +232,7 @@ class _Run:
         self.rows.append(row)
 
     def finish(self) -> None:
-        """Restore the table's current schema, and compare the newest snapshot with its replay."""
+        """Make the table's current schema current in the replay, and compare the newest snapshot with its replay."""
         current = self.state.metadata.current_schema_id
         if self.sandbox.state.metadata.current_schema_id != current:
             self.sandbox.commit(document_change=lambda d, _: {**d, "current-schema-id": current}, what="schema")
@@ -247,7 +249,8 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
     if state.opened.is_delta:
         own = document.get("properties") or {}
         document["properties"] = {k: v for k, v in own.items() if k not in (DELTA_LOG, CURRENT_SPECS)}
-    # The start keeps its sequence number, because the data sequence numbers of its files must not be above it.
+    # A first snapshot whose parent is not replayed keeps its sequence number, because the data sequence numbers of its
+    # files must not be above it.
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,
@@ -262,7 +265,7 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
 
 
 def _json_bytes(state: TableState, snapshot: Snapshot) -> int | None:
-    """Return the size of the metadata file that made a snapshot current, without reading it; None if it is gone."""
+    """Return the size of the metadata file that made a snapshot current, without reading it; None if not found."""
     # A Delta table has no metadata files; its commit files are already counted with the snapshots' metadata.
     if state.opened.is_delta:
         return None

@@ -44,7 +44,7 @@ _PANELS = (
 
 
 def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Figure:
-    """Plot four panels over the snapshots; logarithmic if values differ by more than a factor of a hundred.
+    """Plot four panels over the snapshots; a panel is logarithmic if its values differ by more than a factor of 100.
 
     Raises
     ------
@@ -117,7 +117,7 @@ class Side:
     retained_bytes
         Bytes of all metadata of the snapshots so far, if none of them expires.
     json_bytes
-        Size of the metadata file that made the snapshot current; None if the table no longer has this file.
+        Size of the metadata file that made the snapshot current; None if the table does not have this file (any more).
     """
 
     files: int
@@ -144,8 +144,8 @@ class ReplayedSnapshot:
     estimated
         Number of deletion vectors with estimated positions, because their position delete files could not be read.
     unapplied
-        Number of added position deletes and vectors that are left out, because no live data file has the location that
-        they reference (in exactly this spelling).
+        Number of added position delete files and vectors that are left out, because no live data file has the location
+        that they reference (in exactly this spelling).
     twice
         Number of files that the snapshot lists twice; the replay has them once.
     """
@@ -201,8 +201,8 @@ class Replay(Generic[T]):
     simulation
         The replay as a table to inspect and continue from.
     differences
-        Differences in the newest snapshot's live files, as sentences; empty for a sound table. `check` compares every
-        snapshot.
+        Differences between the live files of the newest snapshot and of its replay, as sentences. `check` compares
+        every snapshot.
     """
 
     state: TableState = field(repr=False)
@@ -212,9 +212,9 @@ class Replay(Generic[T]):
     differences: tuple[str, ...] = ()
 
     def check(self) -> tuple[str, ...]:
-        """Return the differences in each snapshot's live files, as sentences; reads every manifest.
+        """Return the differences between the live files of each snapshot and of its replay; reads every manifest.
 
-        Compares the locations, specs, partition tuples, rows and bytes of data files, equality delete files and
+        Compares the locations, specs, partition tuples, row counts and sizes of data files, equality delete files and
         deletion vectors. Position delete files are not compared with the vectors that replace them.
         """
         pairs = [(s.snapshot, s.replayed) for s in self.snapshots if s.replayed is not None]
@@ -279,7 +279,7 @@ class Replay(Generic[T]):
         return text
 
     def plot(self) -> Figure:
-        """Plot the bytes and files that each commit writes and planning reads, before and after, with matplotlib.
+        """Plot the metadata files and bytes that commits write, and the bytes that planning reads, with matplotlib.
 
         Raises
         ------

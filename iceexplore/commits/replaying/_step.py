@@ -66,8 +66,8 @@ class Plan:
         Entries of data files and, by data file, the deleted rows for which a deletion vector is to be written in place
         of position delete files.
     unapplied
-        Number of added position deletes and vectors for which no live data file has the location that they reference
-        (in exactly this spelling).
+        Number of added position delete files and vectors for which no live data file has the location that they
+        reference (in exactly this spelling).
     """
 
     change: Change
@@ -103,7 +103,7 @@ class Plan:
 
 @dataclass
 class Planner:
-    """The planner of one replay: it plans snapshot by snapshot.
+    """Converts the snapshots of a table, one after the other, to plans for its replay.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class Planner:
 
 
 def _with_vector(state: TableState, names: Mapping[str, Any]) -> set[str]:
-    """Return the data files that have a deletion vector."""
+    """Return which of the named data files have a deletion vector."""
     if state.snapshot is None or not names:
         return set()
     found = locate(state, (), contents=(ContentType.POSITION_DELETE,), referenced=names)
