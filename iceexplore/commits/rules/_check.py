@@ -44,8 +44,9 @@ def check_rules(
 
     Reads every manifest of the snapshot. If the snapshot has a V4 root and the table still has its parent, every
     manifest of the parent is also read, because some rules compare the two snapshots. Below V4, only the rules that
-    also apply to these versions are checked (duplicate files and DVs, row ids, sequence numbers, counts, content of
-    leaves). The cardinality of data files' DVs is checked in the metadata; their Puffin files are not read.
+    also apply to these versions are checked (duplicate files and DVs, row ids, sequence numbers, counts, partition
+    summaries, content of leaves). The cardinality of data files' DVs is checked in the metadata; their Puffin files are
+    not read.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _OF_OLD = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType
 
 
 def content_breaks(manifest: Manifest) -> list[RuleBreak]:
-    """Return violations of ``draft-content-types`` in a draft's root or leaf; none for a leaf written before V4."""
+    """Return violations of ``draft-content-types`` in a root or leaf of the draft; none for other manifests."""
     if not manifest.dialect.deletion_vectors_on_entries:
         return []
     r = Rows(manifest.entries, manifest.dialect)

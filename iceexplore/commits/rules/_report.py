@@ -66,7 +66,7 @@ class RuleReport:
 
     @property
     def arrow(self) -> pa.Table:
-        """A row per rule: whether it is kept, its first violation, its text, and the sentence of the spec behind it."""
+        """A row per rule: whether it is kept, the first violation, the rule's text, and a sentence of the spec."""
         rows = []
         for rule in self.rules:
             mine = [b for b in self.breaks if b.rule == rule.id]

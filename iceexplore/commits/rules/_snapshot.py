@@ -29,7 +29,7 @@ __all__ = ["leaf_breaks", "root_file_breaks", "tree_breaks"]
 
 
 def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
-    """Check that a V4 snapshot has one root manifest and nothing else."""
+    """Check that a snapshot references only one root, and check the header of a V4 root manifest."""
     raw, root = tree.snapshot.raw, tree.root
     where = f"snapshot {tree.snapshot.snapshot_id}"
     names = [raw.get(name) for name in ("root-manifest", "manifest-list") if raw.get(name)]
@@ -52,7 +52,7 @@ def _key_breaks(manifest: Manifest, content: str) -> list[RuleBreak]:
 
 
 def leaf_breaks(view: LeafView, leaf: Manifest) -> list[RuleBreak]:
-    """Check the content types of a leaf's entries, and the positions that manifest DVs remove from it."""
+    """Check a leaf's header, the content types of its entries, and the positions that manifest DVs remove from it."""
     r, where = Rows(leaf.entries, leaf.dialect), leaf.location
     listed, name = "data", "leaf-data-content"
     if view.kind == ContentType.DELETE_MANIFEST:
@@ -130,7 +130,8 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
 
 def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
     lost = loosely_affiliated(Rows(tree.root.entries))
-    # The owner may be spelled differently from the manifest's location: compare as when a snapshot is read.
+    # An owner's location may be spelled differently in its own row and in the rows of affiliated manifests: compare
+    # canonical locations, as when a snapshot is read.
     owners = {canonical(v.location): v for v in tree.leaves.values() if v.kind == ContentType.DATA_MANIFEST}
     for view in tree.leaves.values():
         if view.owner is None:

@@ -1,4 +1,4 @@
-"""Rules for what a root records about a leaf: counts, statistics, and values from which partition tuples follow."""
+"""Rules for what a root records about a leaf (counts, statistics), and for values that give partition tuples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 
 
 def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
-    """Yield violations of ``manifest-stats``: counts in the root's row that are not null and differ from the leaf's."""
+    """Yield violations of ``manifest-stats``: values in the root's row that are not null and do not fit the leaf.
+
+    Counts must be equal to the leaf's; ``min_sequence_number`` must not be above the lowest in the leaf.
+    """
     stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
     where = f"{root.location}#entry {view.row}"
     for column, found in stored_counts(leaf.entries, leaf.dialect).items():
@@ -35,7 +38,7 @@ def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[Rul
 
 
 def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
-    """Yield violations of ``summaries-cover``: partition summaries that do not cover the manifest's live tuples."""
+    """Yield violations of ``summaries-cover``: partition summaries that do not cover all tuples of live entries."""
     for item in leaf.untrue_claims():
         yield RuleBreak("summaries-cover", item.where, item.text)
 
@@ -77,7 +80,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
 
 
 def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
-    """Return the partition fields that store the exact value of a column or expression, by its field id."""
+    """Return, by the id of a column or expression, the ids of the partition fields that store its exact values."""
     out: dict[int, list[str]] = {}
     for spec in metadata.partition_specs:
         for field in spec.fields:

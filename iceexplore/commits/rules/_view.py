@@ -71,8 +71,9 @@ class TreeView:
     leaves
         The live manifests by location.
     files
-        The live files: some columns of the entry, ``leaf`` (row in the root, -1 for the root itself), ``key``
-        (identifies a file or DV across snapshots; see `keys_of`) and ``vector`` (whether it is a DV).
+        The live files: some columns of the entry, ``leaf`` (the manifest's row number in the root; -1 if the root lists
+        the file directly), ``key`` (identifies a file or DV across snapshots; see `keys_of`) and ``vector`` (whether it
+        is a DV).
     """
 
     snapshot: Snapshot
