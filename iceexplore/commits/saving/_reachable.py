@@ -77,7 +77,8 @@ def tree_files(
     Parameters
     ----------
     read
-        Rows of the root: return only these manifests and their manifest DVs; by default all.
+        Row numbers of manifests in the root: return, besides the root, only these manifests and their manifest DVs; by
+        default all.
     """
     root = state.root(snapshot)
     if root is None:
@@ -183,7 +184,7 @@ def files_of_leaves(
 ) -> pa.Table:
     """Return the live files of snapshots: location, bytes, content type; reads each manifest once.
 
-    Column files (V4 draft) are included after the data files to which they belong, also with content type 0.
+    Column files (V4 draft) are included, with content type 0 like data files.
 
     Parameters
     ----------

@@ -87,7 +87,11 @@ class Moves(dict[str, str]):
         return other
 
     def place(self, name: PlainValue) -> str | None:
-        """Return the new location of an entry's file; None if the entry's location remains as it is."""
+        """Return the location to write in an entry; None if the old one remains.
+
+        This is the file's new location or, if the file has not moved and its location was relative (V4), the absolute
+        old one.
+        """
         if not isinstance(name, str):
             return None
         found = self.get(name)
@@ -139,7 +143,7 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
 
 
 def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mapping[str, str]) -> bytes | None:
-    """Return a Puffin file whose vectors reference the moved files; None if none of them moved.
+    """Return a Puffin file whose vectors reference data files at their new locations; None if none of these has moved.
 
     All bytes before the footer stay as they are, so that the blobs' offsets in manifest entries remain valid; in the
     footer, only the references to data files change.
@@ -179,7 +183,7 @@ _OPTIONAL_LOCATION = 4
 
 
 def relocated_document(document: Mapping[str, Any], location: str, moved: Mapping[str, str]) -> dict[str, Any]:
-    """Return a table's metadata document for a new location.
+    """Return a table's metadata document for a new location, without properties that name other folders for new files.
 
     Parameters
     ----------
@@ -280,7 +284,10 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 
 
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
-    """Return the function that finds a field's new location; it accepts any spelling only for references."""
+    """Return the function that finds the new location for a value of the field with id ``number``.
+
+    It accepts a location in any spelling only if the field refers to the file of a different entry.
+    """
     if number != _REFERENCE:
         return moved.place
     return lambda name: moved.find(name) if isinstance(name, str) else None

@@ -100,10 +100,10 @@ def save(
     data
         How to handle the table's original data and delete files, which no simulation wrote. ``copy``, the default,
         copies these files for every snapshot, so that the rows can be read wherever the folder is moved (a copy shares
-        blocks with the original if the file system supports it, but changes of the copy do not reach the original).
+        blocks with the original if the file system supports it, but changes to the copy do not reach the original).
         ``refer`` leaves the files where they are: this is fast and small, but to read rows, ``iceexplore.open(path,
         allow=...)`` must then allow the folder with these files. ``none`` saves no data and delete files, not even
-        those of the overlay. Synthetic files stay synthetic.
+        those of the overlay. Synthetic files, which have entries but no rows, are not written.
     location
         The table's location in the saved metadata: by default ``path``, so that engines on this machine can read the
         table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file). For that,
@@ -116,12 +116,12 @@ def save(
     OptionError
         The folder is not empty, ``path`` is a URI of another storage, or ``data`` is unknown.
     UnsupportedError
-        The table has inline manifests (v1), or position delete files in an unknown format; ``location="keep"`` avoids
-        the error.
+        The table is a Delta table; or it has inline manifests (v1), or position delete files in an unknown format, and
+        can be saved only with ``location="keep"``.
     StorageError, AccessDeniedError
         The folder cannot be written, for example because the disk is full.
     IceexploreError
-        A metadata file of the newest snapshot cannot be read.
+        The current metadata file, or a metadata file of the state's snapshot, cannot be read.
     """
     if data not in get_args(DataFiles):
         raise OptionError(f"data={data!r}: choose one of {', '.join(get_args(DataFiles))}")
@@ -223,7 +223,7 @@ class _Saver:
         return Saved(self.target, self.new, current, self.files, self.bytes, self.missing)
 
     def _data_files(self) -> None:
-        """Write data files first, because delete files reference them."""
+        """Write data files and then position delete files, in which the data files' new locations must be written."""
         if self.data == "none":
             return
         positions: dict[str, str] = {}
@@ -434,7 +434,7 @@ class _Saver:
 
 
 def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
-    """Let a copy share the original's blocks until either is written to, if the file system supports it."""
+    """Let a copy share the original's blocks until either is written to; return False if this is not supported."""
     if sys.platform != "linux":
         return False
     import fcntl

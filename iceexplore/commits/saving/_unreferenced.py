@@ -1,4 +1,4 @@
-"""Compare the files in a folder with those that a table references, by path, and tell files' kinds from names."""
+"""Compare the files in a folder with those that a table references, by path; derive a file's kind from its name."""
 
 from __future__ import annotations
 
