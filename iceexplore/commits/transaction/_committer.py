@@ -441,10 +441,11 @@ class Committer:
         self.state = self._shown(state.opened, strict=state.problems.strict)
 
     def fork(self) -> Self:
-        """Return a second writer for the same table, with this one's state and without later commits.
+        """Return a second writer for the same table, which starts with this one's state.
 
-        The two share the files and the pointer. The one that commits second finds that the pointer has moved, and
-        retries its change on the new state.
+        The two share the files and the pointer. A writer's state includes the other's commits only after the writer
+        commits or is refreshed. The one that commits second finds that the pointer has moved, and retries its change on
+        the new state.
         """
         other = object.__new__(type(self))
         other.options, other.max_attempts, other._first_notes = self.options, self.max_attempts, self._first_notes
@@ -551,7 +552,7 @@ class Committer:
         Raises
         ------
         RuleError
-            The commit would break a rule; nothing was written.
+            The commit would break a rule; nothing was published.
         CommitConflictError
             A concurrent commit conflicts with this one (the error's rule says why), attempts ran out
             (``table-unchanged``), or the snapshot that this commit reads has expired (``files-exist``). The files that
