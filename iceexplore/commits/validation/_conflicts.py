@@ -154,7 +154,7 @@ def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
 
 
 def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
-    """Map a root's live manifests to their rows; keys are (location, the manifest DVs that apply to it)."""
+    """Return the row number of each live manifest in a root, by location and the manifest DVs that apply to it."""
     if root is None:
         return {}
     columns = ["content_type", "location", "referenced_file", "deletion_vector"]
@@ -194,7 +194,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids:
 
 
 def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
-    """Fill ``referenced_file`` of v2 position deletes whose bounds name a single file (Java: ContentFileUtil)."""
+    """Fill ``referenced_file`` of v2 position delete files whose bounds name a single file (Java: ContentFileUtil)."""
     of = batch.entries["referenced_file"]
     open_ones = pc.and_(pc.equal(batch.entries["content_type"], int(ContentType.POSITION_DELETE)), of.is_null())
     if not pc.any(open_ones).as_py():
@@ -381,7 +381,7 @@ def _seen(change: Change, step: Step) -> pa.BooleanArray:
 
 
 def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> list[str]:
-    """Return those of the new files in which there may be rows that the change should have read."""
+    """Return the locations of the files in ``data`` that may contain rows which the change should have read."""
     read = change.conflict_partitions
     locations = data.entries["location"]
     if read is None:
