@@ -126,7 +126,7 @@ class _Ids:
         self.taken: set[int] = set()
 
     def next(self, old: NestedField | None) -> int:
-        """Return the id of the former field, or a new id if a field of the new schema already has that id."""
+        """Return the former field's id; if there is no such field, or its id is already used, return a new id."""
         if self.fixed is not None:
             return self.fixed
         if old is not None and old.field_id not in self.taken:

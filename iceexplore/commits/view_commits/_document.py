@@ -56,8 +56,8 @@ def committable_view(document: Mapping[str, Any], location: str) -> ViewMetadata
     Raises
     ------
     FormatError
-        The current version, a version or a schema is missing or cannot be read, or two versions or two schemas have the
-        same id.
+        The location or the current version is missing, a version or a schema cannot be read, a list or the properties
+        have the wrong type, or two versions or two schemas have the same id.
     UnsupportedError
         The view's format version is not supported.
     """
@@ -206,7 +206,8 @@ def add_view_dialects(
         ``view-one-sql-per-dialect``: the current version already has SQL in a given dialect. ``view-unchanged``: the
         current version does not have the expected SQL. Other rules as for `replace_view_version`.
     UnsupportedError
-        The current version has representations of unknown types, or several defaults, which cannot be copied.
+        The current version cannot be copied, because it has representations of unknown types, or SQL with different
+        default catalogs or namespaces; or the view is a materialized view.
     """
     before = _read(document)
     current, schema = before.version(), before.schema(before.version())
@@ -342,9 +343,9 @@ def _built(before: ViewMetadata | None, out: Json, added: frozenset[int] | set[i
     """Check the properties and dialects of the new state, and expire versions (Java: ``ViewMetadata.Builder.build``).
 
     The number of versions to keep is ``version.history.num-entries`` (10 by default); the version that this commit adds
-    and the current one are always kept. If there are more, the current version and then those with the highest ids are
-    kept. The version log then begins after its last entry for an expired version, so that time travel never leads to an
-    expired version.
+    and the current one are always kept. If the view has more versions, the current one and then those with the highest
+    ids are kept. The version log then begins after its last entry for an expired version, so that time travel never
+    leads to an expired version.
     """
     after = _read(out)
     codec = after.properties.get("write.metadata.compression-codec", "none")

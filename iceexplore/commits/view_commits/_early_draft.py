@@ -48,8 +48,8 @@ def adopted_form(document: Mapping[str, Any], view_uuid: str) -> Json:
     Raises
     ------
     UnsupportedError
-        The adopted spec cannot express a version: its representations have different schemas or defaults, or it has no
-        schema.
+        The adopted spec cannot express a version: its representations have different schemas, defaults, aliases or
+        comments, or it has no schema.
     """
     metadata = parse_view_metadata(document, str(document.get("location")), Problems())
     if not metadata.early_draft:

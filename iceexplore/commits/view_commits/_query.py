@@ -151,7 +151,9 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
     Raises
     ------
     OptionError
-        The dialect is missing, or a text is empty, cannot be stored, or is a CREATE VIEW statement.
+        The dialect is missing, or a text is empty, cannot be stored, or is a CREATE or ALTER VIEW statement.
+    RuleError
+        ``view-one-sql-per-dialect``: two dialects differ only in case.
     """
     if isinstance(given, str):
         if dialect is None and len(known) != 1:

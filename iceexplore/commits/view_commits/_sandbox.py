@@ -131,7 +131,7 @@ class ViewSandbox:
         self.state = self._shown(state.opened, strict=state.problems.strict)
 
     def fork(self) -> Self:
-        """Return a second writer to the same view, with this one's state and without later commits."""
+        """Return a second writer to the same view, with this one's state; the two share the files and the pointer."""
         other = object.__new__(type(self))
         other.early_draft, other.shared, other.records = self.early_draft, self.shared, self.records
         other._first_notes, other._lock = self._first_notes, threading.RLock()
@@ -186,7 +186,8 @@ class ViewSandbox:
         Parameters
         ----------
         timestamp
-            The time of the commit; by default now, and always after the view's last change.
+            The time of the commit, which must not be before the view's last change; by default now, but always after
+            that change.
         retry
             If false, a concurrent commit is a conflict, as for ``CREATE OR REPLACE VIEW``.
 
