@@ -55,7 +55,7 @@ _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
 
 
 def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Finding]:
-    """Return root causes, with the findings that they explain in `Finding.follows`.
+    """Return the findings that no other one explains; the `Finding.follows` of each has those that it explains.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """Merge findings with the same code, field and modes into one, with the total count and the first places."""
+    """Merge findings with equal code, field, modes, severity and `_kind_of_place`; add up counts, keep first places."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
         # duplicate reports of a place become one finding, and so do many files with the same fault
@@ -139,8 +139,8 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 def _kind_of_place(one: Finding) -> str:
     """Return a key that findings must share to be merged.
 
-    The key of a part of the metadata file is its place; all snapshots of a metadata file share the file as their key.
-    For files and entries, the key is empty.
+    For a part of a file, such as a ref in the metadata file, the key is the place; all snapshots of a metadata file
+    share the file's location as their key. For whole files and for entries of manifests, the key is empty.
     """
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):

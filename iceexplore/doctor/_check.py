@@ -222,7 +222,10 @@ def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _still_there(state: TableState, snapshots: Iterable[Snapshot], repaired: TableState) -> list[int] | str:
-    """Return those of a state's snapshots that a repaired state has; a repair may have replaced the current one."""
+    """Return the ids of the given snapshots that a repaired state has; ``"current"`` if it has none of them.
+
+    If the state's own snapshot is among them, the snapshot of the repaired state takes its place.
+    """
     ids = {s.snapshot_id for s in snapshots}
     if state.snapshot is not None and state.snapshot.snapshot_id in ids and repaired.snapshot is not None:
         ids = ids - {state.snapshot.snapshot_id} | {repaired.snapshot.snapshot_id}

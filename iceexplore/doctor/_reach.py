@@ -44,7 +44,7 @@ _OF_NOTHING = frozenset({"delete-dangling"})
 
 
 def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with the number of rows and the partitions that each concerns; so, too, their consequences."""
+    """Return findings, each with the number of rows and the partitions that it concerns; consequences get them, too."""
     flat = list(_flat(findings))
     try:
         resolver = _Resolver(examination)
@@ -75,7 +75,7 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
 
 
 def _located(examination: Examination, hits: Hits) -> Hits:
-    """Return hits with manifests and ordinals instead of rows, because rows are valid only during the examination."""
+    """Return hits with their `rows` and `files` as manifests and ordinals, which stay valid after the examination."""
     if not (hits.rows or hits.files):
         return hits
     files = examination.files
@@ -91,7 +91,7 @@ def _located(examination: Examination, hits: Hits) -> Hits:
 
 
 def _union(several: Iterable[_Longs]) -> _Longs:
-    """Return the sorted union of some rows. This is five times as fast as `numpy.unique`, which hashes the rows."""
+    """Return the sorted union of some row numbers. This is five times as fast as `numpy.unique`, which hashes them."""
     rows = np.sort(np.concatenate([_NONE, *several]))
     first = np.ones(len(rows), bool)
     first[1:] = rows[1:] != rows[:-1]
@@ -260,7 +260,10 @@ class _Resolver:
         return out
 
     def _stated(self, snapshot_id: int, location: str) -> tuple[int | None, bool]:
-        """Return a manifest's number of live rows, as its root states it, and whether the spec may be partitioned."""
+        """Return a manifest's number of live rows as its root states it, and whether its spec may be partitioned.
+
+        The number is None if it is not stated, is impossible, or does not count the table's rows.
+        """
         root = self._examination.roots[snapshot_id]
         key = canonical(location)
         at = self._rows_in(snapshot_id).get(key)
@@ -376,7 +379,7 @@ class _Partitions:
 
     @classmethod
     def of(cls, examination: Examination, rows: _Longs) -> _Partitions:
-        """Read the partitions of some rows, sorted."""
+        """Read the partitions of some rows, which must be sorted."""
         if not len(rows):
             return cls(rows, rows, pa.array([], pa.string()))
         files, metadata = examination.files, examination.state.metadata
@@ -412,7 +415,7 @@ class _Partitions:
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
-        """Return the first partitions of some of the rows, and the number of all; None if a partition is unknown."""
+        """Return the first partitions of some of the rows, and the number of all (None if any is unknown)."""
         codes = self.codes[np.searchsorted(self.rows, rows)]
         known, firsts = np.unique(codes[codes >= 0], return_index=True)
         first = known[np.argsort(firsts)][:MOST_PLACES]

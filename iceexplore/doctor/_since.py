@@ -113,7 +113,10 @@ class Dates:
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
     def _first_list(self, snapshot: Snapshot, name: str, values: pa.Table | None) -> Since:
-        """Return the first ancestor whose list has a manifest's row; if values are given, the row with these values."""
+        """Return the first ancestor whose list has a manifest's row; if values are given, the row with these values.
+
+        Return an empty `Since` if the first one may have expired.
+        """
         unread: set[int] = set()
 
         def has(one: Snapshot) -> bool:

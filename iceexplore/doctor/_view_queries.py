@@ -62,7 +62,10 @@ class _Queries:
         return self.state.metadata.stored_schema(self.version)
 
     def counts(self, opened: bool) -> Iterator[Problem]:
-        """Compare each query's number of columns with the schema, and the tables that the dialects' queries read."""
+        """Compare each query's number of columns with the schema, and the tables of the queries with each other.
+
+        If the sources are opened, `sources` compares the numbers of columns instead.
+        """
         tables: dict[str, frozenset[str]] = {}
         for r in self.version.sql:
             dialect = r.dialect or "unknown dialect"
@@ -164,7 +167,7 @@ class _Queries:
             yield problem("view-types-differ", self.where, text, field="schema-id", found=kind, expected=expected)
 
     def _changes(self, source: LineageSource) -> Iterator[Problem]:
-        """Compare the columns that the query reads with the same columns when the version was created."""
+        """Report columns of a table that were replaced, or changed their type, since the view's version was created."""
         if not isinstance(source.table, TableState):
             return
         table, name = source.table, str(source.reference)
@@ -192,7 +195,7 @@ class _Queries:
 
 
 def _schema_at(table: TableState, ms: int) -> Schema | None:
-    """Return the schema of the last snapshot that a table had at a time; None if it had no snapshot."""
+    """Return the schema of a table's last snapshot at a time; None if there is no such snapshot or schema."""
     past = [s for s in table.metadata.snapshots if s.timestamp_ms <= ms]
     if not past:
         return None

@@ -1,4 +1,4 @@
-"""Examine a view: the problems found on opening it, the metadata files beside it, and the number of its versions."""
+"""Examine a view: the problems found on opening it, its other metadata files, its queries, and its version count."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from iceexplore.views import (
 
 __all__ = ["examine_view"]
 
-#: The maximum number of other metadata files to open: those whose version numbers are nearest to the view's.
+#: The maximum number of other metadata files to open: those whose numbers are nearest to the current file's.
 _MOST_OPENED = 20
 #: The maximum size of a metadata file that is opened to look for changed versions.
 _MOST_BYTES = 32 << 20
