@@ -24,7 +24,7 @@ _REQUIRED_SINCE_V2 = {503: "added_snapshot_id", 515: "sequence_number", 516: "mi
 
 _INTEGERS, _DECIMALS = frozenset({"int", "long"}), frozenset({"float", "double"})
 _BYTES = frozenset({"bytes", "fixed"})
-#: Avro types for the values of a partition field; wider types can also be read.
+#: By the type of a partition field, the Avro types that its values may have. Readers accept either width of a number.
 _STORED: dict[str, frozenset[str]] = {
     "boolean": frozenset({"boolean"}),
     **dict.fromkeys(("int", "long", "date", "time"), _INTEGERS),

@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def check_entries(examination: Examination) -> None:
-    """Report contradictions between the entries of each examined snapshot, each contradiction once."""
+    """Report contradictions between entries of one examined snapshot, or of several; each contradiction once."""
     made: dict[tuple[str, str], Finding] = {}
     for finding in (*_overwritten(examination), *_each_snapshot(examination)):
         key = finding.code, finding.where
@@ -109,7 +109,7 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     data = _texts(examination, "location", _of_type(examination, rows, ContentType.DATA))
     lost = np.flatnonzero(~np.asarray(pc.is_in(named, data)))
     if len(lost):
-        lost = lost[~np.asarray(respelled(named, data))[lost]]  # left out: data files that are live under another path
+        lost = lost[~np.asarray(respelled(named, data))[lost]]  # left out: the data file is live under another path
     if len(lost):
         hit = deletes[lost]
         text = (

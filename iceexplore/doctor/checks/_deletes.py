@@ -48,7 +48,7 @@ def check_deletes(examination: Examination) -> None:
 
 
 def respelled(named: AnyArray, live: AnyArray) -> pa.BooleanArray:
-    """Return which of the named paths are outdated: not live, though a live path has the same folder and file name.
+    """Return which of the named paths are outdated: not live, though a live path ends in the same folder and file.
 
     Moving or copying a table changes the beginning of its paths, but not their last two components.
     """

@@ -79,7 +79,10 @@ def _more(examination: Examination) -> Iterator[Problem]:
 
 
 def _size(examination: Examination) -> int:
-    """Return the size of the metadata file's JSON in bytes, uncompressed, as readers hold it in memory."""
+    """Return the size of the metadata file's JSON in bytes, uncompressed, as readers hold it in memory.
+
+    For gzip files that are too small to hold a large document, return the compressed size.
+    """
     state = examination.state
     where = state.metadata_location
     size = max((r.length for r in state.storage.reads if same_location(r.location, where)), default=0)

@@ -229,7 +229,7 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
 
 
 def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
-    """Report unlogged metadata files whose current snapshot is lost: two commits were built on the same file."""
+    """Report a file outside the metadata log whose current snapshot is lost: two commits were built on one file."""
     known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
     oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
     number = state.opened.version

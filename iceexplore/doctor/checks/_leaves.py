@@ -123,7 +123,10 @@ def _stats_of(leaves: Sequence[Manifest]) -> Iterator[tuple[Sequence[int], Colum
 
 
 def plain_keys(manifest: Manifest) -> Iterator[Problem]:
-    """Check for ``key_metadata`` (field id 131 or 519) in a manifest or list, which is not encrypted: it was read."""
+    """Check for ``key_metadata`` (field id 131 or 519) in an unencrypted manifest or list.
+
+    A manifest that could be read is not encrypted.
+    """
     keys = pc.fill_null(pc.binary_length(manifest.entries["key_metadata"]), 0)
     hit = np.flatnonzero(np.asarray(pc.greater(keys, 0)))
     if len(hit):
@@ -207,7 +210,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     keys = leaf.header.metadata
     v4 = leaf.dialect.has_root_manifest
     if v4 and not leaf.dialect.deletion_vectors_on_entries:
-        return  # reading already reports keys that the V4 proposal requires
+        return  # reading already reports missing keys of the V4 proposal
     due = ("format-version", "content") if v4 else ("schema", "partition-spec", "partition-spec-id")
     if not v4 and versioned:
         due = (*due, "format-version", "content")

@@ -71,7 +71,7 @@ def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int
     several = counts > 1
     rows = np.flatnonzero(~alone)[firsts[several]]
     for number, row in zip(numbers[several].tolist(), rows.tolist(), strict=True):
-        resolve(row)  # its folder may be known now
+        resolve(row)  # afterwards, the storage may know the folder
         known = storage.closed_folder(heads.dictionary[number].as_py())
         if known is not None:
             folders[number] = as_bytes(known[0])

@@ -1,9 +1,9 @@
 """Check snapshots with a V4 root for violations of the rules that reading does not report.
 
 Reading reports faults in the fields of each entry, in counts and in manifest DVs. The rule checker
-(`iceexplore.commits.check_rules`) reads a snapshot and its parent again and compares the two: what a commit recorded as
-its changes, statistics that must cover others, values that must be derivable. A fault that both find is reported once,
-as reading's finding.
+(`iceexplore.commits.check_rules`) reads a snapshot and its parent again. It checks, for example, the changes that a
+commit recorded, that a manifest's statistics cover those of its entries, and that partition values can be derived. A
+fault that both find is reported once, as reading's finding.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from iceexplore.storage import Storage
 
 __all__ = ["check_sketches"]
 
-#: The type of the blobs (Puffin spec, "Blob types").
+#: The blob type of theta sketches (Puffin spec, "Blob types").
 _THETA = "apache-datasketches-theta-v1"
 #: Writers round the sketch's estimate down (Spark, Java) or to the nearest integer (Trino).
 _ROUNDING = 1.0
