@@ -94,7 +94,7 @@ class LiveFiles:
 
     @cached_property
     def leaf(self) -> npt.NDArray[np.int32]:
-        """The column ``leaf``; it ascends."""
+        """The column ``leaf``; its values ascend."""
         return np.asarray(self.entries["leaf"])
 
     @cached_property
