@@ -60,7 +60,7 @@ def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     code = (powers - low) // step
     count = int(code.max()) + 1
     starts = [2 ** (low + step * i) for i in range(count)]
-    # The target is marked in its own bin, which has no file if all files are smaller, or all are larger.
+    # The bin that contains the target is marked. If it is outside the range of the files' bins, it is added, empty.
     of_target = (target.bit_length() - 1 - low) // step
     if not 0 <= of_target < count:
         starts.append(2 ** (low + step * of_target) if low + step * of_target >= 0 else 1)
@@ -177,7 +177,7 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _on_entries(tasks: FileTasks) -> bool:
-    """Return whether all deletes are vectors in the entries of their data files, which no row of a table shows."""
+    """Return whether all deletes are vectors in the entries of data files: no metadata table has rows for these."""
     content = whole(tasks.matched.deletes.entries["content_type"])
     return bool(pc.all(pc.equal(content, int(ContentType.DATA)), min_count=0).as_py())
 

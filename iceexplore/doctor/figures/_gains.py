@@ -22,7 +22,7 @@ from iceexplore.writing import default_order
 
 __all__ = ["gain_of"]
 
-#: To count the manifests after a rewrite, it is simulated, but only up to this number of files: a simulation takes time
+#: A rewrite of at most this number of data files is simulated to count the manifests after it. A simulation takes time
 #: for each file.
 _MOST_SIMULATED = 2_000
 #: A rewrite that would open more delete files than this is not simulated.
@@ -30,7 +30,10 @@ _MOST_DELETES = 100
 
 
 def gain_of(key: FigureKey, state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return what the procedure for a figure would gain; None if no procedure changes what the figure shows.
+    """Return what the procedure for a figure would gain; None if no procedure applies.
+
+    None applies to partitions, to deletes if there are none, to clustering without a sort order or data files, and to
+    manifests without a snapshot.
 
     Parameters
     ----------
@@ -90,7 +93,10 @@ def _deletes_read(plan: RewriteDataFilesPlan[TableState]) -> int:
 
 
 def _of_deletes(state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return the gain of merging position deletes; if none would be merged, of rewriting the files with deletes."""
+    """Return the gain of merging position deletes; if none would be merged, of rewriting the files with deletes.
+
+    None if no deletes apply.
+    """
     if not len(scan.files.matched.deletes):
         return None
     plan = plan_rewrite_position_deletes(state, _state)
@@ -131,7 +137,7 @@ def _of_manifests(state: TableState) -> HealthGain | None:
 
 
 def _of_sort(state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return the gain of sorting all files by the table's sort order; None if it has none."""
+    """Return the gain of sorting all files by the table's sort order; None without a sort order or without files."""
     if default_order(state.metadata) is None or not len(scan.files):
         return None
     plan = plan_rewrite_data_files(state, _state, strategy="sort", rewrite_all=True, scan=scan)

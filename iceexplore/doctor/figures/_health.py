@@ -74,7 +74,7 @@ def metadata_size(state: TableState) -> MetadataSize:
 class TableHealth(Mapping[str, HealthFigure]):
     """Figures of a table's health, by key: ``sizes``, ``deletes``, ``manifests``, ``partitions`` and ``clustering``.
 
-    Returned by ``t.health()``. The figures are about the snapshot at which ``t`` is, and need only metadata. What a
+    Returned by ``t.health()``. The figures describe the snapshot of ``t``, and need only metadata. What a
     rewrite would gain is computed when it is first asked for; displaying the health of a table of up to 100,000 data
     files computes all gains.
 
@@ -99,7 +99,9 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @classmethod
     def of(cls, state: TableState, columns: Iterable[str] | None = None) -> TableHealth:
-        """Read the manifests of a state's snapshot, and make the figures that need no other pass over them.
+        """Read the manifests of a state's snapshot, and make the figures.
+
+        Clustering needs another pass: it is measured now only if columns are given or the table `is_small`.
 
         Parameters
         ----------
@@ -187,13 +189,13 @@ class TableHealth(Mapping[str, HealthFigure]):
     def gain(self, key: str) -> HealthGain | None:
         """Return what the procedure for a figure would gain; None without a procedure, or if it cannot be planned.
 
-        The gain is planned on the first call. If there is none, `gain_note` says why.
+        The gain is planned on the first call. If there is none, `gain_note` may give the reason.
         """
         found = self._planned(key)
         return None if isinstance(found, str) else found
 
     def gain_note(self, key: str) -> str:
-        """Return why there is no gain for a figure; empty if there is one."""
+        """Return why there is no gain for a figure; empty if there is one, or if the figure calls for no rewrite."""
         found = self._planned(key)
         return found if isinstance(found, str) else ""
 
