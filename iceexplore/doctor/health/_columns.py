@@ -27,8 +27,9 @@ __all__ = ["DEPTH", "check_bounds", "check_sort_order"]
 _DEFAULT_MODE = "write.metadata.metrics.default"
 _COLUMN_MODE = "write.metadata.metrics.column."
 _INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
-#: Ranges overlap too deeply if as many files share a value as ``rewrite_data_files`` requires for a group (Java:
-#: ``MIN_INPUT_FILES_DEFAULT``). Two adjacent sorted files may share a boundary value.
+#: Ranges overlap too deeply if this many files, on average, may hold a value: as many as ``rewrite_data_files``
+#: requires for a group (Java: ``MIN_INPUT_FILES_DEFAULT``). Two are normal: adjacent sorted files may share a boundary
+#: value.
 DEPTH = 5
 _SHOWN = 10
 

@@ -77,7 +77,7 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
 
 
 def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Iterator[Finding]:
-    """Check for data files most of whose rows are deleted, so that ``rewrite_data_files`` would rewrite them."""
+    """Check for data files with so many deleted rows that ``rewrite_data_files`` would rewrite them."""
     tasks = plan.tasks
     rows, sizes = (counted(tasks.files, name) for name in ("record_count", "file_size_in_bytes"))
     deleted = known_deleted_rows(tasks)

@@ -26,7 +26,7 @@ from iceexplore.graph import TableState
 
 __all__ = ["begin_health", "check_health"]
 
-#: From this number of entries on, the plan is made in a thread.
+#: From this number of entries on, a thread makes the plan of ``rewrite_data_files``.
 _FEWEST_ENTRIES = 20_000
 _Check = Callable[[Examination], Iterator[Finding]]
 _OF_METADATA: tuple[tuple[str, _Check], ...] = (
@@ -38,11 +38,11 @@ _OF_FILES = (check_small_files, check_delete_ratio, check_delete_files, check_eq
 
 
 def begin_health(examination: Examination) -> None:
-    """Start a thread that makes the plan for `check_health`; call this once all manifests have been decoded.
+    """Start a thread that plans ``rewrite_data_files`` for `check_health`; call this after all manifests were decoded.
 
-    The plan has its own reader and problems, and takes a fifth of a check of 100,000 files. There is no thread for
-    small tables, because threads that take turns would be slower, and none for large ones, because the plan would be in
-    memory beside what the other checks need.
+    The plan has its own reader and problems. It takes a fifth of the time of a check of 100,000 files. There is no
+    thread for small tables, because threads that take turns would be slower, and none for large ones, because the plan
+    would be in memory beside what the other checks need.
     """
     if examination.entry_count >= _FEWEST_ENTRIES and not examination.is_large and _has_files(examination):
         pool = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-doctor")
@@ -62,8 +62,8 @@ def _plan(examination: Examination) -> RewriteDataFilesPlan[TableState]:
 def check_health(examination: Examination) -> None:
     """Report faults that make scans slower or the table larger than necessary.
 
-    Only data files of the state's snapshot are checked. Nothing is reported for a Delta table, to which neither the
-    defaults nor the procedures of Iceberg apply.
+    Data files and manifests are checked in the state's snapshot only. Nothing is reported for a Delta table, to which
+    neither the defaults nor the procedures of Iceberg apply.
     """
     if examination.state.opened.is_delta:
         return

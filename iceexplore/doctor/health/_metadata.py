@@ -23,12 +23,13 @@ _AGE, _KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshot
 #: Java: ``TableProperties.MAX_SNAPSHOT_AGE_MS_DEFAULT``, five days.
 _MAX_AGE_MS = 432_000_000
 _MOST = "write.metadata.previous-versions-max"
-#: The maximum number of manifest lists to read to find unused specs; with more snapshots, the check is skipped.
+#: The maximum number of manifest lists, or in V4 of roots, to read to find unused specs. If a table with several specs
+#: has more snapshots, the check is skipped.
 _MOST_LISTS, _MOST_V4_ROOTS = 200, 20
 
 
 def check_snapshots(examination: Examination) -> Iterator[Finding]:
-    """Yield a finding for each branch with snapshots that ``expire_snapshots`` would remove now."""
+    """Yield findings for snapshots that ``expire_snapshots`` would remove now: one per branch, one for all others."""
     state = examination.state
     metadata = state.metadata
     if str(metadata.properties.get("gc.enabled", "true")).lower() == "false":
