@@ -37,8 +37,7 @@ class Since:
     Attributes
     ----------
     snapshot_id
-        The oldest snapshot that is affected, None if the fault is older than all snapshots of the table or belongs
-        to a metadata file.
+        The snapshot of this commit; None if it may have expired, or if the fault is in a metadata file.
     timestamp_ms
         The time of this snapshot, in milliseconds since the epoch (UTC).
     operation, engine
