@@ -92,7 +92,7 @@ def page(title: str, body: str, *notes: str) -> str:
 
 
 def report_page(report: ReportLike, *notes: str, plan: PlanLike | None = None) -> str:
-    """Return a report as a page, with all findings, and with a plan for their repair."""
+    """Return a report as a page with all findings and, if it is given, the plan for their repair."""
     e = escape.html
     head = (
         f"<h1>Check of {e(report.table)}: {e(report_headline(report))}</h1>"

@@ -49,7 +49,8 @@ class Report:
     seconds
         The duration of the examination in seconds.
     metadata
-        The examined metadata; None if the table could not be opened, and in reports that were read from JSON.
+        The examined metadata; None for a view, if the table could not be opened, and in reports that were read from
+        JSON.
     opened
         False if the table could not be opened; its only finding has the reason.
     kind
@@ -73,7 +74,7 @@ class Report:
     kind: str = "table"
     versions: tuple[int, ...] = ()
     names: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    #: Plans the repair; None in reports that were read from JSON, and if the table could not be opened.
+    #: Plans the repair; None for a view, if the table could not be opened, and in reports that were read from JSON.
     _mend: Callable[[], RepairPlan] | None = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, index: int) -> Finding:
@@ -104,7 +105,7 @@ class Report:
         return {name: counts[name] for name in EFFECTS if counts[name]}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per finding; ``caused_by`` is the number of the root cause that a finding follows from."""
+        """Return a row per finding, causes and consequences; ``caused_by`` is the index of the cause in `findings`."""
         import pandas as pd
 
         columns = (

@@ -97,7 +97,7 @@ def tables_text(result: _Result) -> str:
 
 
 def tables_html(result: _Result) -> str:
-    """Return the result as HTML with inline styles only; each table with findings opens to its report."""
+    """Return the result as HTML with inline styles only; the report of a table with findings can be unfolded."""
     e = escape.html
     rows = []
     for one in result.tables[:_SHOWN]:
@@ -127,7 +127,7 @@ def tables_html(result: _Result) -> str:
 
 
 def tables_page(result: _Result, *notes: str) -> str:
-    """Return a whole HTML page with all tables, then the notes; a table with findings opens to its report."""
+    """Return a whole HTML page with all tables, then the notes; the report of a table with findings can be unfolded."""
     e = escape.html
     rows = []
     for one in result.tables:
