@@ -129,7 +129,7 @@ def plan_scan(
         delete_rows=deletes,
         row_groups=row_groups_of(state, tasks, bloom=bloom) if row_groups or bloom else None,
         appends=appends,
-        notes=(*(() if appends is None else appends.notes), *_damage(state, scans, leaves, deletes)),
+        notes=(*(() if appends is None else appends.notes), *_damage(state, scans, leaves, deletes, files)),
         seconds=time.perf_counter() - start,
         log=tuple(state.storage.reads)[before:],
     )
@@ -245,7 +245,11 @@ def _may_have_equality(state: TableState, places: list[int]) -> bool:
 
 
 def _damage(
-    state: TableState, scans: list[RootScan], leaves: tuple[LeafScan, ...], deletes: tuple[int, ...]
+    state: TableState,
+    scans: list[RootScan],
+    leaves: tuple[LeafScan, ...],
+    deletes: tuple[int, ...],
+    files: EntryBatch,
 ) -> list[str]:
     """Return notes on what is missing from the plan because of damage."""
     out = []
@@ -258,9 +262,11 @@ def _damage(
     if bad:
         out.append(f"Files are missing from this plan, as manifests cannot be read in full: {_some(bad)}")
     names = scans[0].root.entries["location"].take(pa.array(deletes, pa.int64())).to_pylist() if deletes else []
-    lost = [n for n in names if n in faults]
-    if lost:
-        out.append(f"Deletes are missing from this plan, so deleted rows reappear: {_some(lost)}")
+    lost = {row: name for row, name in zip(deletes, names, strict=True) if name in faults}
+    needed = concerned(state, scans[0].root, list(lost), files) if lost else []
+    if needed:
+        missing = _some([lost[row] for row in needed])
+        out.append(f"Deletes are missing from this plan, so deleted rows reappear: {missing}")
     return out
 
 

@@ -52,7 +52,7 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
         "skipped_files": met + sum(known) - len(tasks) if len(known) == len(pruned) else None,
         "manifests": len(read),
         "manifests_in_table": sum(len(scan.rows) for scan in plan.roots),
-        "delete_manifests": len(plan.delete_rows),
+        "delete_manifests": len(plan.read_delete_rows),
         "deletes": len(matched.deletes),
         "files_with_deletes": int((counts.count > 0).sum()),
         "delete_bytes": int(counts.bytes.sum()),

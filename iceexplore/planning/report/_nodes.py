@@ -18,7 +18,6 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.graph import human_bytes, live_manifests
 from iceexplore.manifests import ContentType, Manifest, whole
-from iceexplore.planning.delete_index._delete_files import concerned
 from iceexplore.planning.evaluators._explain import explain_files
 from iceexplore.planning.report._skipped import skipped_manifests
 from iceexplore.planning.report._tables import task_records
@@ -205,7 +204,7 @@ class PlanNodes:
         if not len(entries) or self._scan is None:
             return {}
         state, root = self.plan.state, self._scan.root
-        rows = list(self.plan.delete_rows)
+        rows = list(self.plan.read_delete_rows)
         if root.dialect.deletion_vectors_on_entries:
             rows = sorted({*rows, *(leaf.root_row for leaf in self.plan.leaves if leaf.root_row is not None)})
         wanted = whole(entries["location"])
@@ -234,9 +233,8 @@ class PlanNodes:
             return []
         root, plan = self._scan.root, self.plan
         every = live_manifests(root, {int(ContentType.DELETE_MANIFEST)})
-        read = concerned(plan.state, root, list(plan.delete_rows), plan.files.files)
         out = []
-        for reason, rows in skipped_deletes(plan, every, set(read)).items():
+        for reason, rows in skipped_deletes(plan, every, set(plan.read_delete_rows)).items():
             for row in rows:
                 place = str(root.entries["location"][row].as_py())
                 marks: frozenset[Mark] = frozenset({"pruned"})

@@ -65,9 +65,9 @@ def _reads_table(plan: PlannedScan) -> pa.Table:
         for leaf in plan.leaves:
             if leaf.scan == index and leaf.root_row is not None:
                 add("data manifest", leaf.location, leaf.length)
-    if plan.delete_rows:
+    if plan.read_delete_rows:
         picked = plan.roots[0].root.entries.select(["location", "file_size_in_bytes"])
-        for record in picked.take(pa.array(plan.delete_rows, pa.int64())).to_pylist():
+        for record in picked.take(pa.array(plan.read_delete_rows, pa.int64())).to_pylist():
             add("delete manifest", record["location"], record["file_size_in_bytes"])
     for location, found in by_place.items():
         size, ms = sum(r.length for r in found), sum(r.seconds for r in found) * 1000

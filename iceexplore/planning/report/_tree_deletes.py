@@ -11,7 +11,7 @@ from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.graph import human_bytes, live_manifests
 from iceexplore.manifests import ContentType, Manifest, bool_array, whole
-from iceexplore.planning.delete_index._delete_files import concerned, live_deletes
+from iceexplore.planning.delete_index._delete_files import live_deletes
 from iceexplore.planning.delete_index._unmatched import applied_of
 from iceexplore.planning.model._tasks import MatchedDeletes
 from iceexplore.planning.report._tables import deletes_table
@@ -46,7 +46,7 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
     root = plan.roots[0].root
     matched = plan.files.matched
     manifests = live_manifests(root, {int(ContentType.DELETE_MANIFEST)})
-    read = concerned(plan.state, root, list(plan.delete_rows), plan.files.files)
+    read = list(plan.read_delete_rows)
     parent, level = "root:0", 2
     if read:
         parent, level = "deletes", 3
@@ -94,7 +94,7 @@ def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
 
 def _idle(plan: PlannedScan) -> int:
     """Return the number of deletes, in manifests that were read, that apply to no file of the plan."""
-    found = live_deletes(plan.state, manifests=plan.delete_rows, files=plan.files.files)
+    found = live_deletes(plan.state, manifests=plan.read_delete_rows)
     return len(found) - int(applied_of(found, plan.files.matched).sum())
 
 

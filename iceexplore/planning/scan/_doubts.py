@@ -52,7 +52,7 @@ class _Plan(Protocol):
     @property
     def leaves(self) -> tuple[LeafScan, ...]: ...
     @property
-    def delete_rows(self) -> tuple[int, ...]: ...
+    def read_delete_rows(self) -> tuple[int, ...]: ...
 
 
 def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
@@ -115,8 +115,8 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
     pruned = any((~s.may).any() for s in plan.roots)
     roots = {s.root.location for s in plan.roots}
     manifests = {leaf.location for leaf in plan.leaves}
-    if plan.delete_rows:
-        rows = pa.array(plan.delete_rows, pa.int64())
+    if plan.read_delete_rows:
+        rows = pa.array(plan.read_delete_rows, pa.int64())
         manifests.update(build.to_pylist(plan.roots[0].root.entries["location"].take(rows)))
     places = [p.where.partition("#")[0] for p in items]
     counts = _counts(places, _locations(plan.files.files.entries))
@@ -149,7 +149,8 @@ def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
     """Return which of these locations the plan's delete manifests list; the manifests are in the cache."""
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()
-    for leaf in plan.state.reader.leaves(plan.roots[0].root, plan.delete_rows) if plan.delete_rows else ():
+    rows = plan.read_delete_rows
+    for leaf in plan.state.reader.leaves(plan.roots[0].root, rows) if rows else ():
         files = _locations(leaf.entries)
         found.update(build.to_pylist(files.filter(pc.is_in(files, names))))
     return found

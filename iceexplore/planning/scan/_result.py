@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from iceexplore.graph import TableState
+from iceexplore.planning.delete_index._delete_files import concerned
 from iceexplore.planning.evaluators._filter import Filter
 from iceexplore.planning.model._tasks import FileTasks
 from iceexplore.planning.scan._doubts import doubts_of
@@ -71,6 +72,14 @@ class PlannedScan:
 
     def __len__(self) -> int:
         return len(self.files)
+
+    @property
+    def read_delete_rows(self) -> tuple[int, ...]:
+        """Those of `delete_rows` whose manifests were read, because their deletes may apply to a planned file."""
+        if not self.delete_rows:
+            return ()
+        root, rows = self.roots[0].root, list(self.delete_rows)
+        return self.once("read_delete_rows", lambda: tuple(concerned(self.state, root, rows, self.files.files)))
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def first_unfolded(nodes: PlanNodes) -> list[str]:
         files += sum(groups.values())
         if "read" in groups and files <= _FILES:
             out.append(node.id)
-    return [*out, *(nodes.manifest_id(row) for row in nodes.plan.delete_rows[:_UNFOLDED])]
+    return [*out, *(nodes.manifest_id(row) for row in nodes.plan.read_delete_rows[:_UNFOLDED])]
 
 
 def grow_scan(nodes: PlanNodes, expanded: Iterable[str], limits: dict[str, int]) -> ScanGrowth:

@@ -252,3 +252,24 @@ def test_nothing_is_read_twice() -> None:
     table.plan("id >= 25")
     names = [r.location for r in list(table.state.storage.reads)[before:] if not r.cached]
     assert len(names) == len(set(names))
+
+
+def test_delete_manifests_that_are_not_read_are_not_counted_as_read() -> None:
+    s = ix.empty({"id": "long", "kind": "string"}, format_version=3, partition_by="kind", seed=1)
+    s.append(2, rows=100, partitions=[{"kind": "a"}, {"kind": "b"}])
+    a, b = sorted(s.inspect.data_files().to_dict("records"), key=lambda f: str(f["partition"]["kind"]))
+    s.row_delta(deletes={a["file_path"]: [0]})
+    low, other = (f["readable_metrics"]["id"]["lower_bound"] for f in (b, a))
+    assert low < other, "the filter below is for b alone"
+    plan = s.table.plan(f"id = {low}")
+    assert plan.tasks["file_path"].tolist() == [b["file_path"]]
+    assert len(plan.delete_rows) == 1, "by the filter alone, the manifest may have deletes for the file"
+    assert plan.read_delete_rows == ()
+    assert plan.reads["kind"].tolist() == ["root", "data manifest"]
+    assert plan.totals["delete_manifests"] == 0
+    before = len(s.state.storage.reads)
+    assert plan.doubts == ()
+    assert len(s.state.storage.reads) == before, "nothing more is read for doubts"
+    both = s.table.plan()
+    assert both.totals["delete_manifests"] == 1
+    assert both.reads["kind"].tolist() == ["root", "data manifest", "delete manifest"]
