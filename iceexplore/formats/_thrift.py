@@ -38,7 +38,10 @@ def read_struct(
         The struct is truncated, nested too deeply, or invalid.
     """
     reader = _Reader(data, what, location, offset)
-    return reader.struct(0), reader.at
+    try:
+        return reader.struct(0), reader.at
+    except IndexError:
+        raise reader.truncated() from None
 
 
 class _Reader:
@@ -54,21 +57,22 @@ class _Reader:
             raise self.fail(f"a Thrift value of {count:,} bytes, but {self.end - self.at:,} remain")
         self.at += count
 
-    # `byte` and `varint` are written for speed, because they read the tens of thousands of bytes of a footer.
+    def truncated(self) -> FormatError:
+        self.at = self.end
+        return self.fail("a Thrift value of 1 bytes, but 0 remain")
+
+    # The following methods are written for speed, because they read the tens of thousands of bytes of a footer: they
+    # read without comparing with the end (`read_struct` catches the IndexError), and short numbers and texts without a
+    # call.
 
     def byte(self) -> int:
         at = self.at
-        if at >= self.end:
-            self.skip(1)  # raises
         self.at = at + 1
         return self.data[at]
 
     def varint(self) -> int:
         data, at, value = self.data, self.at, 0
         for shift in range(0, 70, 7):
-            if at >= self.end:
-                self.at = at
-                self.skip(1)  # raises
             byte = data[at]
             at += 1
             if byte < 0x80:
@@ -86,10 +90,28 @@ class _Reader:
         if depth > _MAX_DEPTH:
             raise self.fail("Thrift structs are nested too deeply")
         out: ThriftStruct = {}
-        field = 0
-        while head := self.byte():
-            field = field + (head >> 4) if head >> 4 else self.number()
-            out[field] = self.value(head & 15, depth)
+        data, at, field = self.data, self.at, 0
+        while head := data[at]:
+            at += 1
+            kind = head & 15
+            if head >> 4:
+                field += head >> 4
+                short = data[at]
+                if short < 0x80 and 4 <= kind <= 6:  # a number of one byte
+                    out[field] = short >> 1 ^ -(short & 1)
+                    at += 1
+                    continue
+                if kind == 8 and short < 0x80 and at + short < self.end:  # a short text, which is skipped
+                    out[field] = None
+                    at += 1 + short
+                    continue
+                self.at = at
+            else:
+                self.at = at
+                field = self.number()
+            out[field] = self.value(kind, depth)
+            at = self.at
+        self.at = at + 1
         return out
 
     def value(self, kind: int, depth: int) -> ThriftValue:
@@ -117,9 +139,19 @@ class _Reader:
             raise self.fail(f"a Thrift list of {count:,} elements, but {self.end - self.at:,} bytes remain")
         if head & 15 == _STRUCT:
             return [self.struct(depth) for _ in range(count)]
+        data, at, kind = self.data, self.at, head & 15
         for _ in range(count):
-            if head & 15 in (_TRUE, _FALSE):
-                self.skip(1)
+            short = data[at]
+            if short < 0x80 and 4 <= kind <= 6:
+                at += 1
+            elif short < 0x80 and kind == 8 and at + short < self.end:
+                at += 1 + short
             else:
-                self.value(head & 15, depth)
+                self.at = at
+                if kind in (_TRUE, _FALSE):
+                    self.skip(1)
+                else:
+                    self.value(kind, depth)
+                at = self.at
+        self.at = at
         return None

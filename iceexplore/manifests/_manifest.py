@@ -212,15 +212,17 @@ class Manifest:
 
     def stats_of(self, field_ids: Iterable[int]) -> Iterator[ColumnStats]:
         """Yield `stats` of some columns, in any order: columns of one type are decoded together."""
+        kinds = {i: self._meaning.types.get(i) for i in field_ids}
+        if not kinds:
+            return  # do not decode the statistics of a V4 manifest for nothing
         if self._typed is None:
-            kinds = {i: self._meaning.types.get(i) for i in field_ids}
             if self._keeps(kinds):
                 assert self._kept_columns is not None
                 yield from self._kept_columns.columns(kinds, lambda: self._silent, self._note_contradiction)
             else:
                 yield from self._mapped.columns(kinds)
         else:
-            yield from (found for _, found in self.stats_blocks(field_ids))
+            yield from (found for _, found in self.stats_blocks(kinds))
 
     def _keeps(self, kinds: Mapping[int, Type | None]) -> bool:
         """Return whether to cache the statistics of these columns one by one; False if they cannot be read."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from iceexplore.manifests import Manifest, _reader
+import iceexplore as ix
+from iceexplore.manifests import EntryBatch, Manifest, _reader
 from iceexplore.manifests.column_stats import _kept_columns
 from iceexplore.manifests.decode._file import Source
 from iceexplore.storage import CACHE
@@ -95,3 +96,19 @@ def test_statistics_that_cannot_be_read_are_not_cached(table: Any, make: Any, mo
     assert not any("column" in key for key in CACHE._items)
     monkeypatch.undo()
     assert all(leaf[1].lower.null_count == 0 for leaf in read(table.reader(), None))
+
+
+def test_without_columns_no_statistics_of_v4_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ix.empty({"id": "long"}, format_version=4, seed=1, flush_data_files=0)
+    made.append(3, rows=10)
+    state = made.state
+    CACHE.clear()
+    seen = decoded(monkeypatch)
+    root = state.root()
+    assert root is not None
+    (leaf,) = state.reader.leaves(root, parts={"entries", "partition"})
+    seen.clear()
+    assert EntryBatch.of(leaf, []).stats == {}
+    assert seen == []
+    assert len(EntryBatch.of(leaf, [1]).stats) == 1
+    assert {"stats"} in seen
