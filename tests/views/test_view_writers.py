@@ -371,7 +371,9 @@ def test_what_the_adopted_form_cannot_express_is_refused(tmp_path: Path) -> None
     first = made["versions"][0]["representations"][0]
     made["versions"][0]["representations"].append({**first, "dialect": "spark", "default-catalog": "other"})
     v = ix.open_view(write_view(tmp_path / "v", made))
-    with pytest.raises(ix.UnsupportedError, match=r"different schemas or defaults.*early_draft=True"):
+    with pytest.raises(
+        ix.UnsupportedError, match=r"different schemas, defaults, aliases or comments.*early_draft=True"
+    ):
         v.simulate().set_properties({"k": "v"})
     s = v.simulate(early_draft=True)
     s.set_properties({"k": "v"})

@@ -61,7 +61,8 @@ def set_properties(
             hint = ": upgrade() raises the format version" if name == "format-version" else ""
             raise RuleError("reserved-property", f"{name!r} is reserved and cannot be set as a table property{hint}")
         if not isinstance(name, str) or not isinstance(value, str):
-            raise RuleError("reserved-property", f"properties are strings, but {name!r} was given as {value!r}")
+            text = f"names and values of properties are strings, but {name!r} was given as {value!r}"
+            raise RuleError("reserved-property", text)
         if name in gone:
             raise RuleError("reserved-property", f"{name!r} cannot be both set and removed")
     properties = {name: value for name, value in read_properties(document).items() if name not in gone}

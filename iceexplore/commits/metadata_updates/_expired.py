@@ -73,7 +73,7 @@ class Expired(tuple[int, ...]):
             lines.append(f"  … and {len(self.kept) - _MOST_SHOWN:,} more; use .to_pandas() to list all of them")
         if self.refs:
             names = ", ".join(escape.text(repr(ref)) for ref in self.refs)
-            lines.append(f"removed because of their age (max-ref-age-ms): {names}")
+            lines.append(f"removed, as their snapshot is too old (max-ref-age-ms) or missing: {names}")
         return lines
 
     def __repr__(self) -> str:

@@ -68,7 +68,9 @@ def _adopted_version(version: ViewVersion, metadata: ViewMetadata, schemas: list
     aliases = {(r.field_aliases, r.field_docs) for r in stored}
     schema = metadata.schema(version)
     if schema is None or len(version.schema_ids()) > 1 or len(defaults) > 1 or len(aliases) > 1:
-        what = "has no schema" if schema is None else "has dialects with different schemas or defaults"
+        what = (
+            "has no schema" if schema is None else "has dialects with different schemas, defaults, aliases or comments"
+        )
         raise UnsupportedError(
             f"version {version.version_id} {what}, which the adopted spec cannot store: "
             "v.simulate(early_draft=True) keeps the form of the early draft"
