@@ -117,7 +117,10 @@ def _to_2(document: Json, table_uuid: str | None) -> Json:
 
 
 def uses_expressions(document: Mapping[str, Any]) -> bool:
-    """Return whether partition specs of this document reference expressions (the V4 proposal, not ``v4-java``)."""
+    """Return whether the document has a list of expressions, to which partition specs refer, as in the V4 proposal.
+
+    Documents of the dialect ``v4-java`` have no such list.
+    """
     return format_version(document) >= 4 and "expressions" in document
 
 

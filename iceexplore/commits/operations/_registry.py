@@ -181,7 +181,7 @@ _FILE_OPERATIONS = (
     ),
     CommitOperation(
         "rewrite_manifests", "Rewrite manifests", "Rewrites manifests without changing the data.", "files",
-        **_both(Parameter("manifests", "locations", "Leaf manifests; by default the layout chooses.", None), *_REF),
+        **_both(Parameter("manifests", "locations", "Leaf manifests; by default as the layout requires.", None), *_REF),
         nothing="the table has no manifests",
         change=rewrite_manifests,
     ),

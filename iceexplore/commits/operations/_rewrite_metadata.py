@@ -39,7 +39,7 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
     Parameters
     ----------
     manifests
-        Locations of the manifests to rewrite; by default the layout chooses.
+        Locations of the manifests to rewrite; by default those that the layout would rewrite.
 
     Raises
     ------

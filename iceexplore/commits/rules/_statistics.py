@@ -190,8 +190,8 @@ def _field_masks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        # Differing bounds matter only if the partition value was taken from the lower bound; a value stored in a tuple,
-        # or derived otherwise, is right even if the bounds differ.
+        # Differing bounds are a fault only if the partition value equals the lower bound, because it was then probably
+        # taken from this bound. Any other value was stored or computed, and does not depend on the bounds.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
     return two, missing

@@ -49,7 +49,8 @@ class Waste:
         return "slow" if saved >= self.task else "untidy"
 
     def __str__(self) -> str:
-        return f"slow from {SPLIT_SIZE} = {self.task} ({human_bytes(self.task)}), {self.source}"
+        size = f"{SPLIT_SIZE} = {self.task} ({human_bytes(self.task)})"
+        return f"severity slow if a scan wastes at least {size}, {self.source}"
 
 
 def health_finding(

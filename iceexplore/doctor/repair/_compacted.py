@@ -27,7 +27,7 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return, by canonical location, the row number in a root of each live manifest that the draft drops."""
+    """Return the live manifests of a root that the draft drops: their row numbers in it, by canonical location."""
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}

@@ -1,4 +1,7 @@
-"""Suggest changes that would help conditions on one column (order, partition fields, metrics), or say why none does."""
+"""Suggest changes of sort order, partition fields or metrics by which conditions on one column would skip more files.
+
+If no change would, say why.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +170,9 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
     if any(s.helps for s in out.suggestions):
         return out
     if not out.notes:
-        out.notes.append(f"{name}: rewriting the files with the current partition fields would save hardly any files")
+        out.notes.append(
+            f"{name}: after a rewrite with the current partition fields, the filter would read hardly fewer files"
+        )
     for p in terms:
         if p.op in _POWERLESS:
             out.notes.append(f"{p.text or p.op}: {_POWERLESS[p.op]}")

@@ -117,7 +117,7 @@ def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple
 
 
 def _required(metadata: TableMetadata, column: int) -> bool:
-    """Return whether no row can be null: a top-level column that is required in every schema that has it."""
+    """Return whether a column can never be null: it is a top-level column, and required in every schema that has it."""
     found = [f for s in metadata.schemas for f in s.fields if f.field_id == column]
     return bool(found) and all(f.required for f in found)
 

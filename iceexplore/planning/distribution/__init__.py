@@ -1,1 +1,1 @@
-"""Group the files of a table by partition, size and age."""
+"""Group the files of a table by partition, size, age, snapshot or spec; measure how far ranges of columns overlap."""

@@ -176,11 +176,12 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     note = ", ".join(amount(n, word) for n, word in parts if n)
     last = levels.slice(levels.num_rows - 1).to_pylist()[0]
     gone, touched = deleted_rows(plan.files)
-    rows, known = last["rows"] - round(float(gone.sum())), "rows counted from vectors and position deletes"
+    rows = last["rows"] - round(float(gone.sum()))
+    known = "deleted rows are counted from vectors and position deletes"
     if plan.row_groups is not None and rows < last["rows"] and last["row_groups"] < len(plan.row_groups):
         rows, known = None, "unknown how many of the deleted rows are in skipped row groups"
     elif equality:
-        known += f"; rows removed by equality deletes are not counted: {_AT_MOST}"
+        known += f"; rows removed by equality deletes are not subtracted: {_AT_MOST}"
     return {
         "level": "after deletes", "files": last["files"], "bytes": last["bytes"],
         "rows": None if rows is None else max(0, rows), "known": known,
