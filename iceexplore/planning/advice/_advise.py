@@ -1,4 +1,4 @@
-"""Suggest changes that would help a filter (order, partition fields, metrics, compaction), with their effect."""
+"""Suggest changes that would help a filter (sort order, partition fields, metrics, compaction), with estimates."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Advice:
     one filter may slow down another.
 
     The tests rewrite tables as suggested and plan the same filter again: the number of files read differs from the
-    estimate by at most a factor of two, or by two files. They cover rows that are shuffled, clustered or half null, and
-    columns of numbers, times, strings with long common prefixes, and few distinct values. The estimate may be wrong by
-    a factor of ten and more if bounds do not show what matters: one value is far more frequent than others; values are
-    dense in the middle of a range that every file spans; or few strings have the prefix that the filter selects.
-    `Suggestion.assumes` lists the assumptions. Bytes are assumed to be proportional to rows; rows with nulls or a
-    single value take less space, sometimes only a third.
+    estimate by at most a factor of two, or by two files. These tests cover rows that are shuffled, clustered or half
+    null, and columns of numbers, times, strings with long common prefixes, and few distinct values. The estimate may
+    be wrong by a factor of ten and more if bounds do not show what matters: one value is far more frequent than others;
+    values are dense in the middle of a range that every file spans; or few strings have the prefix that the filter
+    selects. `Suggestion.assumes` lists the assumptions. Bytes are assumed to be proportional to rows; rows with nulls
+    or a single value take less space, sometimes only a third.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def _scene(plan: PlannedScan) -> Scene:
 
 
 def _counted_only(batch: EntryBatch) -> EntryBatch:
-    """Replace the entries' columns that advice does not need with nulls, which take no memory.
+    """Return the batch with fewer values, to save memory: entry columns that advice does not need are null.
 
     The locations of a million files alone take 100 MB.
     """
@@ -167,7 +167,7 @@ def advise(plan: PlannedScan) -> Advice:
     if not len(scene.batch):
         notes.append("the table has no data files")
     elif not scene.now.files:
-        notes.append("the plan reads no data file: there is nothing to gain")
+        notes.append("the plan reads no data file: there is nothing to save")
     else:
         if plan.filter.expression == ALWAYS and not plan.filter.partition:
             notes.append("without a filter, every file is read, whatever the order of the rows")
@@ -182,7 +182,8 @@ def advise(plan: PlannedScan) -> Advice:
                 continue
             names = ", ".join(dict.fromkeys(columns_of(part).values()))
             notes.append(
-                f"an OR over several columns ({names}) skips a file only if both sides exclude it: there is no estimate"
+                f"an OR over several columns ({names}) skips a file only if each of its branches excludes the file: "
+                "there is no estimate"
             )
         found += _upkeep(plan, scene)
     ranked = tuple(sorted((s for s in found if s.helps), key=_rank))

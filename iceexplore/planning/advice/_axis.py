@@ -17,7 +17,7 @@ __all__ = ["Axis", "Floats", "cut_length"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-#: Number of bits of the number that represents a text; a float has 53 bits.
+#: Maximum number of bits of the number that represents a text; a float can hold 53 bits exactly.
 _BITS = 50
 #: Classes of bytes: if two bytes of a class occur, those between them may also occur.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
@@ -43,7 +43,7 @@ class Axis:
         For texts and bytes: the rank of each byte among those that occur, so that ``user-09`` and ``user-10`` are
         neighbours; empty for other types. The ranks of a text's bytes are the digits of its number.
     digits
-        Number of digits of such a number.
+        For texts and bytes: the number of digits of the number that represents a value.
     plain
         Whether all bounds are ASCII, so that a byte is a character.
     cut
@@ -101,7 +101,7 @@ class Axis:
 
     @property
     def base(self) -> float:
-        """Return the base of the numbers that represent texts."""
+        """Return the base (radix) in which a text is a number whose digits are the ranks of its bytes."""
         return float(max(self.ranks) + 1)
 
     def numbers(self, values: AnyArray) -> Floats:
@@ -127,9 +127,10 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the range in which a bound of this value may be.
+        """Return the range of numbers in which a file's bound may be if the bound was made from this value.
 
-        It is a single point or, if the value is a text longer than `cut`, the range of all texts with the same prefix.
+        It is a single point or, if the value is a text longer than `cut`, the range of all texts that begin with the
+        first `cut` characters of the value.
         """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])
@@ -146,7 +147,8 @@ class Axis:
 def cut_length(lower: Strings) -> int | None:
     """Return the length to which lower bounds seem to be truncated; None if they do not.
 
-    Bounds seem to be truncated if at least half of them have the maximum length, and it is at least `_SHORTEST_CUT`.
+    Bounds seem to be truncated if at least half of them are as long as the longest one, and its length is at least
+    `_SHORTEST_CUT`.
     """
     lengths = pc.utf8_length(lower)
     longest = pc.max(lengths).as_py()

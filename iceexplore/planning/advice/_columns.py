@@ -1,4 +1,4 @@
-"""Suggest changes of sort order, partition fields or metrics by which conditions on one column would skip more files.
+"""Suggest a sort order, partition fields or metrics with which conditions on one column would skip more files.
 
 If no change would, say why.
 """
@@ -37,7 +37,7 @@ __all__ = [
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
-#: If a larger share of a file's values is distinct, the number of rows per value is negligible.
+#: If at least this share of a file's values is distinct, the number of distinct values hardly affects estimates.
 _MANY = 0.5
 
 
@@ -85,7 +85,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # files far apart share no values
 
 
-#: Operators for which bounds hardly ever prune, with the reason.
+#: Operators for which bounds hardly ever prune files, with the reason.
 _POWERLESS = {
     "!=": "a file is skipped only if every row has this one value",
     "not-in": "a file is skipped only if every row has one of these values",
@@ -112,7 +112,7 @@ class Scene:
     left, kept
         Masks of the files that remain after partition pruning, and of those that are read.
     tasks, now
-        The files that are read, as tasks and in numbers.
+        The files that are read, as tasks, and their number and bytes.
     """
 
     metadata: TableMetadata
@@ -202,7 +202,7 @@ def _estimates(
     shares = Shares(own, pool)
     ordered = sorted_reading(shares, wanted, distinct)
     row["sorted"] = ordered.files
-    assumes = [_EVEN, "as many files as now in each partition"]
+    assumes = [_EVEN, "each partition keeps its number of files"]
     if shares.shuffled:
         assumes.append("nearly every file spans the whole range, so the distribution in its middle is unknown")
     if wanted.points and spread.axis.step != 1:

@@ -84,8 +84,8 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
             Reading(data.files, round(data.bytes - dead)),
             unit="data and delete files",
             statements=(call("rewrite_data_files", table, options=options(delete_file_threshold=1)),),
-            assumes="bytes are proportional to rows; a position in two delete files counts twice"
-            + ("; rows that equality deletes remove are not counted" if equality else ""),
+            assumes="bytes are proportional to rows; a row that two delete files remove counts as two rows"
+            + ("; the bytes of rows that equality deletes remove are unknown and not subtracted" if equality else ""),
         )
     elif positions > 1:
         merged = int(touched.sum()) if vectors else len(np.unique(partition_codes(tasks.files)[touched]))

@@ -31,9 +31,9 @@ class Units:
     Attributes
     ----------
     number
-        Function that returns the number of the unit of each value.
+        Function that returns, for each value, the number of its unit.
     start
-        Function that returns the beginning of each unit.
+        Function that returns, for the number of each unit, the value with which the unit begins.
     """
 
     number: Callable[[Floats], Floats]
@@ -42,7 +42,7 @@ class Units:
 
 def number_units(width: float) -> Units:
     """Return units of a fixed width, starting at 0."""
-    # A decimal's step is not exact as a float: a value within rounding error of a border counts as on it.
+    # A decimal's step is not exact as a float: a value within rounding error of a border counts as on the border.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
@@ -238,9 +238,9 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate the files to read and all files if values are spread evenly over ``parts`` partitions.
+    """Estimate what a filter would read, and the total number of files, if each group had ``parts`` buckets.
 
-    The filter selects ``points`` single values. Return None if there are too many files.
+    The filter selects ``points`` single values. Return None if there would be too many files.
     """
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None

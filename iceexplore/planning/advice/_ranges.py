@@ -147,7 +147,7 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
     """Convert intervals to spans; if there are more than `_MOST`, neighbours are merged.
 
-    A span that is merged only from single values states their number.
+    If all intervals that are merged into a span are single values, the `points` of the span is their number.
     """
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)

@@ -41,7 +41,7 @@ def advice_text(
 def advice_html(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
-    """Return the suggestions as an HTML table, with statements to unfold."""
+    """Return the suggestions as an HTML table, with SQL statements that readers can unfold."""
     e = escape.html
     head = (
         f'<div style="font:600 14px system-ui,sans-serif;margin:4px 0">Tuning advice for '

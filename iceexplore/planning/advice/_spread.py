@@ -76,7 +76,7 @@ class Files:
         return np.bincount(self.group, minlength=self.groups).astype(np.float64)
 
     def take(self, mask: Mask) -> Files:
-        """Return some of the files; empty groups are dropped."""
+        """Return the files that a mask selects; groups without such files are dropped."""
         _, group = np.unique(self.group[mask], return_inverse=True)
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
@@ -130,7 +130,7 @@ class Spread:
         return ~np.isnan(self.low)
 
     def take(self, mask: Mask) -> Spread:
-        """Return the spread of some of the files."""
+        """Return the spread of the files that a mask selects."""
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
@@ -182,7 +182,7 @@ class Shares:
 
     @property
     def shuffled(self) -> bool:
-        """Return whether most files are in groups whose files all span about the same range."""
+        """Return whether most files are in groups whose files nearly all span about the same range."""
         return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
 
     @cached_property
@@ -191,7 +191,10 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return, by group, the distribution (points and cumulative shares) of which its files seem to be samples."""
+        """Return, by group, the distribution that its files seem to sample, as points and cumulative shares.
+
+        Groups whose files do not seem to be samples of one distribution are left out.
+        """
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
         starts = np.concatenate([[0], np.cumsum(files.counts).astype(np.int64)])
