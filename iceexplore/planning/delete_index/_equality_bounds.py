@@ -57,10 +57,10 @@ class Intervals:
         return out
 
     def widened(self) -> Intervals:
-        """Return intervals without `file_extra`, `delete_extra` and `used`, widened to allow for them.
+        """Return intervals that are widened so that `file_extra`, `delete_extra` and `used` need not be checked.
 
-        The intervals of a file and a delete overlap if the two may have a value in common. Those of other pairs may
-        overlap, too.
+        If a file and a delete may have a value in common, their widened intervals overlap. The intervals of other pairs
+        may overlap, too.
         """
         if self.file_extra is None or self.delete_extra is None or self.used is None:
             return self

@@ -62,7 +62,10 @@ class Stretches:
         return out
 
     def names(self, names: AnyArray, most: int) -> AnyListArray:
-        """Return the names of each data file's deletes; fewer per file if they are more than ``most`` in total."""
+        """Return the names of each data file's deletes, given the names of all deletes.
+
+        If this would be more than ``most`` names in total, only the first few deletes of each data file are named.
+        """
         size = self.size
         if int(size.sum()) > most:
             size = np.minimum(size, max(1, most // max(1, len(size))))

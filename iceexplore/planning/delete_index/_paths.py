@@ -114,10 +114,10 @@ def _by_meaning(
 
 
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Return the data files that a delete of `lost` may mean, and the deletes of `lost` that may mean a data file.
+    """Return the data files that some delete in ``lost`` may reference, and the deletes that may reference one.
 
-    A data file has the same file name as the location in such a delete. The two paths are also the same, unless the
-    table has ``moved`` or a path could be written differently.
+    A delete may reference a data file if the file name in its reference is the same. The whole paths must be the
+    same, too, unless the table has ``moved`` or a path could be written differently.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
@@ -132,7 +132,7 @@ def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tu
 
 
 def _last(values: Strings) -> Strings:
-    """Return the part after the last slash."""
+    """Return the part of each location after its last slash."""
     parts = pc.split_pattern(values, "/", max_splits=1, reverse=True)
     return parts.flatten().take(pa.array(np.asarray(parts.offsets)[1:] - 1))
 
@@ -178,9 +178,10 @@ def path_intervals(
     cut
         Function that returns which texts may be truncated.
     prefixes
-        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Only the prefix of most data files is
-        used: other bounds exclude nothing, and other data files are never excluded, because a file may have another
-        location, under another prefix, that is between the bounds.
+        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Only the prefix that the largest
+        number of data files is under is used: bounds under other prefixes exclude nothing, and data files under other
+        prefixes are never excluded, because a file may have another location, under another prefix, that is between
+        the bounds.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -188,7 +189,7 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix of most files
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix that the largest number of files is under
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)
     return Intervals(

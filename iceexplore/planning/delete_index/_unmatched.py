@@ -37,9 +37,10 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """Reasons why deletes, rows of ``matching.found``, do not apply to data files, rows of ``matching.files``.
+    """Reasons why deletes do not apply to data files.
 
-    Methods return a reason's code and its text.
+    Arguments are row numbers: of deletes in ``matching.found``, of data files in ``matching.files``. Methods return
+    a reason's code and its text.
     """
 
     matching: DeleteIndex
@@ -57,7 +58,7 @@ class Reasons:
     def of_path(self, file: int, delete: int) -> Reason:
         """Explain that a position delete's bounds of ``file_path`` exclude a data file of its partition."""
         low, high = (b[delete].as_py() for b in path_bounds(self.matching.found.batch))
-        return "file-path", f"its positions belong to files from {low} to {high}"
+        return "file-path", f"it removes rows only of data files whose locations are from {low} to {high}"
 
     def of_bounds(self, file: int, delete: int) -> Reason:
         """Explain that an equality delete's metrics exclude all values of the data file."""
@@ -269,7 +270,7 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """Count the pairs in scope that are not applied: of vectors and position deletes, and of equality deletes."""
+        """Return how many pairs in scope are not applied: of vectors and position deletes, and of equality deletes."""
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)
         )
