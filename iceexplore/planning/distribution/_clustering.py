@@ -226,7 +226,7 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     size = int(high.max(initial=-1)) + 1
     starts, stops = np.bincount(low, minlength=size), np.bincount(high, minlength=size)
     begun = np.cumsum(starts)
-    ended = np.cumsum(stops) - stops  # ranges that end before each rank
+    ended = np.cumsum(stops) - stops  # the number of ranges that end before each rank
     others = begun[high] - ended[low] - 1
     level = (begun - ended).astype(np.int64)
     out = np.zeros(count, dtype=np.int64)

@@ -38,7 +38,7 @@ _Longs = npt.NDArray[np.int64]
 
 
 def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return per data file the rows that vectors and position deletes remove, and whether any delete applies.
+    """Return, per data file, how many rows vectors and position deletes remove, and whether any delete applies.
 
     The rows of a position delete file that applies to several data files are divided evenly among them, because the
     actual numbers are in its rows, which are not read. A row that two position delete files delete counts twice. A file
@@ -167,7 +167,7 @@ class TableDistribution(BarPicture):
     name
         The table's name, for the picture.
     by
-        The grouping.
+        What the files are grouped by: ``partition``, ``spec``, ``snapshot``, ``age`` or ``size``.
     table
         One row per group, in the order of the grouping (partitions by value, snapshots and ages by time, sizes
         ascending): its label; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below

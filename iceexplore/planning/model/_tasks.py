@@ -58,7 +58,7 @@ class MatchedDeletes:
 
 @dataclass(frozen=True)
 class FileTasks:
-    """The data files of a plan, one row each, in the order of the root and its leaves.
+    """The data files of a plan, one row each, in the order of the root and its leaf manifests.
 
     Attributes
     ----------

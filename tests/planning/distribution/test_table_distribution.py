@@ -140,7 +140,7 @@ def test_ages_count_from_the_snapshot_shown() -> None:
     assert snapshots["operation"].tolist() == ["append"] * 4
     table.expire_snapshots(retain_last=1)
     kept = table.plan().distribution("age").frame
-    assert kept["age"].tolist() == ["under an hour", "snapshot no longer kept"]
+    assert kept["age"].tolist() == ["under an hour", "snapshot has expired"]
     assert kept["rows"].tolist() == [10, 30]
 
 
