@@ -217,7 +217,7 @@ def _uncrossed(lower: AnyArray, upper: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def comparable(values: AnyArray) -> AnyArray:
-    """Cast values to a type that Arrow can compare: integers, booleans and times to int64, fixed to binary."""
+    """Cast values to a type that Arrow can compare: integers, booleans, dates and times to int64, fixed to binary."""
     kind = values.type
     if pa.types.is_date32(kind):
         values = values.cast(pa.int32())

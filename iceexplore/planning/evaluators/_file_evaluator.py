@@ -305,7 +305,7 @@ class FileMetricsSources:
         return [MetricsSource(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
 
     def value(self, key: str) -> AnyArray | None:
-        """Return the values of the partition field with this id, given as text; None if the batch has none."""
+        """Return the values of the partition field whose id, as text, is ``key``; None if the batch has none."""
         partition = self._batch.partition
         at = -1 if partition is None else partition.type.get_field_index(key)
         return None if partition is None or at < 0 else pc.struct_field(partition, [at])

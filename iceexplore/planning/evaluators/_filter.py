@@ -194,7 +194,7 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            continue  # a spec without the field: it is unknown whether its files hold such rows
+            continue  # a spec that lacks one of the fields: it is unknown whether its files hold rows of the partition
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():
             values = sources.value(columns[name].key)
@@ -277,7 +277,8 @@ def _check_partition(metadata: TableMetadata, partition: Mapping[str, Any] | Non
     names = list(dict.fromkeys(f.name for s in metadata.partition_specs for f in s.fields))
     if not isinstance(partition, Mapping) or not partition:
         raise OptionError(
-            f"partition={partition!r}: give a dictionary by partition field: {', '.join(names) or 'none'}"
+            f"partition={partition!r} must be a non-empty dictionary whose keys are partition fields: "
+            f"{', '.join(names) or 'none'}"
         )
     for name, given in partition.items():
         if name not in names:

@@ -85,7 +85,9 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
     values: dict[str, list[Any]] = {n: [] for n in names}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise OptionError(f"{what}[{i}] is {row!r}: give a dictionary by partition field: {', '.join(names)}")
+            raise OptionError(
+                f"{what}[{i}] is {row!r}, but must be a dictionary whose keys are partition fields: {', '.join(names)}"
+            )
         for key in row:
             if key not in values:
                 raise OptionError(f"{what}[{i}]: no partition field {key!r}; {nearest(str(key), names)}")

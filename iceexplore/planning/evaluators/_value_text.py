@@ -46,7 +46,7 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
 
 
 def shown(texts: Strings, quoted: bool) -> Strings:
-    """Return texts for use in a sentence: long ones cut off, those of text columns in quotes."""
+    """Return texts for use in a sentence: long ones are cut off, and values of text columns are in quotes."""
     if (pc.max(pc.utf8_length(texts)).as_py() or 0) > _LONGEST:
         cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, _LONGEST), "…", "")
         texts = pc.if_else(pc.fill_null(pc.greater(pc.utf8_length(texts), _LONGEST), False), cut, texts)

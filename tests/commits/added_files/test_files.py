@@ -320,7 +320,7 @@ def test_records_that_make_no_sense(records: list[Any], message: str) -> None:
 
 @pytest.mark.parametrize(
     ("partition", "message"),
-    [(None, "dictionary by partition"), ({}, "lacks partition field 'kind'"), ({"kind": 5}, "not a string"),
+    [(None, "must be a dictionary whose keys"), ({}, "lacks partition field 'kind'"), ({"kind": 5}, "not a string"),
      ({"kind": "a", "knd": 1}, "no partition field 'knd'")],
 )  # fmt: skip
 def test_partitions_of_records(partition: Any, message: str) -> None:
