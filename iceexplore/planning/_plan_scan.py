@@ -187,7 +187,7 @@ def _picked(
     beside: Mapping[int, list[int]] = MappingProxyType({}),
     loaded: dict[int, Manifest] | None = None,
 ) -> list[Picked]:
-    """Select the files of each data manifest.
+    """Select, from each data manifest, the files that may match the filter.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _picked(
 
 
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
-    """Return, by the row of a data manifest of the scan, the rows of the delete manifests affiliated with it."""
+    """Return, by root row of each scanned data manifest, the root rows of the delete manifests affiliated with it."""
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):
         return {}
@@ -233,8 +233,8 @@ def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.ND
 def _equality_columns(state: TableState, places: list[int]) -> list[int]:
     """Return the columns whose metrics may show that an equality delete does not apply to a data file.
 
-    Delete manifests are read for this, unless the snapshot's summary states that there are no equality deletes. If that
-    is wrong, more deletes than necessary are applied, but none is lost.
+    Delete manifests are read for this, unless the snapshot's summary states that there are no equality deletes. If the
+    summary is wrong, more deletes than necessary are applied, but none is lost.
     """
     return equality_columns(state, places) if _may_have_equality(state, places) else []
 
@@ -298,8 +298,8 @@ def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: 
     rows = pc.unique(root_row.filter(pc.equal(places, first)))
     names = scan.root.entries["location"].take(rows).to_pylist()
     held = ", ".join(scan.root.location if name is None else name for name in names)
-    more = "" if len(again) == 1 else f" (and {len(again) - 1} other data files are in several, too)"
-    text = f"The data file is live in {len(names)} manifests{more}: its rows are read several times."
+    more = "" if len(again) == 1 else f" (other data files that are live in several manifests: {len(again) - 1})"
+    text = f"The data file is live in {len(names)} manifests: its rows are read several times{more}."
     how: dict[str, Any] = {"field": "100 file_path", "severity": "warning"}
     state.problems.add(problem("file-twice", first, text, found=held, **how))
 

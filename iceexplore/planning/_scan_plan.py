@@ -62,8 +62,8 @@ class ScanPlan(PlannedScan):
         ``delete_bytes``, ``deletion_vector`` (the file that contains it), ``deleted_rows`` (by the deletion vector;
         null without one, because metadata does not count the rows that delete files remove), ``position_deletes``,
         ``equality_deletes`` (lists of files, shortened if there would be more than ten million names in total),
-        ``sequence_number``, ``first_row_id``, ``snapshot_id``; with row groups also ``row_groups`` and
-        ``row_groups_read``, the number of those that remain.
+        ``sequence_number``, ``first_row_id``, ``snapshot_id``; if planned with ``row_groups``, also ``row_groups``
+        (number of row groups of the file) and ``row_groups_read`` (how many of them remain).
         """
         return to_frame(self.tasks_arrow)
 
@@ -266,7 +266,7 @@ class ScanPlan(PlannedScan):
         return clustering_of(self, columns)
 
     def distribution(self, by: By = "partition") -> TableDistribution:
-        """Return the distribution of the bytes, rows, small files and deletes that are read: data frame and bars.
+        """Return how the bytes, rows, small files and deletes that are read are distributed: a data frame and bars.
 
         Parameters
         ----------
@@ -287,7 +287,8 @@ class ScanPlan(PlannedScan):
         """Draw each live file's range of a column, and whether it is read, beside the range that the filter selects.
 
         This reads all data manifests, but no data file. Many files are drawn as a density. The result has ``to_svg()``
-        and ``to_text()``, ``counts``, and ``lit``, which returns the files that would be read for a different range.
+        and ``to_text()``; ``counts``, the numbers of files that are read or skipped; and ``lit``, which returns the
+        files that would be read for a different range.
 
         Parameters
         ----------
