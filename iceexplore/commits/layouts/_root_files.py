@@ -64,9 +64,9 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
     """Write delete entries to new leaves, each affiliated with a data manifest where that is possible.
 
     Entries that do not belong to one data manifest are written to unaffiliated leaves; without ``affiliate``, all
-    entries are. If a data manifest already has as many affiliated delete manifests as the options allow, new leaves of
-    EXISTING entries replace them and include their entries: "Flushing the data files or DVs from the root to leaf
-    manifests will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
+    entries are. If ``status`` is EXISTING and a data manifest already has as many affiliated delete manifests as the
+    options allow, these are replaced by new leaves, which include their entries: "Flushing the data files or DVs from
+    the root to leaf manifests will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
 
     Returns
     -------

@@ -198,7 +198,7 @@ def _refuse_partition_sources(state: TableState, files: EntryBatch, fields: Sequ
                 raise RuleError(
                     _RULE,
                     f"the partition field {f.name!r} of {_first(files, spec_id)} is derived from a column to update; "
-                    "overwrite the data files instead, which puts rows into their partitions",
+                    "overwrite the data files instead, so that each row is written to the partition of its new value",
                 )
 
 

@@ -174,7 +174,7 @@ class ReplayedSnapshot:
         before: Side,
         after: Side | None,
     ) -> ReplayedSnapshot:
-        """Create the record with counts of added and removed files; ``vectors`` are (estimated, unapplied)."""
+        """Create the record with counts of added and removed files; ``vectors`` has `estimated` and `unapplied`."""
         counts = []
         for batch in (moves.added, moves.removed):
             data = pc.sum(pc.equal(batch.entries["content_type"], int(ContentType.DATA))).as_py() or 0

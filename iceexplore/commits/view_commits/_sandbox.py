@@ -313,7 +313,8 @@ def _conflict(error: IceexploreError, known: ViewState) -> CommitConflictError:
     """Return the conflict for a change that was possible on this writer's state, but is refused on the newest state."""
     rule = error.rule if isinstance(error, RuleError) else "view-unchanged"
     reason = str(error).removesuffix(f" [rule {rule}]")
-    return CommitConflictError(rule, f"another commit was published first{_at(known)}, and on its state: {reason}")
+    text = f"another commit was published first{_at(known)}; on top of it, this change is refused: {reason}"
+    return CommitConflictError(rule, text)
 
 
 def _at(state: ViewState) -> str:

@@ -177,7 +177,10 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _on_entries(tasks: FileTasks) -> bool:
-    """Return whether all deletes are vectors in the entries of data files: no metadata table has rows for these."""
+    """Return whether all deletes are vectors that are stored in the entries of their data files.
+
+    No metadata table has rows for such vectors.
+    """
     content = whole(tasks.matched.deletes.entries["content_type"])
     return bool(pc.all(pc.equal(content, int(ContentType.DATA)), min_count=0).as_py())
 

@@ -40,9 +40,9 @@ _OF_FILES = (check_small_files, check_delete_ratio, check_delete_files, check_eq
 def begin_health(examination: Examination) -> None:
     """Start a thread that plans ``rewrite_data_files`` for `check_health`; call this after all manifests were decoded.
 
-    The plan has its own reader and problems. It takes a fifth of the time of a check of 100,000 files. There is no
-    thread for small tables, because threads that take turns would be slower, and none for large ones, because the plan
-    would be in memory beside what the other checks need.
+    The plan uses a reader and a list of problems of its own. It takes a fifth of the time of a check of 100,000 files.
+    There is no thread for small tables, because threads that take turns would be slower, and none for large ones,
+    because the plan would be in memory beside what the other checks need.
     """
     if examination.entry_count >= _FEWEST_ENTRIES and not examination.is_large and _has_files(examination):
         pool = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-doctor")

@@ -179,7 +179,7 @@ UNREPAIRABLE: dict[str, str] = {
     "outside-roots": "Open the table with allow=, so that files outside its folder are read, and check it again.",
     "metadata-invalid": "The right value cannot be derived from the rest of the table.",
     "metadata-incomplete": "The missing value cannot be derived from the rest of the table.",
-    "delete-no-effect": "Only the writer knows which rows these deletes were for; write them again for the older spec.",
+    "delete-no-effect": "Only the writer knows which rows they were for; write them again, with the data files' spec.",
     "deletes-dropped": "The deletes are in no snapshot any more; run them again.",
     "delete-path": "Rewrite the delete files with the new paths: CALL <catalog>.system.rewrite_table_path(…).",
     "delete-position": "The deleted rows are unknown; run the delete again.",

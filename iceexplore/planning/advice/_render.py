@@ -46,7 +46,7 @@ def advice_html(
     head = (
         f'<div style="font:600 14px system-ui,sans-serif;margin:4px 0">Tuning advice for '
         f"<code>{e(escape.shorten(filter_text, 300))}</code></div>"
-        f'<div style="font:13px system-ui,sans-serif;opacity:.8">It reads {now.files:,} files, '
+        f'<div style="font:13px system-ui,sans-serif;opacity:.8">The plan reads {amount(now.files, "file")}, '
         f"{e(human_bytes(now.bytes))}.</div>"
     )
     lines = [f'<div style="font:13px system-ui,sans-serif">{e(_clustered(r))}</div>' for r in clustering.to_pylist()]

@@ -101,7 +101,7 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    # A single bound, as in a damaged file, and bounds in the wrong order prove nothing (as in Java).
+    # A single bound (as in Java) and bounds in the wrong order, both of which a damaged file may have, prove nothing.
     known = (low >= 0) & (high >= low)
     low, high = np.where(known, low, 0), np.where(known, high, END)
     values, nulls, nans = (pc.struct_field(stats, n) for n in ("value_count", "null_count", "nan_count"))

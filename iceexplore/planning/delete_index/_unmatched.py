@@ -136,7 +136,8 @@ class Reasons:
         if len(others) > 1:
             return "path", f"{len(others)} live data files have the path of {referenced} with other schemes or hosts"
         if others:
-            return "not-in-plan", f"its data file, referenced as {referenced}, is not in the plan: {live[others[0]]}"
+            name = live[others[0]]
+            return "not-in-plan", f"its data file {name}, which it references as {referenced}, is not in the plan"
         return "dangling", f"its data file is not live: {referenced}"
 
     def _no_place(self, delete: int) -> Reason:
@@ -270,7 +271,10 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """Return how many pairs in scope are not applied: of vectors and position deletes, and of equality deletes."""
+        """Return how many deletes in scope are not applied, counted once per data file.
+
+        The first number is that of deletion vectors and position deletes, the second that of equality deletes.
+        """
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)
         )

@@ -65,7 +65,7 @@ def metrics_as_text(
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = source.by == "partition"
     subject = f"{source.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    if by == "counts" and not e.exact:  # an exact partition value is shown as the value
+    if by == "counts" and not e.exact:  # an exact partition value is named instead of what the counts show
         known = _counted(p, e.all_null, e.nothing, source.name, subject)
     else:
         quoted = source.type is not None and type_base(source.type) == "string"

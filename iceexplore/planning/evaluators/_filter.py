@@ -147,7 +147,7 @@ class Filter:
     def to_json(
         self, *, form: Literal["spec", "rest"] = "spec", references: Literal["name", "id"] = "name"
     ) -> dict[str, Any] | bool:
-        """Return the JSON of the expression, which selects the same rows; see `expression_to_json`.
+        """Return the filter as an Iceberg expression in JSON; see `expression_to_json`.
 
         Raises
         ------

@@ -41,7 +41,7 @@ _STOPS, _STOPS_OF_MANY = 240, 96
 _LONGEST = 60
 #: The minimum number of digits of a rounded number, and the length up to which numbers are not rounded.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
-#: A timestamp as date, hours and minutes; seconds, fractions and the zone are left out.
+#: Matches a timestamp. Its groups are the date, and hours and minutes.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
 _UNORDERED = ("unknown", "variant", "geometry", "geography")
 _Ints = npt.NDArray[np.int64]

@@ -127,7 +127,8 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     -------
     pyarrow.Table
         Of `ABSENT_SCHEMA`, one row per location: ``absent`` is ``skipped``, with the deciding term, or ``not in the
-        other plan's snapshot`` (also if the plan is incremental and none of its appends added the file).
+        other plan's snapshot`` (also if the plan is incremental and none of its appends added the file). The words are
+        those of a comparison, in which ``plan`` is the other plan.
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []

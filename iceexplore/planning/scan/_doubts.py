@@ -128,7 +128,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
         if (place in roots or place in manifests) and item.severity == "error" and item.code in _UNREAD:
             continue
         if place in roots:
-            # A problem with metadata that is used only for filtering matters if a manifest was pruned.
+            # A problem with metadata that is used only for filtering matters only if a manifest was pruned.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:  # the planned snapshot may list the file only once
