@@ -20,7 +20,7 @@ from iceexplore.graph._travel import SnapshotLike, clock, format_ms, resolve_sta
 from iceexplore.graph.file_map._cells import FileCells, file_cells
 from iceexplore.graph.file_map._file_map import CellColor, FileMap, cell_legend, cell_shades, file_map, group_note
 from iceexplore.graph.file_map._live_files import FILE_KINDS, DeletedRows, LiveFiles, deleted_rows, live_files
-from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram
+from iceexplore.graph.proposal._diagram import ProposalDiagram, build_proposal_diagram, seed_diagram, snapshot_numbers
 from iceexplore.graph.redaction._nameless import nameless
 from iceexplore.graph.redaction._redactor import Redaction, redactions
 from iceexplore.graph.tree._applies import MOST_TARGETS, applies_edges
@@ -92,6 +92,7 @@ __all__ = [
     "rows_changed",
     "seed_diagram",
     "snapshot_change",
+    "snapshot_numbers",
     "snapshot_of",
     "snapshot_records",
     "state_of",

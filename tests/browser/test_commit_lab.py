@@ -74,7 +74,7 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     assert "the table is never written" in report(widget)
     figure = widget.locator(".ice-commit-figure img")
     assert figure.evaluate("(e) => e.complete && e.naturalWidth > 200")
-    assert "Snapshot 1 (now)" in figure.get_attribute("alt")
+    assert "Snapshot 2 (now)" in figure.get_attribute("alt")
     widget.locator(".ice-tab[data-key='trees']").click()
     assert widget.locator(".ice-side:visible").count() == 1
     assert widget.locator(".ice-commit-panel [role=tree] .ice-row").count() > 4
@@ -105,8 +105,8 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     idle(notebook)
     assert len(marks(widget, 1, "file:")) > 3
     widget.locator(".ice-tab[data-key='figure']").click()
-    assert "Snapshot 1 (before)" in figure.get_attribute("alt")
-    assert "Snapshot 2 (after)" in figure.get_attribute("alt")
+    assert "Snapshot 2 (before)" in figure.get_attribute("alt")
+    assert "Snapshot 3 (after)" in figure.get_attribute("alt")
     # each tab has what it says
     for key, text in (
         ("files", "region="),

@@ -43,7 +43,7 @@ from iceexplore.render import (
 if TYPE_CHECKING:
     from graphviz import Digraph
 
-__all__ = ["ProposalDiagram", "build_proposal_diagram", "seed_diagram"]
+__all__ = ["ProposalDiagram", "build_proposal_diagram", "seed_diagram", "snapshot_numbers"]
 
 _KINDS = {
     ContentType.DATA: ("data-file", "Data File"),
@@ -128,8 +128,15 @@ def build_proposal_diagram(
             caption=caption,
             max_rows=max_rows,
             max_children=max_children,
+            numbers=snapshot_numbers(state),
         )
     )
+
+
+def snapshot_numbers(state: TableState) -> dict[int, int]:
+    """Return each snapshot's number in the table's metadata, from 1, by snapshot id: the timeline shows the same."""
+    ids = dict.fromkeys(s.snapshot_id for s in state.metadata.snapshots)  # without the duplicates of a broken table
+    return {snapshot_id: number for number, snapshot_id in enumerate(ids, start=1)}
 
 
 def seed_diagram(
@@ -142,6 +149,7 @@ def seed_diagram(
     max_rows: int = 12,
     max_children: int = 30,
     notes: Mapping[int, str] | None = None,
+    numbers: Mapping[int, int] | None = None,
 ) -> TableDiagram:
     """Draw some snapshots of a table.
 
@@ -149,6 +157,8 @@ def seed_diagram(
     ----------
     notes
         Texts to write beside the titles of snapshots, by snapshot id.
+    numbers
+        Numbers to write in the titles of snapshots, by snapshot id; by default, they count the drawn snapshots from 1.
     names
         Short names by location; a file without one gets the next free name of its kind.
     max_rows, max_children
@@ -158,7 +168,9 @@ def seed_diagram(
     chosen = list(snapshots)
     builder = _Builder(state, SeedNames(names or {}), max_rows, max_children)
     for number, snapshot in enumerate(chosen, start=1):
-        builder.snapshot(snapshot, str(number), (notes or {}).get(snapshot.snapshot_id, ""))
+        note = (notes or {}).get(snapshot.snapshot_id, "")
+        shown = (numbers or {}).get(snapshot.snapshot_id, number)
+        builder.snapshot(snapshot, str(number), f"Snapshot {shown}{note and f' ({note})'}")
     words = f"{state.format_name} · {len(chosen)} of {len(state.metadata.snapshots)} snapshots"
     return TableDiagram(title or state.name, words if caption is None else caption, *builder.drawn())
 
@@ -177,15 +189,11 @@ class _Builder:
         #: (node of the delete, location that it refers to, short name of the delete); resolved once all nodes exist.
         self.refers: list[tuple[str, str, str]] = []
 
-    def snapshot(self, snapshot: Snapshot, group: str, note: str = "") -> None:
+    def snapshot(self, snapshot: Snapshot, group: str, title: str) -> None:
         """Add a snapshot, its root, and the root's children."""
         head, root_id = f"snapshot:{snapshot.snapshot_id}", f"root:{snapshot.snapshot_id}"
         tooltip = f"snapshot {snapshot.snapshot_id}, {snapshot.operation or 'no operation'}"
-        self.top.append(
-            TableNode(
-                head, "snapshot", f"Snapshot {group}{note and f' ({note})'}", layer=0, group=group, tooltip=tooltip
-            )
-        )
+        self.top.append(TableNode(head, "snapshot", title, layer=0, group=group, tooltip=tooltip))
         root = self.state.root(snapshot)
         if root is None:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from iceexplore.errors import CommitConflictError
-from iceexplore.graph import TableState, seed_diagram
+from iceexplore.graph import TableState, seed_diagram, snapshot_numbers
 from iceexplore.render import TableDiagram, TableLink, TableNode, tables_svg, tables_text
 from iceexplore.widgets.core._escape_text import signs_of_lines
 from iceexplore.widgets.tree._forest import short
@@ -55,7 +55,14 @@ def step_figure(before: TableState | None, after: TableState) -> Figure | None:
     elif was is not None and not kept and before is not None:
         caption = "After the step; the snapshot before it has expired"
     diagram = seed_diagram(
-        after, snapshots, title=after.name, caption=caption, max_rows=_ROWS, max_children=_CHILDREN, notes=notes
+        after,
+        snapshots,
+        title=after.name,
+        caption=caption,
+        max_rows=_ROWS,
+        max_children=_CHILDREN,
+        notes=notes,
+        numbers=snapshot_numbers(after),
     )
     return _drawn(diagram)
 

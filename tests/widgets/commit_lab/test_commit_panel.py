@@ -861,12 +861,12 @@ def test_a_step_is_drawn_as_the_proposal_draws_it_with_its_cost_above(lab: Any) 
     widget = lab(empty(3))
     ask(widget, "show")
     _, text, width = widget.commit_report["figure"]
-    assert "Snapshot 1 (now)" in text
+    assert "Snapshot 2 (now)" in text, "numbered as in the timeline"
     assert width > 400
     apply(widget, "append", {"files": 2}, layout={"format_version": "4"})
     svg, text, _ = widget.commit_report["figure"]
-    assert "Snapshot 1 (before)" in text
-    assert "Snapshot 2 (after)" in text
+    assert "Snapshot 2 (before)" in text
+    assert "Snapshot 3 (after)" in text
     assert text.count("ADDED") >= 2
     ElementTree.fromstring(svg)
     written = list(widget.simulation.writes)
