@@ -76,8 +76,11 @@ def _fewest(places: Iterable[str]) -> tuple[str, ...]:
 
 
 def _outermost(places: Iterable[str]) -> list[str]:
+    """Return the places that are not inside any other, sorted."""
     found: list[str] = []
-    for place in sorted(set(places)):
-        if not any(within(place, other) for other in found):
+    # In this order, everything inside a folder follows directly after it. The folder "." contains all relative places,
+    # wherever they are in the order, so it comes first.
+    for place in sorted(set(places), key=lambda place: (place != ".", place.replace("/", "\0"))):
+        if not any(within(place, other) for other in (*found[:1], *found[-1:])):
             found.append(place)
-    return found
+    return sorted(found)

@@ -11,12 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, strategies
 
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.errors import OptionError, OutsideRootsError
 from iceexplore.on_spark.data_source._reader import state_of_options
-from iceexplore.storage._roots import _fewest, admitting
+from iceexplore.storage._location import within
+from iceexplore.storage._roots import _fewest, _outermost, admitting
 from tests.helpers.outside_lab import outside_lab
 
 
@@ -66,6 +68,20 @@ def test_what_is_advised_is_no_wider_than_it_must_be() -> None:
     assert _fewest(f"s3://b/x/{i}" for i in range(100)) == ("s3://b/x",)
 
 
+#: Canonical places: relative and absolute ones, of stores too, with names that sort before "/" as text.
+_PLACES = strategies.builds(
+    lambda start, parts: "/".join(parts) if not start else start + "/".join(parts),
+    strategies.sampled_from(["", "/", "../", "s3://b/", "s3://b-c/"]),
+    strategies.lists(strategies.sampled_from(["a", "a-b", "a b", "a.b", "+", "b"]), min_size=1, max_size=4),
+)
+
+
+@given(strategies.lists(_PLACES | strategies.sampled_from([".", "/", "s3://b", "..", "!"]), max_size=12))
+def test_places_inside_others_are_left_out(places: list[str]) -> None:
+    expected = [p for p in places if not any(p != other and within(p, other) for other in places)]
+    assert _outermost(places) == sorted(set(expected))
+
+
 @pytest.mark.parametrize("given", ["", "a\0b", 1, True, [None]])
 def test_what_names_no_place_is_refused(given: Any) -> None:
     with pytest.raises(OptionError, match="allow="):
@@ -90,8 +106,8 @@ def test_a_lab_reads_what_is_allowed_and_writes_nothing_there(tmp_path: Path) ->
 
 def test_the_option_allow_of_the_spark_reader(tmp_path: Path) -> None:
     folder, other = outside_lab(tmp_path)
-    for given in (str(other), json.dumps([str(other), "/nowhere"])):
-        state = state_of_options({"path": str(folder), "allow": given})
+    for place in (str(other), json.dumps([str(other), "/nowhere"])):
+        state = state_of_options({"path": str(folder), "allow": place})
         assert ix.Table(state).count() == ix.Table(state).to_arrow().num_rows == 3
     with pytest.raises(OutsideRootsError):
         ix.Table(state_of_options({"path": str(folder)})).to_arrow()
