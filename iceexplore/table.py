@@ -1495,7 +1495,11 @@ class CommittedTable(Table):
         Raises
         ------
         RuleError
-            ``cherry-pick``: it cannot be picked.
+            ``cherry-pick``: it cannot be picked. ``files-exist``: files that it removed are no longer live.
+        OptionError
+            There is no snapshot to pick, or the argument does not name one.
+        SnapshotNotFoundError
+            The snapshot does not exist; the message lists the nearest ones.
         """
         found = self._resolve(snapshot, "cherry_pick()").snapshot
         assert found is not None
@@ -1832,5 +1836,12 @@ class Simulation(CommittedTable):
         paths, how
             As for `iceexplore.commits.compact`: locations, or ``where``, ``partition`` and ``small_than`` to choose
             files; ``files`` per partition; ``read=False`` merges metadata without reading data.
+
+        Raises
+        ------
+        OptionError
+            An argument is invalid, more than 2 GiB would be read, or a column has a name that Iceberg reserves.
+        RuleError
+            ``files-exist``: a chosen file is not live.
         """
         return self._files_if_any("compact", ref, paths, **how)
