@@ -53,11 +53,11 @@ def plan_scan(
 ) -> ScanPlan:
     """Plan a scan (spec, "Scan Planning"): the data files to read, their deletes, and residual filters.
 
-    This reads the root (a manifest list or V4 root manifest), the data manifests that may hold a matching file (of
-    their column metrics, only those of the filter's columns and of columns of equality deletes), and the delete
-    manifests that may apply to these files. In V4, delete manifests that are affiliated with a data manifest are read
-    together with it, in one parallel pass (proposal, "How does planning work?"). Delete files are not opened; data
-    files are opened only for ``row_groups`` and ``bloom``.
+    This reads the root (a manifest list or V4 root manifest), the data manifests that may list a matching file, and the
+    delete manifests whose deletes may apply to the matching files. Column metrics are kept only for columns of the
+    filter and of equality deletes. In V4, delete manifests that are affiliated with a data manifest are read together
+    with it, in one parallel pass (proposal, "How does planning work?"). Delete files are not opened; data files are
+    opened only for ``row_groups`` and ``bloom``.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ def plan_scan(
     split_size
         Target size of a split in bytes; by default the table's ``read.split.target-size``, or 128 MiB.
     root_rows
-        Plan only the files of these data manifests, given as row numbers in the root; by default all data manifests.
+        Plan only the files of these data manifests, given as row numbers in the root, and the files that a V4 root
+        lists itself; by default, plan the files of all data manifests.
 
     Raises
     ------
@@ -192,9 +193,9 @@ def _picked(
     Parameters
     ----------
     beside
-        The delete manifests to read in the same pass, by the root row of a data manifest.
+        For each root row of a data manifest, the root rows of the delete manifests to read in the same pass.
     loaded
-        A dictionary to which these delete manifests are added, by their root rows.
+        A dictionary to which these delete manifests are added, with their root rows as keys.
     """
     order = [row for data in scan.kept.tolist() for row in (data, *beside.get(data, ()))]
     deletes = {row for rows in beside.values() for row in rows}
@@ -209,7 +210,10 @@ def _picked(
 
 
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
-    """Return, by root row of each scanned data manifest, the root rows of the delete manifests affiliated with it."""
+    """Return the root rows of affiliated delete manifests, by the root row of the data manifest that they belong to.
+
+    Delete manifests that belong to a data manifest that is not read are left out.
+    """
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):
         return {}
@@ -226,7 +230,7 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
     """Return the root rows of manifests that may hold deletes for files of the data manifests in ``read``."""
     rows = scan.delete_rows(state, wanted, read)
-    # In the V4 draft, a deletion vector is stored on the entry of its data file.
+    # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests hold deletes, too.
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 
@@ -251,13 +255,13 @@ def _damage(
     deletes: tuple[int, ...],
     files: EntryBatch,
 ) -> list[str]:
-    """Return notes on what is missing from the plan because of damage."""
+    """Return notes on files and deletes that are missing from the plan, because roots or manifests are damaged."""
     out = []
     faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
     roots = [s.root.location for s in scans if s.root.location in faults]
     if roots:
         name = "root" if state.metadata.may_have_root_manifests else "manifest list"
-        out.append(f"The {name} cannot be read in full, so files are missing from this plan: {_some(roots)}")
+        out.append(f"Files are missing from this plan, as the {name} cannot be read in full: {_some(roots)}")
     bad = [leaf.location for leaf in leaves if leaf.root_row is not None and not leaf.readable]
     if bad:
         out.append(f"Files are missing from this plan, as manifests cannot be read in full: {_some(bad)}")
@@ -266,15 +270,16 @@ def _damage(
     needed = concerned(state, scans[0].root, list(lost), files) if lost else []
     if needed:
         missing = _some([lost[row] for row in needed])
-        out.append(f"Deletes are missing from this plan, so deleted rows reappear: {missing}")
+        what = "Deletes are missing from this plan and deleted rows reappear"
+        out.append(f"{what}, as delete manifests cannot be read in full: {missing}")
     return out
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:
     """Add a problem if data files are live in several manifests.
 
-    Repetitions within one manifest are found when it is read. Very large plans are not checked, because that would add
-    a third to the time of planning; `Table.verify` checks them.
+    A file that one manifest lists twice is reported when that manifest is read. Very large plans are not checked,
+    because the check would add a third to the time of planning; `Table.verify` checks them.
     """
     if len(files) > _MOST_COMPARED:
         return

@@ -1,4 +1,4 @@
-"""The plan of a scan: tasks for readers, and reports for people on what is read, what is skipped, and why."""
+"""Present a scan plan: tasks for readers, and reports for people on the files that are read or skipped, and why."""
 
 from __future__ import annotations
 
@@ -57,13 +57,16 @@ class ScanPlan(PlannedScan):
         """One row per data file that is read.
 
         Columns are ``file_path``, ``file_format``, ``spec_id``, ``partition`` (as text), ``rows``, ``bytes``,
-        ``column_bytes`` (of the selected columns, if the manifest has their sizes), ``splits``, ``residual`` (the
-        residual filter, as SQL), ``whole`` (metadata proves that every row matches), ``deletes`` (number that apply),
-        ``delete_bytes``, ``deletion_vector`` (the file that contains it), ``deleted_rows`` (by the deletion vector;
-        null without one, because metadata does not count the rows that delete files remove), ``position_deletes``,
-        ``equality_deletes`` (lists of files, shortened if there would be more than ten million names in total),
-        ``sequence_number``, ``first_row_id``, ``snapshot_id``; if planned with ``row_groups``, also ``row_groups``
-        (number of row groups of the file) and ``row_groups_read`` (how many of them remain).
+        ``splits`` (their number), ``residual`` (the residual filter, as SQL), ``whole`` (metadata proves that every row
+        matches), ``deletes`` (the number of deletes that apply), ``delete_bytes``, ``deletion_vector`` (the file that
+        contains the vector), ``deleted_rows`` (the rows that the deletion vector removes; null without a vector,
+        because metadata does not count the rows that delete files remove), ``position_deletes``, ``equality_deletes``
+        (lists of files, shortened if there would be more than ten million names in total), ``sequence_number``,
+        ``first_row_id``, ``snapshot_id``.
+
+        If planned with ``columns``, there is also ``column_bytes`` (the stored bytes of these columns; null if the
+        manifest has no column sizes). If planned with ``row_groups``, there are also ``row_groups`` (the number of row
+        groups of the file) and ``row_groups_read`` (how many of them remain).
         """
         return to_frame(self.tasks_arrow)
 
@@ -105,23 +108,25 @@ class ScanPlan(PlannedScan):
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied, each with the reason (`iceexplore.planning.unmatched_deletes`).
 
-        These are deletes that apply to no data file of the plan, and pairs of a delete and a data file in
-        which the file is in the delete's scope, but the delete is skipped for it.
+        A row without ``data_file`` describes a delete that has no data file of the plan in its scope. A row with
+        ``data_file`` describes a delete and a data file in its scope to which the delete is not applied. If there would
+        be more than 1,000 rows, one more row counts those that are not shown. This reads all delete manifests.
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
         return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, where=self.filter))
 
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
-        """Return what remains after each level of planning: manifests, files, rows and bytes.
+        """Return the numbers of manifests, files, rows and bytes that remain after each level of planning.
 
-        The column ``known`` names the source of the numbers. Numbers that would need more reads are null: the rows of a
-        manifest from which a manifest DV removes entries, and bytes if the snapshot's summary does not have them.
+        The column ``known`` names the source of the numbers. Numbers that would need more reads are null: for example,
+        the rows if a manifest DV removes entries of a pruned manifest, and the bytes if the snapshot's summary does not
+        have them.
 
         Parameters
         ----------
         exact
-            Also read pruned manifests.
+            Also read pruned manifests, for numbers that the root does not contain.
         """
         from iceexplore.planning.report._levels import levels_table
 
@@ -187,10 +192,11 @@ class ScanPlan(PlannedScan):
         return to_frame(table.add_column(1, "file_path", names))
 
     def compare(self, other: ScanPlan) -> PlanComparison:
-        """Compare this plan with a plan for another filter, state, layout or version. Files are matched by location.
+        """Compare this plan with another, for example with another filter, snapshot, partition spec or format version.
 
-        The result has a text (``summary``), the settings that differ (``differences``), numbers, files, and the reasons
-        why a file is read by only one plan.
+        Files are matched by location. The result has a text (``summary``), the settings that differ (``differences``),
+        totals of both plans (``numbers``), the data files that either plan reads (``files``), and the reasons why a
+        file is read by only one plan (``alone``).
 
         Raises
         ------
@@ -211,7 +217,7 @@ class ScanPlan(PlannedScan):
         Parameters
         ----------
         max_nodes
-            Approximate number of nodes, at least 8; the rest is folded into nodes that show their count.
+            Approximate number of nodes, at least 8; the rest is folded into nodes that show the number of items.
 
         Raises
         ------
@@ -246,7 +252,7 @@ class ScanPlan(PlannedScan):
         return advise(self)
 
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
-        """Measure, for each column, how many of the files to read overlap at a value: the average and maximum depth.
+        """Measure, for each column, how many ranges of planned files overlap at a value: average and maximum depth.
 
         This reads all data manifests for the bounds of the columns, but no data file.
 
@@ -266,7 +272,7 @@ class ScanPlan(PlannedScan):
         return clustering_of(self, columns)
 
     def distribution(self, by: By = "partition") -> TableDistribution:
-        """Return how the bytes, rows, small files and deletes that are read are distributed: a data frame and bars.
+        """Count bytes, rows, small files and deletes of the planned files per group, as a data frame and as bars.
 
         Parameters
         ----------
@@ -286,9 +292,9 @@ class ScanPlan(PlannedScan):
     def range_map(self, column: str | None = None, *, by: RangeBy = "range") -> RangeMap:
         """Draw each live file's range of a column, and whether it is read, beside the range that the filter selects.
 
-        This reads all data manifests, but no data file. Many files are drawn as a density. The result has ``to_svg()``
-        and ``to_text()``; ``counts``, the numbers of files that are read or skipped; and ``lit``, which returns the
-        files that would be read for a different range.
+        This reads all data manifests, but no data file. More than 1,500 files are drawn as a density. The result has
+        ``to_svg()`` and ``to_text()``; ``counts``, the numbers of files that are read or skipped; and ``lit``, which
+        returns the files that would be read for a different range.
 
         Parameters
         ----------
@@ -296,8 +302,8 @@ class ScanPlan(PlannedScan):
             A column's name, dotted inside structs; by default the filter's first column, or without one the first of
             the table's sort order, partition fields or schema.
         by
-            What files are ordered by: where their ``range`` begins, their ``partition``, or the ``snapshot`` that added
-            them, the oldest first.
+            The order of files: by the start of their ``range``, by their ``partition``, or by the ``snapshot`` that
+            added them, the oldest first.
 
         Raises
         ------

@@ -48,7 +48,7 @@ _Ints = npt.NDArray[np.int64]
 
 
 def range_columns(schema: Schema) -> dict[str, NestedField]:
-    """Return the columns whose values have an order, outside of lists and maps, by dotted name."""
+    """Return, by dotted name, the columns that are outside of lists and maps and whose values have an order."""
     repeated: list[str] = []
     out = {}
     for name, f in schema.walk():
@@ -63,7 +63,10 @@ def range_columns(schema: Schema) -> dict[str, NestedField]:
 
 
 def default_column(plan: PlannedScan) -> str | None:
-    """Return the filter's first column, else the first of the sort order, of the partition fields, or of the schema."""
+    """Return the filter's first column, else the first of the sort order, of the partition fields, or of the schema.
+
+    Only the columns that `range_columns` returns are considered; if there are none, the result is None.
+    """
     columns = range_columns(plan.state.schema)
     by_id = {f.field_id: name for name, f in columns.items()}
     metadata = plan.state.metadata
@@ -84,7 +87,7 @@ def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "ra
         A column's name, dotted inside structs; by default the filter's first column, or without one the first of the
         table's sort order, partition fields or schema.
     by
-        What files are ordered by: where their ``range`` begins, their ``partition``, or the ``snapshot`` that added
+        The order of files: by the start of their ``range``, by their ``partition``, or by the ``snapshot`` that added
         them, the oldest first.
 
     Raises
@@ -105,8 +108,9 @@ def range_map_steps(
     Parameters
     ----------
     known
-        Files that were read before for the same state, by field ids. If they lack a needed column, all files are read
-        again and replace them.
+        Live files that were read before for the same state; a key is the set of field ids of which they have column
+        metrics. If metrics of a needed column are missing, all manifests are read again, and the result replaces the
+        contents of the dictionary.
     """
     field = _column(plan, column)
     _check_by(by)
@@ -132,12 +136,13 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
     if name is None:
         raise OptionError("the table has no column whose values have an order")
     if name not in known:
-        raise OptionError(f"no column {str(name)[:80]!r} with a single value per row; {nearest(str(name), [*known])}")
+        near = nearest(str(name), [*known])
+        raise OptionError(f"no column {str(name)[:80]!r} with a single value per row that can be ordered; {near}")
     return name, known[name]
 
 
 def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
-    """Return the columns whose metrics are needed: the map's column and those of the filter's other conditions."""
+    """Return the field ids of the columns whose metrics are needed: the map's column and all columns of the filter."""
     return sorted({field.field_id, *plan.filter.stats_ids})
 
 
@@ -190,7 +195,11 @@ def _literal(value: PlainValue, kind: Type) -> str:
 
 
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
-    """Return the stops as short texts: floats rounded, timestamps as dates or with minutes if most remain distinct."""
+    """Return short texts for the stops.
+
+    Floats are rounded. Timestamps are shortened to minutes, or to the date at midnight, if more than nine tenths of the
+    short texts are distinct. Long texts are cut.
+    """
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):
         texts = _rounded(stops.values, texts, single=type_base(kind) == "float")
@@ -271,7 +280,10 @@ def stops_of_edges(edges: RangeFilter) -> Stops:
 
 
 def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
-    """Return the values of the column's identity partition field, to replace bounds where files have none."""
+    """Return the values of the column's identity partition field as lower and as upper bounds; empty if it has none.
+
+    They are used if no file has bounds of the column.
+    """
     for spec in plan.state.metadata.partition_specs:
         for field in spec.fields:
             if field.source_ids == (f.field_id,) and parse_transform(field.transform).is_identity:
@@ -317,7 +329,7 @@ def _may(wanted: Filter, batch: EntryBatch, plan: PlannedScan, sources: FileMetr
 
 
 def _verdicts(plan: PlannedScan, files: LiveFiles) -> _Ints:
-    """Return the plan's verdict on each file; a skipped file gets the first level that excludes it."""
+    """Return the index in `VERDICTS` for each file; for a skipped file, that of the first level that excludes it."""
     out = np.full(len(files), _METRICS, np.int64)
     by_tuple = FileMetricsSources(files.batch, plan.state.metadata, statistics=False)
     out[~_may(plan.filter, files.batch, plan, by_tuple)] = _PARTITION
@@ -347,5 +359,6 @@ def _notes(files: LiveFiles, name: str, metrics: ColumnMetrics | None, stops: in
         longest = pc.max(lengths).as_py() or 0
         cut = pc.sum(pc.equal(lengths, longest)).as_py() or 0
         if longest >= 16 and cut:
-            out.append(f"Bounds seem to be truncated to {longest} characters: values may end before the upper bound.")
+            effect = "all values of a file may be below its upper bound"
+            out.append(f"Bounds seem to be truncated to {longest} characters: {effect}.")
     return tuple(out)

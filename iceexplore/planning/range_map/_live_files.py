@@ -20,7 +20,7 @@ __all__ = ["LiveFiles", "finished", "planned_rows", "read_live_files"]
 
 T = TypeVar("T")
 
-#: If there are more files than this, their locations are dropped: single files are then too small to be pointed at.
+#: If there are more files than this, their locations are dropped: a file is then too small in the picture to point at.
 _MOST_NAMED = 5000
 
 
@@ -33,8 +33,8 @@ class LiveFiles:
     batch
         Entries, partition tuples, and the requested column metrics.
     root, root_row, ordinal
-        int64, one per file: the index of its root, the row of its manifest there (-1 for a root's own files), and its
-        number in the manifest.
+        int64, one per file: the index of its root among the plan's roots, the row of its manifest in that root (-1 for
+        a root's own files), and its ordinal in the manifest.
     unreadable
         The number of manifests that could not be read in full, so that some of their files are missing.
     """
@@ -50,7 +50,10 @@ class LiveFiles:
 
 
 def read_live_files(plan: PlannedScan, columns: Collection[int]) -> Generator[str, None, LiveFiles]:
-    """Read all manifests with the metrics of some columns, yielding the progress; no data file is read."""
+    """Read all data manifests with the metrics of these columns; yield the progress as text, and return the live files.
+
+    No data file is read.
+    """
     parts = parts_of(columns)
     batches: list[EntryBatch] = []
     places: list[tuple[int, int, int]] = []

@@ -1,4 +1,4 @@
-"""Range maps: each live file's range of a column, the filter's range, the plan's verdicts, and a picture of them."""
+"""Draw range maps: each live file's range of a column, the filter's range, and the plan's verdict on each file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DRAWN", "KINDS", "RangeBy", "RangeMap", "VERDICTS", "cells_of", "exact_cells"]
 
-#: What files are ordered by, from top to bottom.
+#: The order of files from top to bottom: by the start of their range, by partition, or by the snapshot that added them.
 RangeBy: TypeAlias = Literal["range", "partition", "snapshot"]
 #: If there are more files than this, they are counted per cell instead of drawn one by one.
 DRAWN = 1500
@@ -35,7 +35,7 @@ VERDICTS = (
     "skipped by partition",
     "skipped by column metrics",
 )
-#: What is known about a file's values, by number.
+#: Whether the range of a file's values is known, by number; files with only nulls have no range.
 KINDS = ("range", "no bounds", "only nulls")
 
 #: The maximum numbers of rows, cells and group names in the picture.
@@ -52,33 +52,36 @@ class RangeMap(RangePicture):
 
     Many files are shown as a density. The edges of the filter's range can be moved, in steps called stops; `lit`
     returns the files that the plan would then read (the filter's other conditions do not change). The ends of bars are
-    rounded to stops so that a bar overlaps the filter's range if and only if the plan reads the file for that range.
+    rounded to stops so that a bar overlaps the filter's range if and only if the plan would read the file for a filter
+    that is only this range.
 
     Attributes
     ----------
     title, column, filter
         The table's name, the column's name, and the filter.
     by
-        What files are ordered by: ``range``, ``partition`` or ``snapshot``.
+        The order of files: by the start of their ``range``, by ``partition`` or by ``snapshot``.
     stops
         Values of the column to which the filter's edges can be moved.
     labels, literals
         The stops as text and as SQL.
     lower, upper
-        The stops of the filter's edges; None if there is none.
+        The index of the stop at each edge of the filter's range; None for an edge that the filter lacks.
     rest
         The other conditions of the filter, as SQL; empty if there are none.
     first, last, kind
-        One per file: `first` is the lowest stop of the upper edge at which the file is read; `last` is one above the
-        highest stop of the lower edge at which it is read; `kind` is an index into `KINDS`.
+        One per file: the range excludes the file if its upper edge is at a stop below `first`, or its lower edge is at
+        `last` or above. `kind` is an index into `KINDS`.
     open
         One per file: whether the filter's other conditions do not prune the file.
     verdict
         One per file: the index in `VERDICTS`.
     rows, bytes
-        One per file: its number of rows, and its size.
+        One per file: its number of rows, and its size in bytes.
     group, groups
         One per file, the number of its group; and the groups' names, in order.
+    files
+        The metadata of the files.
     notes
         Limits of the picture: manifests that cannot be read, truncated bounds.
     """
@@ -114,7 +117,7 @@ class RangeMap(RangePicture):
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
-        """Return the files that the plan would read if the edges were at these stops; None means no edge."""
+        """Return a mask of the files that the plan would read if the edges were at these stops; None means no edge."""
         out = self.open.copy()
         if lower is not None:
             out &= self.last > lower
@@ -148,7 +151,7 @@ class RangeMap(RangePicture):
 
     @cached_property
     def order(self) -> _Ints:
-        """The files with a range, from top to bottom: by group, then by where their ranges begin and end."""
+        """The files with a range, from top to bottom: by group, then by the start and the end of their range."""
         group = np.zeros(len(self), np.int64) if self.by == "range" else self.group
         places = np.lexsort((self.last, self.first, group))
         ranged: _Ints = places[self.kind[places] == 0]
@@ -161,7 +164,7 @@ class RangeMap(RangePicture):
 
     @cached_property
     def description(self) -> str:
-        """What the plan reads, in a sentence."""
+        """A sentence on the files that the plan reads."""
         read = self.verdict <= _READ
         size = human_bytes(int(self.bytes[read].sum()))
         text = f"{int(read.sum()):,} of {len(self):,} files ({size}) are read for {self.filter}"
@@ -245,7 +248,7 @@ def _drawn(found: RangeMap) -> RangeChart:
         counts = np.bincount(found.verdict[found.kind == number], minlength=len(VERDICTS))
         if number and counts.any():
             strips.append(RangeStrip(name, tuple(counts.tolist())))
-    what = {"range": "where their ranges begin", "partition": "partition", "snapshot": "the snapshot that added them"}
+    what = {"range": "the start of their range", "partition": "partition", "snapshot": "the snapshot that added them"}
     unit = "darker: more files" if found.is_binned else "a line per file"
     return RangeChart(
         title=f"{found.title}: {found.column} in {len(found):,} files",

@@ -1,4 +1,4 @@
-"""For each file, the stops at which its metadata excludes it, as decided by the evaluators that planning uses."""
+"""Find the stops at which the metadata of each file excludes it, with the evaluators that planning uses."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The stops at which files are read: from ``first`` up to, but not including, ``last``.
+    """The range of each file as stops: from ``first`` up to, but not including, ``last``.
 
-    Stops are values at which an end of the filter's range may be: see `Stops`.
+    A stop is a value at which an edge of the filter's range may be, given by its index in `Stops`.
 
     Attributes
     ----------
     first
-        The first stop at which the upper end of the filter's range does not exclude a file; the number of stops if it
-        excludes the file at every stop.
+        The first stop at which the upper edge of the filter's range does not exclude the file; the number of stops if
+        the upper edge excludes the file at every stop.
     last
-        The number of the stop after the last one at which the lower end does not exclude the file; 0 if there is none.
+        One above the last stop at which the lower edge does not exclude the file; 0 if the lower edge excludes the file
+        at every stop.
     known
         Whether there is any evidence of the file's values.
     """
@@ -73,7 +74,7 @@ class StopPredicates:
         return cls(*pairs)
 
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
-        """Return the spans of files or manifests, from all evidence about them."""
+        """Return the spans of files or manifests, whose number is ``rows``, from all evidence about them."""
         count = len(self.lower)
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
@@ -114,9 +115,10 @@ def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
 
 
 def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
-    """Return per row how many predicates, counted from the first, do not exclude the row, judging by the evidence.
+    """Return, for each row of the evidence, how many predicates, counted from the first, do not exclude the row.
 
-    Each predicate implies those before it, so the number is found by bisection, for all rows at once.
+    Each predicate implies those before it. The number is therefore found by bisection, for all rows at once, or by
+    evaluating each predicate if bounds and literals cannot be compared directly.
     """
     asked = [_projected(source, p) for p in side]
     kinds = {p.op for p in asked if p is not None}

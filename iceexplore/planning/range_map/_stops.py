@@ -1,6 +1,6 @@
-"""Stops: the values of a column to which an edge of the filter's range can be moved.
+"""Choose stops, which are the values of a column to which an edge of the filter's range can be moved.
 
-As edges can only be moved to stops, it suffices to know at which stops the filter still reads a file. Code that draws
+As edges can only be moved to stops, it suffices to know at which stops the plan still reads a file. Code that draws
 the map needs only the indices of stops, not their values or how values are ordered.
 """
 
@@ -28,7 +28,7 @@ _SAMPLE = 50_000
 #: If the bounds fall into less than a tenth (1 / ``_CROWDED``) of the gaps between stops, a linear axis is too crowded:
 #: the bounds themselves are then stops, at equal distances.
 _CROWDED = 10
-#: How far the axis is widened to show filter edges beyond the bounds, at most, as a share of its length.
+#: The axis is widened by at most this share of its length on each side, to show filter edges beyond the bounds.
 _ROOM = 0.15
 #: Maximum length of a stop's text or bytes.
 _LONGEST = 64
@@ -86,7 +86,7 @@ class Stops:
     Attributes
     ----------
     values
-        Stored values, as literals of predicates.
+        The values, in the form that literals of predicates have.
     positions
         Places on the axis, from 0 to 1.
     lower_ops, upper_ops
@@ -109,7 +109,7 @@ class Stops:
         return self.values.index(value)
 
     def without(self, dropped: Iterable[int]) -> Stops:
-        """Return the stops except the dropped ones."""
+        """Return the stops except those with the dropped indices."""
         gone = set(dropped)
 
         def kept(items: Sequence[Any]) -> tuple[Any, ...]:
@@ -218,7 +218,7 @@ def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
 
 
 def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
-    """Return the smallest number that is 1, 2 or 5 times a power of ten and not below ``wanted``."""
+    """Return the smallest number that is 1, 2 or 5 times a power of ten and not below ``wanted`` or ``least``."""
     if wanted <= least or wanted <= 0:
         return Decimal(least or 1)
     power = Decimal(1).scaleb(wanted.adjusted())

@@ -66,7 +66,7 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 
 
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
-    """Return how many files each reason excludes, most first: level, term, kind of evidence, files."""
+    """Return one dictionary per reason, with level, term, kind of evidence and counts; most excluded files first."""
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
         return []
@@ -121,8 +121,8 @@ def _deletes(numbers: dict[str, int | None]) -> str:
 
 def _stretch(plan: PlannedScan) -> str:
     assert plan.appends is not None
-    start = "the beginning" if plan.appends.after is None else str(plan.appends.after)
-    return f"appends after {start} up to {plan.appends.last.snapshot_id}"
+    start = "from the oldest snapshot" if plan.appends.after is None else f"after {plan.appends.after}"
+    return f"appends {start} up to {plan.appends.last.snapshot_id}"
 
 
 def _waterfall(plan: PlannedScan) -> CardTable:
@@ -142,7 +142,7 @@ def _waterfall(plan: PlannedScan) -> CardTable:
         )
         for r in rows
     )
-    heads = ("left", "manifests", "files", "rows", "bytes", "row groups")
+    heads = ("level", "manifests", "files", "rows", "bytes", "row groups")
     return CardTable("What remains after each level", heads, lines, right=frozenset({1, 2, 3, 4, 5}))
 
 
@@ -165,7 +165,7 @@ def _reasons(plan: PlannedScan) -> CardTable | None:
     )
     left = len(found) - len(lines)
     return CardTable(
-        "Why the rest is not read", ("skipped", "by the", "term", "evidence"), lines,
+        "Why the rest is not read", ("skipped", "level", "term", "evidence"), lines,
         note=f"{left} more in plan.skipped" if left > 0 else "details in plan.skipped", code=frozenset({2}),
     )  # fmt: skip
 

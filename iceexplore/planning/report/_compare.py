@@ -1,4 +1,4 @@
-"""Compare two plans: what both read, what only one of them reads, and their numbers."""
+"""Compare two plans: the files that both or only one of them read, their settings, and their totals."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def summarize(
     counts
         Number of data files that ``both``, only ``a`` and only ``b`` read.
     numbers
-        How much more ``b`` reads: ``files``, ``rows``, ``bytes``, ``metadata_bytes``.
+        The totals of ``b`` minus those of ``a``, by name: ``files``, ``rows``, ``bytes``, ``metadata_bytes``.
     """
     names = ", ".join(what for what, _, _ in differing)
     first = f"The plans differ in {names}." if differing else "Both plans have the same settings and table state."
@@ -127,8 +127,8 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     -------
     pyarrow.Table
         Of `ABSENT_SCHEMA`, one row per location: ``absent`` is ``skipped``, with the deciding term, or ``not in the
-        other plan's snapshot`` (also if the plan is incremental and none of its appends added the file). The words are
-        those of a comparison, in which ``plan`` is the other plan.
+        other plan's snapshot`` (also if the plan is incremental and none of its appends added the file). The texts are
+        for a comparison, in which "the other plan" is ``plan``.
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []
@@ -157,8 +157,8 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
 #: Totals in display order, with their descriptions.
 _WORDS = {
     "files": "data files read",
-    "rows": "rows in them",
-    "bytes": "bytes in them",
+    "rows": "rows in files read",
+    "bytes": "bytes of files read",
     "whole_files": "files of which every row matches",
     "splits": "splits",
     "skipped_files": "data files skipped",
@@ -171,9 +171,9 @@ _WORDS = {
     "delete_bytes": "bytes of deletes",
     "rows_deleted_by_vectors": "rows deleted by vectors",
     "row_groups": "row groups read",
-    "row_groups_in_files": "row groups in these files",
+    "row_groups_in_files": "row groups in files read",
     "metadata_files": "metadata files read for planning",
-    "metadata_bytes": "bytes in them",
+    "metadata_bytes": "bytes of metadata read for planning",
 }
 #: Columns of a plan's tasks that may differ between two plans that read the same file.
 _ASKED = ("residual", "whole", "deletes", "delete_bytes")
@@ -224,7 +224,7 @@ class PlanComparison:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """Settings in which the plans differ: ``what``, ``a`` and ``b``.
+        """Settings in which the plans differ, one row each: ``what``, ``a`` and ``b``.
 
         ``what`` is one of filter, columns, table, snapshot, from snapshot, format version, schema, partition spec, row
         groups, split size.
@@ -340,7 +340,9 @@ def _card(comparison: PlanComparison) -> Card:
         left = len(alone) - len(shown)
         note = f"{left:,} more in .files; reasons in .alone" if left > 0 else "reasons in .alone"
         tables.append(
-            CardTable("Read by one only", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1}))
+            CardTable(
+                "Read by only one plan", ("by", "file", "partition"), shown, note, open=False, code=frozenset({1})
+            )
         )
     return Card(
         title="Two plans",

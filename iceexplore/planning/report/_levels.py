@@ -1,4 +1,4 @@
-"""Count what remains after each level of a plan: manifests, files, bytes and rows, null where unknown."""
+"""Count the manifests, files, bytes and rows that remain after each level of a plan; null where unknown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEVELS_SCHEMA = build.schema(
 
 
 _UNITS = ("files", "rows", "bytes")
-#: Names of levels: all live files, and what remains once the leaf manifests are read.
+#: Names of two levels: all live files, and the files that remain after the filter is evaluated on the leaf manifests.
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
 #: A text in ``known``: the number of bytes includes delete files, so data files alone have fewer.
@@ -50,7 +50,7 @@ def root_level(plan: PlannedScan) -> str:
 
 
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
-    """Return a table of `LEVELS_SCHEMA`: one row per level, with what remains after it.
+    """Return a table of `LEVELS_SCHEMA`: one row per level, with the numbers that remain after it.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
 def pruned_counts(scan: RootScan) -> list[Counts]:
     """Return the root's counts of live files and rows for each unread manifest; a root does not count bytes.
 
-    A null count means unknown. If a manifest DV removes entries, the number of live files is known, but not their rows.
+    None means unknown. If a manifest DV removes entries, the number of live files is known, but usually not their rows.
     """
     rows = scan.pruned
     if not len(rows):
@@ -144,7 +144,7 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
-    """Return what remains after row groups are pruned.
+    """Return the level of row groups: the files, rows and bytes that remain after row groups are pruned.
 
     Bytes are estimated, because footers count uncompressed bytes: each file's size is multiplied by the share of its
     uncompressed bytes that is in the remaining row groups.

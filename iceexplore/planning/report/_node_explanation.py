@@ -187,7 +187,7 @@ def _verdict(w: MetricsSource) -> Verdict:
 
 
 def _known(w: MetricsSource) -> str:
-    """Describe what one source of evidence knows about its first row."""
+    """Describe the evidence of one source about its first manifest or file, such as ``id is 10 to 20; no nulls``."""
     e = w.evidence.take([0])
     quoted = w.type is not None and type_base(w.type) == "string" and parse_transform(w.transform).is_identity
     low, high = (build.to_pylist(shown(human_texts(b, w.type, w.transform), quoted))[0] for b in (e.lower, e.upper))

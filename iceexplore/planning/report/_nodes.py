@@ -132,7 +132,7 @@ class PlanNodes:
         return tuple(g for g in found if g.count)
 
     def nodes(self, node_id: str, group: GroupName, start: int, count: int) -> list[SceneNode]:
-        """Return ``count`` of a node's children in a group, from number ``start``, in order.
+        """Return up to ``count`` of a node's children in a group, in order, beginning with number ``start``.
 
         Raises
         ------
@@ -190,7 +190,9 @@ class PlanNodes:
                 continue
             row, at = place
             rows, size = entry["record_count"], (entry["deletion_vector"] or {}).get("size_in_bytes")
-            removed = "by equal values" if kinds[delete] == "equality-delete" else f"{amount(rows or 0, 'row')} deleted"
+            removed = (
+                "deletes by equality" if kinds[delete] == "equality-delete" else f"{amount(rows or 0, 'row')} deleted"
+            )
             label = f"{removed} · {human_bytes(size or entry['file_size_in_bytes'] or 0)}"
             name = entry["location"]
             snapshot = self._scan.snapshot.snapshot_id

@@ -28,11 +28,11 @@ REASONS_SCHEMA = build.schema(
 
 
 def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
-    """Count what a plan skips by kind, deciding term and kind of evidence; yield the progress as text.
+    """Count the items that a plan skips, by kind, deciding term and kind of evidence; yield the progress as text.
 
     The reasons that skip most files come first. ``kind``, ``term`` and ``by`` have the values of `skipped_table`, but
     no texts about single files are made, so a million files take only a second or two. ``files`` is null for manifests
-    whose root does not count files, ``bytes`` for all manifests.
+    whose root does not count files, and 0 for row groups; ``bytes`` is null for all manifests.
     """
     found: dict[tuple[str, str | None, str | None], list[int | None]] = {}
 

@@ -79,7 +79,7 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
     """Return rows of the plan's table of tasks, for consecutive tasks, with additional columns.
 
     These are ``ordinal``; ``left``, the residual filter if it is neither the whole filter nor empty; ``row_groups`` and
-    ``row_groups_read`` if known; and ``why``, the first row group that is skipped.
+    ``row_groups_read`` if known; and ``why``, the row of `ROW_GROUP_SCHEMA` for the first skipped row group, or None.
     """
     if not len(tasks):
         return []

@@ -146,7 +146,9 @@ def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
         .to_pylist()
     )
     for record in records:
-        rows = "by equal values" if record["kind"] == "equality" else f"{amount(record['rows'] or 0, 'row')} deleted"
+        rows = (
+            "deletes by equality" if record["kind"] == "equality" else f"{amount(record['rows'] or 0, 'row')} deleted"
+        )
         lines = [f"{rows} · {human_bytes(record['bytes'] or 0)}"]
         if record["tasks"] > 1:
             lines.append(f"applies to {record['tasks']:,} files")

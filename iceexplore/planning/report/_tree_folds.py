@@ -1,4 +1,4 @@
-"""Draw what a plan skips, with the evidence: one node per item if there are few, one per term if there are many."""
+"""Draw the items that a plan skips, with the evidence: one node per item if there are few, otherwise one per term."""
 
 from __future__ import annotations
 

@@ -47,17 +47,17 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 
 
 def damage(plan: PlannedScan) -> str:
-    """Return a text that says that a plan is incomplete because of damage; empty if it is complete.
+    """Return a text for a plan that is incomplete because of damage, or has doubts; empty for any other plan.
 
     The plan's notes name the damaged files.
     """
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:
-        return "; incomplete, as counts contradict each other" if plan.doubts else ""
+        return "; rows may be wrong or missing (see the plan's doubts)" if plan.doubts else ""
     read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
     lost = sum(1 for leaf in read if not leaf.readable)
     if lost:
-        return f"; incomplete, as {lost:,} of {amount(len(read), 'manifest')} cannot be read"
+        return f"; incomplete, as {lost:,} of {amount(len(read), 'manifest')} cannot be read in full"
     return "; incomplete, as not all of the metadata could be read"
 
 

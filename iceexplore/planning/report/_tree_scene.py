@@ -31,7 +31,7 @@ _TERMS = 4
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A shown manifest, or the root's own files: the parent node of its files, and what is skipped."""
+    """A manifest that is shown, or the root's own files, with the parent node of the files, and the skipped files."""
 
     leaf: LeafScan
     node: SceneNode | None
@@ -61,8 +61,8 @@ def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
     Parameters
     ----------
     max_nodes
-        Approximate number of nodes; the rest is folded. There may be somewhat more, because each shown manifest has at
-        least one node for what is read and one for what is skipped.
+        Approximate number of nodes; the rest is folded. There may be somewhat more, because each manifest that is shown
+        has at least one node for files that are read and one for files that are skipped, if it has such files.
     """
     return _Drawing(plan, max_nodes).scene()
 
@@ -123,8 +123,8 @@ class _Drawing:
         plan = self.plan
         snapshot, appends = plan.state.snapshot, plan.appends
         if appends is not None:
-            start = "the beginning" if appends.after is None else str(appends.after)
-            lines = [f"appends after {start}", f"up to {appends.last.snapshot_id}"]
+            start = "from the oldest snapshot" if appends.after is None else f"after {appends.after}"
+            lines = [f"appends {start}", f"up to {appends.last.snapshot_id}"]
         else:
             lines = ["no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"]
         version = f"v{plan.state.metadata.format_version}"
@@ -140,7 +140,7 @@ class _Drawing:
         return [i for i in every if i in picked], [i for i in every if i not in picked]
 
     def root(self, index: int, roots: int) -> _Root:
-        """Return a root with its shown manifests; those with files that are read are preferred."""
+        """Return a root with the manifests to show, preferably those with files that are read."""
         plan, scan = self.plan, self.plan.roots[index]
         mine = [leaf for leaf in plan.leaves if leaf.scan == index]
         own = next((leaf for leaf in mine if leaf.root_row is None), None)
@@ -180,7 +180,7 @@ class _Drawing:
         return {leaf.root_row: skipped_files(plan, scan, leaf) for leaf in found if leaf.root_row in wanted}
 
     def leaf(self, group: _Leaf, count: int) -> None:
-        """Add the nodes of a manifest, its files that are read, and what is skipped."""
+        """Add the nodes of a manifest, of ``count`` of its files that are read, and of its skipped files."""
         if group.node is not None:
             self.nodes.append(group.node)
         start = self.starts[id(group.leaf)]

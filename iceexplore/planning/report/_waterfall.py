@@ -1,4 +1,4 @@
-"""Draw what remains after each level of a plan as bars: manifests, files, bytes and rows."""
+"""Draw the manifests, files, bytes and rows that remain after each level of a plan as bars."""
 
 from __future__ import annotations
 

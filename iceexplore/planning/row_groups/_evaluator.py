@@ -39,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a row group has no matching row."""
+    """The reason why a row group has no matching row; `ROW_GROUP_SCHEMA` has columns of the same names."""
 
     term: str
     by: str

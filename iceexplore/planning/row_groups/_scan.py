@@ -1,4 +1,4 @@
-"""Find the row groups of a plan's files, and which of them may have a matching row, from their footers."""
+"""Read footers to find the row groups of a plan's files, and decide which of them may have a matching row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 #: The column is missing from the file.
 MISSING = -1
-#: Readers disagree on whether the file has the column.
+#: Readers disagree on whether, or in which leaf, the file has the column.
 UNCERTAIN = -2
 
 
@@ -47,7 +47,7 @@ def struct_path(schema: Schema, field_id: int) -> tuple[NestedField, ...]:
 def leaf_of(
     leaves: Sequence[ParquetLeaf], path: Sequence[NestedField], mapping: Sequence[Mapping[str, Any]] | None
 ) -> int:
-    """Return the number of the leaf that stores a column, `MISSING` or `UNCERTAIN`.
+    """Return the index of the leaf that stores a column, `MISSING` or `UNCERTAIN`.
 
     Leaves are found by field id if the file has any ids, otherwise by the table's name mapping. Without either, Java
     numbers the columns from 1, and other readers use names; a column is found only if both rules agree. Readers also
@@ -115,7 +115,7 @@ _LEAST = 8
 
 
 class _File(NamedTuple):
-    """What the plan knows about one file."""
+    """A data file of the plan, with the values that are needed to evaluate its row groups."""
 
     at: int
     location: str
@@ -130,11 +130,12 @@ class _File(NamedTuple):
 def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -> pa.Table:
     """Return the row groups of a plan's data files: where they are, and whether they may have a matching row.
 
-    Only the footer of each file is read, no pages, dictionaries or page indexes. The residual filter of the file is
-    evaluated on the bounds and null counts of each row group. Footers have no NaN counts, and their bounds may be
-    truncated, so a row group is never reported as matching completely. What is unreadable or not evaluated (formats
-    without row groups, types for which Parquet defines no order, damaged footers) is kept, with an explanation in
-    ``why``; damage is also added to ``state.problems``.
+    Only the footer of each file is read (and Bloom filters with ``bloom``), no pages, dictionaries or page indexes. The
+    residual filter of the file is evaluated on the bounds and null counts of each row group. Footers have no NaN
+    counts, and their bounds may be truncated, so a row group is never reported as matching completely. A file whose row
+    groups cannot be evaluated (it has none, its footer cannot be read, or column files replace some of its values) has
+    one row, with an explanation in ``why``, and is read as a whole; errors of footers are also added to
+    ``state.problems``. Bounds of types for which Parquet defines no order are not used.
 
     Parameters
     ----------
@@ -147,10 +148,10 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
     -------
     pyarrow.Table
         `ROW_GROUP_SCHEMA`, in the order of the files. ``file`` is the row in ``tasks``; ``bytes`` is the uncompressed
-        size of the columns; ``row_group`` and ``offset`` are null in a row that describes a whole file. ``may`` is
-        false where certainly no row matches: then ``term`` of the filter, ``by`` ("row-group bounds", "bloom filter",
-        "row-count"; for an ``or`` all that apply, with commas) and ``why`` explain it, and ``lower``, ``upper`` and
-        ``null_count`` are those of the row group.
+        size of the columns. In a row that describes a whole file, ``row_group`` and ``offset`` are null, and ``bytes``
+        is the file's size. ``may`` is false where certainly no row matches: then ``term`` of the filter, ``by``
+        ("row-group bounds", "bloom filter", "row-count"; for an ``or`` all that apply, with commas) and ``why`` explain
+        it, and ``lower``, ``upper`` and ``null_count`` are those of the row group.
     """
     files = list(_files(state, tasks))
     found: list[pa.Table] = []
@@ -180,7 +181,10 @@ def _files(state: TableState, tasks: FileTasks) -> Iterator[_File]:
 
 
 def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None) -> dict[int, Any]:
-    """Return the identity partition values by source column, used for columns that a file lacks; null stays null."""
+    """Return the file's identity partition values, null values included, by the field id of the source column.
+
+    `lacking_column` uses them for columns that the file lacks.
+    """
     spec = None if spec_id is None else state.metadata.spec(spec_id)
     partition = tasks.files.partition
     if spec is None or partition is None:

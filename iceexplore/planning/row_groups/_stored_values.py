@@ -78,7 +78,7 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
     -------
     list of bytes or None
         Two items for a floating-point zero, as there are two zeros; an empty list if no stored value is read as this
-        value; None if the bytes are unknown (a decimal with several encodings, times that lose digits when read).
+        value; None if the bytes are unknown, for example of a decimal with several encodings.
     """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     if bound_reader(leaf, kind) is None or _is_unsigned(leaf) or logical == "Float16":

@@ -63,7 +63,7 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
 def column_bytes(plan: PlannedScan) -> Int64s:
     """Return the bytes of the plan's columns in each data file; null where unknown (V4 has no column sizes).
 
-    Reads the plan's manifests again, from the cache, for ``column_sizes``.
+    For the column sizes, this reads the plan's manifests again, if possible from the cache.
     """
     tasks = plan.files
     ids = leaf_ids(plan.state.schema, plan.columns or ())

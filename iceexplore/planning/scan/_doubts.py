@@ -20,7 +20,7 @@ from iceexplore.planning.scan._manifests import RootScan
 
 __all__ = ["doubts_of", "refuse_doubts"]
 
-#: Codes of problems with deletes, which are located at the delete file.
+#: Codes of problems with deletes; the location of such a problem is the delete file.
 _OF_DELETES = frozenset({"delete-no-effect", "delete-path", "delete-position", "delete-scope"})
 #: Codes of errors that make a root or manifest unreadable; the plan's notes already report these errors.
 _UNREAD = frozenset(
@@ -58,14 +58,15 @@ class _Plan(Protocol):
 def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
     """Return the reasons why rows of a plan may be wrong or missing, as sentences, by problem code and field.
 
-    Problems of manifests and files count if the plan depends on these. Problems that `Table.check` found count for
-    every plan of an affected snapshot, even in manifests that the plan skips: the problem may be why it skips them.
-    Problems with metadata that is used only for filtering count if the plan has a filter.
+    A problem of a manifest or file is such a reason if the plan depends on the manifest or file. A problem that
+    `Table.check` found is a reason for every plan of an affected snapshot, even in a manifest that the plan skips,
+    because the plan may skip the manifest due to the problem. A problem with metadata that is used only for filtering
+    is a reason only if the plan has a filter. Manifests that cannot be read are left out: the plan's notes name them.
 
     Parameters
     ----------
     lineage
-        Whether row ids are read, so that problems with them count, too.
+        Include problems with row ids, because row ids are read.
     """
     wanted: set[Concern | None] = {"rows"}
     if plan.filter.expression != ALWAYS:

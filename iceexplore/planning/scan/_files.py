@@ -64,7 +64,17 @@ class LeafScan:
 
 @dataclass(frozen=True)
 class Picked:
-    """The files of one manifest that a plan reads; `batch` keeps the entries' ordinals in their manifest."""
+    """The files of one manifest that a plan reads.
+
+    Attributes
+    ----------
+    leaf
+        The counts of the manifest.
+    batch
+        The entries of the files, with their ordinals in the manifest.
+    whole
+        One boolean per file: whether metadata proves that every row matches.
+    """
 
     leaf: LeafScan
     batch: EntryBatch
@@ -122,7 +132,7 @@ def pick(
 
 
 def count_leaf(scan: RootScan, leaf: Manifest) -> tuple[int, int, int]:
-    """Return how many files, rows and bytes of a manifest a plan without a filter would read."""
+    """Return the numbers of files, rows and bytes in a manifest that a plan without a filter would read."""
     return _counts(leaf.entries.filter(candidates(scan, leaf)))
 
 
@@ -132,7 +142,7 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
-    """Evaluate the filter on a manifest again; return the candidate files, and which rows of them are pruned."""
+    """Evaluate the filter on a manifest again; return all its `candidates`, and the rows of those that are pruned."""
     batch = _filtered(EntryBatch.of(leaf, wanted.stats_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())

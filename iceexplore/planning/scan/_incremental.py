@@ -41,8 +41,8 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
     Parameters
     ----------
     after
-        An id, a ref name, a Snapshot or a state of this table. The snapshot may have expired if it is the parent of one
-        that has not. None begins with the oldest ancestor.
+        An id, a ref name, a Snapshot or a state of this table. An expired snapshot is accepted if it is the parent of a
+        snapshot that has not expired. None begins with the oldest ancestor.
     upto
         The last snapshot of the range, given in the same way; None for the snapshot of ``state``.
 
@@ -76,7 +76,7 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
     if first is not None and first not in (parent, last.snapshot_id):
         raise OptionError(
             f"from_snapshot: snapshot {first} is not an ancestor of snapshot {last.snapshot_id}, so there are no "
-            f"appends between them. The ancestors of {last.snapshot_id}: {_listed(line)}"
+            f"appends between them. {last.snapshot_id} and its ancestors: {_listed(line)}"
         )
     line.reverse()
     chosen = tuple(s for s in line if s.operation == "append")

@@ -41,7 +41,7 @@ class RootScan:
     may
         One boolean per row: whether the manifest may have a matching file, judging by the root's metrics.
     added_by
-        For an incremental plan, the snapshots whose files are wanted; None for all live files.
+        For an incremental plan, the ids of the snapshots whose added files are planned; None for all live files.
     """
 
     snapshot: Snapshot
@@ -62,7 +62,7 @@ class RootScan:
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
-        """Return the scan limited to the data manifests in these rows of the root."""
+        """Return the scan limited to the data manifests in these rows of the root, and to a V4 root's own files."""
         mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
@@ -144,7 +144,7 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
 
     Counts are ignored if the root contradicts its snapshot's summary, if a manifest has rows but no files, and, in the
     V4 draft, if they count 0 files (Delta Lake 4.4 writes 0 for leaves of a full rewrite): skipping such a manifest
-    could lose rows, and reading it costs one read.
+    could lose rows, whereas reading it in vain costs only one read.
     """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
@@ -159,7 +159,7 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
     for unit in ("added", "existing"):
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
-    if removals:  # manifest DVs may remove DELETED entries, too: a manifest is surely empty only if all are removed
+    if removals:  # manifest DVs may remove DELETED entries, too: a manifest is empty if they remove every entry
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

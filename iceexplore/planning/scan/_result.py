@@ -1,4 +1,4 @@
-"""A planned scan as data: the files to read, and the findings of planning. All reports are built from it."""
+"""Define a planned scan as data: the files to read, and the findings of planning. All reports are built from it."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class PlannedScan:
         The manifest lists or root manifests, and the counts of each manifest that was read. There is one root; an
         incremental plan has one per append, and a task's ``root_row`` refers to the root of its append.
     delete_rows
-        Root rows of the delete manifests that may have deletes for the planned files, judging by the filter. Some of
-        them may not be read, because their sequence numbers or partitions show that no delete applies.
+        Root rows of the delete manifests that may have deletes for the planned files, judging by the filter. A manifest
+        need not be read if its sequence number or partitions show that no delete in it applies.
     row_groups
         For a plan with ``row_groups=True``, one row per row group (`iceexplore.planning.row_groups_of`); else None.
     appends
@@ -52,7 +52,7 @@ class PlannedScan:
     seconds
         Duration of planning.
     log
-        Reads of the storage during planning; cached manifests are not included.
+        Reads of the storage during planning; a manifest that was already decoded causes none.
     """
 
     state: TableState
@@ -75,7 +75,10 @@ class PlannedScan:
 
     @property
     def read_delete_rows(self) -> tuple[int, ...]:
-        """Those of `delete_rows` whose manifests were read, because their deletes may apply to a planned file."""
+        """The rows of `delete_rows` whose manifests were read because their deletes may apply to a planned file.
+
+        Manifests that were read only to find the columns of equality deletes are not included.
+        """
         if not self.delete_rows:
             return ()
         root, rows = self.roots[0].root, list(self.delete_rows)

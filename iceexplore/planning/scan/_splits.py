@@ -44,7 +44,7 @@ class SplitOptions:
         Raises
         ------
         OptionError
-            A size or lookback is below 1, or a cost below 0.
+            A value is not a whole number or too large, a size or lookback is below 1, or a cost is below 0.
         """
         names = {"size": "target-size", "lookback": "planning-lookback", "open_file_cost": "open-file-cost"}
         made = {}
@@ -72,7 +72,7 @@ class DeleteCounts:
 
 
 def content_sizes(deletes: EntryBatch) -> _Longs:
-    """Return the bytes to read per delete: the file's size, or a deletion vector's own size (``ScanTaskUtil``)."""
+    """Return the bytes to read per delete: a file's size, or a vector's own size (as Java's ``ScanTaskUtil``)."""
     sizes = pc.coalesce(
         pc.struct_field(whole(deletes.entries["deletion_vector"]), "size_in_bytes"),
         whole(deletes.entries["file_size_in_bytes"]),
@@ -206,7 +206,7 @@ def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs,
 def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookback: int) -> tuple[_Longs, _Longs]:
     """Return the combined tasks that result if each group of files is planned by itself.
 
-    This is what Spark plans for a rewrite (``SparkStagedScan``): opening a file costs nothing.
+    Spark plans a rewrite in this way (``SparkStagedScan``), with an ``open_file_cost`` of 0.
 
     Parameters
     ----------

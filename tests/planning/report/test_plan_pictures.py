@@ -99,7 +99,7 @@ def test_equality_deletes_say_to_how_many_files_they_apply() -> None:
     (delete,) = read_of(tree, "equality-delete")
     targets = tree.scene().relations(("applies-to",))
     assert len(targets) == table.plan().deletes["tasks"].iloc[0]
-    assert delete.lines[0].startswith("by equal values")
+    assert delete.lines[0].startswith("deletes by equality")
 
 
 def test_a_file_says_what_is_left_to_check_and_where_all_rows_match() -> None:
