@@ -35,7 +35,7 @@ __all__ = ["Advice", "advise"]
 
 @dataclass(frozen=True)
 class Advice:
-    """Suggestions that would help, best first, shown as a list.
+    """Suggestions of changes that would help one filter, best first; displayed as a list.
 
     An estimate assumes that values are spread evenly between the bounds of each file, and that the number and size of
     files stay about the same. Columns are considered separately. Other queries are not considered: a change that helps
@@ -44,27 +44,29 @@ class Advice:
     The tests rewrite tables as suggested and plan the same filter again: the number of files read differs from the
     estimate by at most a factor of two, or by two files. These tests cover rows that are shuffled, clustered or half
     null, and columns of numbers, times, strings with long common prefixes, and few distinct values. The estimate may
-    be wrong by a factor of ten and more if bounds do not show what matters: one value is far more frequent than others;
-    values are dense in the middle of a range that every file spans; or few strings have the prefix that the filter
-    selects. `Suggestion.assumes` lists the assumptions. Bytes are assumed to be proportional to rows; rows with nulls
-    or a single value take less space, sometimes only a third.
+    be wrong by a factor of ten or more where bounds do not show the distribution: one value is far more frequent than
+    others; values are dense in the middle of a range that every file spans; or few strings have the prefix that the
+    filter selects. `Suggestion.assumes` lists the assumptions. Bytes are assumed to be proportional to rows, although
+    rows with nulls or a single value take less space, sometimes only a third.
 
     Attributes
     ----------
     filter
         The filter, as text.
     now
-        What the plan reads.
+        The number of data files that the plan reads today, and their bytes.
     suggestions
-        Ranked by bytes saved, then by files saved; those without numbers come last. Suggestions that add files whose
-        opening costs more than is saved (4 MiB each, Iceberg's ``read.split.open-file-cost``) are left out.
+        Ranked by bytes saved, then by files saved; suggestions without an estimate come last. Suggestions that save too
+        little are left out (`Suggestion.helps`); this comparison counts 4 MiB for opening each file, Iceberg's
+        ``read.split.open-file-cost``.
     clustering
-        One row per filter column that has bounds: ``column``; ``files`` and ``with_bounds``; ``depth``, the average
-        number of files whose ranges overlap, and ``deepest``, the maximum; ``reads``, the number of files that remain
-        after partition pruning and the conditions on this column alone; and ``sorted``, the number that would remain if
-        each partition were sorted by the column.
+        One row per filter column that has bounds: ``column``, its name; ``files``, the number of live data files, and
+        ``with_bounds``, the number of these that have bounds of the column; ``depth``, the number of files whose range
+        contains the same value, on average, and ``deepest``, its maximum; ``reads``, the number of files that remain
+        after partition pruning and the conditions on this column alone; and ``sorted``, the number of files that the
+        filter would read if each partition were sorted by the column (null if no remaining file has bounds).
     notes
-        What does not help, and why.
+        Sentences on changes that would not help, and on conditions without an estimate, with the reasons.
     """
 
     filter: str
@@ -75,7 +77,7 @@ class Advice:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per suggestion."""
+        """Return the suggestions as a data frame, one row each."""
         rows = [
             {
                 "kind": s.kind, "column": s.column, "title": s.title, "unit": s.unit,
@@ -89,7 +91,7 @@ class Advice:
 
     @cached_property
     def columns(self) -> pd.DataFrame:
-        """`clustering` for pandas."""
+        """Return `clustering` as a data frame."""
         return to_frame(self.clustering)
 
     def __len__(self) -> int:
@@ -158,7 +160,10 @@ def _counted_only(batch: EntryBatch) -> EntryBatch:
 
 
 def advise(plan: PlannedScan) -> Advice:
-    """Find what would help a plan's filter; this reads every data manifest, including pruned ones, but no data file."""
+    """Suggest changes that would help a plan's filter.
+
+    This reads every data manifest, including those that the plan prunes, but no data file.
+    """
     scene = _scene(plan)
     found: list[Suggestion] = []
     clustering: list[dict[str, Any]] = []

@@ -40,15 +40,16 @@ class Axis:
     skip
         For texts and bytes: the number of leading bytes that all bounds share, which are ignored.
     ranks
-        For texts and bytes: the rank of each byte among those that occur, so that ``user-09`` and ``user-10`` are
-        neighbours; empty for other types. The ranks of a text's bytes are the digits of its number.
+        For texts and bytes: the rank of each byte, from 0 to 255, among the bytes that may occur; empty for other types.
+        The number that represents a text has the ranks of the text's bytes as its digits. Bytes that cannot occur take
+        up no ranks, so that ``user-09`` and ``user-10`` are neighbours.
     digits
         For texts and bytes: the number of digits of the number that represents a value.
     plain
-        Whether all bounds are ASCII, so that a byte is a character.
+        Whether the bytes of all bounds after the first ``skip`` are ASCII, so that each byte is a character.
     cut
-        For texts: the length to which bounds seem to be truncated, as by Iceberg's ``truncate(16)``. Later characters
-        are unknown.
+        For texts: the number of characters to which bounds seem to be truncated, as by Iceberg's ``truncate(16)``; None
+        if they do not seem to be truncated.
     """
 
     step: float
@@ -105,7 +106,7 @@ class Axis:
         return float(max(self.ranks) + 1)
 
     def numbers(self, values: AnyArray) -> Floats:
-        """Return the values as numbers; NaN for null (or NaN)."""
+        """Return an array with the number of each value; NaN for null and NaN."""
         plain = comparable(values)
         if not self.ranks:
             return np.asarray(plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -119,7 +120,7 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: PlainValue) -> float:
-        """Return one stored value as a number; a text must have the prefix that all bounds share."""
+        """Return the number of one stored value; for texts, it is correct only if they begin as all bounds do."""
         if not self.ranks:
             return float(value)
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
@@ -127,17 +128,17 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the range of numbers in which a file's bound may be if the bound was made from this value.
+        """Return the lowest and the highest number that a bound may have that was truncated from this value.
 
-        It is a single point or, if the value is a text longer than `cut`, the range of all texts that begin with the
-        first `cut` characters of the value.
+        They are equal unless the value is a text longer than `cut`: then they are those of the first and the last text
+        that begin with the first `cut` characters of the value.
         """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])
         return (self.number(value),) * 2
 
     def prefix(self, value: str) -> tuple[float, float]:
-        """Return the range from the first to the last text with this prefix."""
+        """Return the numbers of the first and of the last text with this prefix."""
         data = value.encode("utf-8", "surrogatepass")
         room = self.digits - max(0, len(data) - self.skip)
         low = self.number(value)

@@ -32,8 +32,8 @@ __all__ = [
     "distinct_by_bytes",
 ]
 
-#: Rough measurements on a few Parquet files, for estimates: bytes of a column chunk's page headers, and the size of a
-#: dictionary after zstd, which is a number of bytes plus a fraction of its plain size.
+#: Constants of an estimate, measured roughly on a few Parquet files: the page headers of a column chunk take
+#: ``_HEADERS`` bytes; a dictionary compressed by zstd takes ``_SHORT`` bytes plus ``_DICTIONARY`` of its plain size.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
@@ -42,7 +42,7 @@ _MANY = 0.5
 
 
 def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | None:
-    """Return a column's number of distinct values, from the newest statistics file that has it; None if none does."""
+    """Return a column's number of distinct values from the last statistics file that states it; None if none does."""
     for statistics in reversed(metadata.statistics):
         for blob in statistics.blob_metadata:
             text = (blob.properties or {}).get("ndv", "")
@@ -127,10 +127,9 @@ class Scene:
 
 @dataclass
 class ColumnAdvice:
-    """Findings on one column.
+    """Suggestions for one column, including those that would save too little.
 
-    They consist of suggestions, including those that would not help enough; the column's row in `Advice.clustering`;
-    and notes on what does not help.
+    ``clustering`` is the column's row in `Advice.clustering`; ``notes`` explain which changes would not help.
     """
 
     suggestions: list[Suggestion] = field(default_factory=list)
@@ -197,7 +196,7 @@ def _estimates(
            "deepest": deepest, "reads": _alone(own, pool, wanted), "sorted": None}  # fmt: skip
     out.clustering = row
     if not own.known.any():
-        out.notes.append(f"{name}: no file in the partitions that the filter leaves has bounds")
+        out.notes.append(f"{name}: no file that remains after partition pruning has bounds of this column")
         return
     shares = Shares(own, pool)
     ordered = sorted_reading(shares, wanted, distinct)
@@ -206,7 +205,9 @@ def _estimates(
     if shares.shuffled:
         assumes.append("nearly every file spans the whole range, so the distribution in its middle is unknown")
     if wanted.points and spread.axis.step != 1:
-        rare = "few rows share a value" if distinct is None else f"about {distinct:,.0f} values, equally frequent"
+        rare = (
+            "few rows share a value" if distinct is None else f"about {distinct:,.0f} distinct values, equally frequent"
+        )
         assumes.append(rare)
     have = _transforms(scene.metadata, term.field_id)
     if any(transform.is_identity for transform in have):
@@ -238,7 +239,7 @@ def _partitioning(
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
-    """Yield suggestions on partition fields of a column, and on files of older specs without such a field."""
+    """Yield suggestions to partition by a column or, if the default spec already does, to rewrite older files."""
     if term.type is None:
         return
     old = _of_older_specs(scene)
@@ -289,11 +290,11 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
     if share >= _NEARLY_ALL:
         return f"{name}: about {percent(share)} of the rows match, so no sort order could skip many files"
     change = "no change" if ordered.files == now.files else f"{now.files:,} now"
-    return f"sorting by {name}: {amount(ordered.files, 'file')} would be read ({change})"
+    return f"sorting by {name} is not worth a rewrite: {amount(ordered.files, 'file')} would be read ({change})"
 
 
 def _transforms(metadata: TableMetadata, field_id: int) -> dict[Transform, str]:
-    """Return the default spec's partition fields on a column: names by transform."""
+    """Return the partition fields that the default spec derives from a column: a field name for each transform."""
     spec = metadata.spec()
     fields = [] if spec is None else partition_columns(metadata, spec)
     return {c.transform: c.field.name for c in fields if c.source is not None and c.source.field_id == field_id}

@@ -17,7 +17,7 @@ from iceexplore.planning.model._tasks import FileTasks
 
 __all__ = ["deletes", "scattered_manifests", "small_files"]
 
-#: ``rewrite_data_files`` ignores groups of fewer small files (Java: ``MIN_INPUT_FILES_DEFAULT``).
+#: ``rewrite_data_files`` ignores a group with fewer small files than this (Java: ``MIN_INPUT_FILES_DEFAULT``).
 _MIN_INPUT_FILES = 5
 #: If at least this share of rows is deleted, rewriting data pays off more than rewriting deletes (Java:
 #: ``DELETE_RATIO_THRESHOLD_DEFAULT``).
@@ -51,7 +51,13 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
 
 
 def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]:
-    """Suggest rewriting deletes that every scan has to read and apply."""
+    """Suggest rewriting data files or position deletes, because every scan has to read and apply the deletes.
+
+    Parameters
+    ----------
+    vectors
+        Whether the table stores position deletes as deletion vectors.
+    """
     entries = tasks.matched.deletes.entries
     if not len(entries):
         return
@@ -110,11 +116,11 @@ def scattered_manifests(
     Parameters
     ----------
     read, hold, length
-        Number of manifests that are read, how many of them hold a file to read, and the bytes of all manifests read.
+        Number of manifests that are read; number of these that hold a file to read; size in bytes of all that are read.
     total
         Number of data manifests in the root.
     files, all_files
-        Number of data files to read, and of all data files; neither includes files that a V4 root lists itself.
+        Number of data files to read, and of all data files; both without the data files that a V4 root lists itself.
     prunes
         Whether the filter restricts partitions; if not, clustering manifests does not help.
     """

@@ -47,7 +47,7 @@ def number_units(width: float) -> Units:
 
 
 def text_units(axis: Axis, length: int) -> Units:
-    """Return units of texts that share this many characters after the common beginning of all bounds."""
+    """Return units of texts that have the same ``length`` characters after the beginning that all bounds share."""
     return number_units(axis.base ** (axis.digits - length))
 
 
@@ -120,7 +120,9 @@ def candidates(
     *,
     guessed: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield promising partition fields on one column with estimates, without those that would make files too small.
+    """Yield promising partition fields on one column, each with an estimate of what the filter would read.
+
+    Fields with which files would become too small are left out.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ def candidates(
         Transforms of this column that the table is partitioned by. If one is the identity, nothing is yielded. A bucket
         candidate has a multiple of the present number of buckets. Other candidates do not depend on these transforms.
     guessed
-        ``distinct`` is an estimate: there may be several times as many values, most of them rare.
+        Whether ``distinct`` is an estimate: there may be several times as many distinct values, most of them rare.
     """
     base = type_base(kind)
     if any(transform.is_identity for transform in have) or not left.any():
@@ -159,7 +161,7 @@ def candidates(
             room = round(values) * (_RARE if guessed else 1)
             fits = points and room * every.groups * _SMALLEST <= len(every.rows)
             found = _hashed(every, left, points, round(values)) if fits else None
-            assumes = f"the column has about {values:,.0f} values, equally frequent"
+            assumes = f"the column has about {values:,.0f} distinct values, equally frequent"
         if found is not None:
             yield Candidate(IdentityTransform(), *found, assumes)
     elif points and base in _BUCKETS:
@@ -188,9 +190,10 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate what would be read, and how many files there would be, if each group were split at unit borders.
+    """Estimate what would be read if each group were split at unit borders, and how many files there would be then.
 
-    Return None if there would be too many files, or if no bounds are known.
+    Return the files and bytes read, and the total number of files; None if there would be too many files, or if no
+    bounds are known.
     """
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())
@@ -222,7 +225,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # Nulls get a partition of their own, whose files `total` does not include.
+    # Rows with null get a partition of their own. `total` does not count its files, so `read` may exceed it.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 

@@ -14,7 +14,7 @@ from iceexplore.planning.advice._axis import Axis
 __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
 
 _INFINITY = math.inf
-#: If there are more intervals, those with the smallest gaps between them are merged.
+#: Maximum number of intervals; if there are more, those with the smallest gaps between them are merged.
 _MOST = 64
 
 _Intervals: TypeAlias = tuple[tuple[float, float], ...]
@@ -22,12 +22,13 @@ _Intervals: TypeAlias = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Span:
-    """A closed interval.
+    """A closed interval of numbers, from ``low`` to ``high``.
 
     Attributes
     ----------
     points
-        Number of single values that the interval represents (several if nearby points were merged); 0 if it is a range.
+        If the filter selects only single values in the interval, their number (several if neighbours were merged);
+        otherwise 0.
     """
 
     low: float
@@ -37,7 +38,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The values that a filter selects.
+    """The values of one column that a filter selects.
 
     Attributes
     ----------
@@ -46,8 +47,8 @@ class Wanted:
     nulls
         Whether rows without a value match.
     points
-        Number of single values if nothing else matches; otherwise 0. The span of a single text is wider than a point if
-        bounds are truncated.
+        If only single values match, their number; otherwise 0. If bounds are truncated, the span of a single long text
+        has a width.
     """
 
     spans: tuple[Span, ...]
@@ -56,7 +57,15 @@ class Wanted:
 
 
 def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list[Expression]]:
-    """Return an expression's conjuncts: those on one column, by field id; those on several columns or on functions."""
+    """Split the conjuncts of an expression.
+
+    Returns
+    -------
+    single
+        For each field id, the conjuncts that compare only this column.
+    several
+        The conjuncts that compare several columns, or functions of columns.
+    """
     single: dict[int, list[Expression]] = {}
     several: list[Expression] = []
     for part in expression.children if isinstance(expression, And) else (expression,):
@@ -69,7 +78,7 @@ def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list
 
 
 def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
-    """Return the values that match an expression on one column; None if they are unknown (tests for NaN)."""
+    """Return the values that match an expression on one column; None if they are not ranges, as in tests for NaN."""
     found = _taken(expression, axis)
     if found is None:
         return None
@@ -145,10 +154,7 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 
 
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
-    """Convert intervals to spans; if there are more than `_MOST`, neighbours are merged.
-
-    If all intervals that are merged into a span are single values, the `points` of the span is their number.
-    """
+    """Convert intervals to spans; if there are more than `_MOST`, merge neighbours."""
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)
     gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]

@@ -91,7 +91,7 @@ def _numbers(s: Suggestion) -> str:
 def _clustered(row: dict[str, object]) -> str:
     name = escape.text(escape.shorten(row["column"], 80))
     text = f"{name}: a value may be in {row['depth']:,.1f} files on average, in {row['deepest']:,} at most; "
-    text += f"the conditions on it keep {row['reads']:,} of {row['files']:,} files"
+    text += f"conditions on this column alone keep {row['reads']:,} of {row['files']:,} files"
     return text + (f", about {row['sorted']:,} if sorted" if row["sorted"] is not None else "")
 
 

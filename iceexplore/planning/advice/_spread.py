@@ -1,9 +1,9 @@
-"""Model how a column's values are spread over data files, and estimate files read after sorting.
+"""Model how a column's values are spread over data files, and estimate how many files are read after sorting.
 
-All estimates use bounds and counts only. Within a file, values are assumed to be spread evenly between its bounds. If
-the files of a partition all span about the same range, each is treated as a sample of the same distribution, and their
-bounds show its tails: the lowest of n values is below the quantile q in a known share of the files (order statistics).
-Thus a few outliers do not stretch the whole range.
+All estimates use bounds and counts only. Within a file, values are assumed to be spread evenly between its bounds.
+Partitions in which nearly all files span about the same range are treated differently: each file counts as a random
+sample of one distribution, and the tails of this distribution are estimated from the lowest and the highest value of
+each sample (order statistics). With an even spread, a few outliers would stretch the estimated distribution.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Files:
-    """Data files in separate groups, one per partition.
+    """Sizes of data files, and the group that each file belongs to; by default, each partition is a group.
 
     Attributes
     ----------
     group
-        int64 per file: its group, from 0.
+        int64, one per file: the number of its group, from 0.
     rows, bytes
-        float64 per file.
+        float64, one per file: its record count and its size in bytes.
     """
 
     group: npt.NDArray[np.int64]
@@ -67,7 +67,7 @@ class Files:
         return int(self.group.max(initial=-1)) + 1
 
     def add(self, values: Floats) -> Floats:
-        """Return the sum of each group."""
+        """Return, for each group, the sum of ``values`` (one per file) over its files."""
         return np.bincount(self.group, weights=values, minlength=self.groups).astype(np.float64)
 
     @cached_property
@@ -81,7 +81,7 @@ class Files:
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
     def apart(self) -> Files:
-        """Return the files with each in its own group."""
+        """Return the same files, with each file in a group of its own."""
         return Files(np.arange(len(self.rows), dtype=np.int64), self.rows, self.bytes)
 
 
@@ -94,9 +94,9 @@ class Spread:
     low, high
         Bounds as numbers; NaN where unknown.
     nulls
-        Share of rows without a value, including NaN; 0 if not counted.
+        Share of rows that are null or NaN; 0 if the counts are missing.
     bare
-        Files in which no row has a value, so that they have no bounds.
+        True for files in which every row is null or NaN, so that they have no bounds.
     """
 
     axis: Axis
@@ -134,7 +134,7 @@ class Spread:
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
-        """Return how many files' ranges overlap: the average at the middle of a file's range, and the maximum."""
+        """Count the files whose range contains a value: averaged over the middles of all ranges, and the maximum."""
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
             return 0.0, 0
@@ -146,14 +146,14 @@ class Spread:
 
 @dataclass(frozen=True)
 class Shares:
-    """For each group, the share of its rows in a range of values."""
+    """Estimates of the share of each group's rows that are null, or that are in a range of values."""
 
     spread: Spread
     files: Files
 
     @cached_property
     def nulls(self) -> Floats:
-        """Return the share of rows without a value per group."""
+        """Return, for each group, the share of rows that are null or NaN."""
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
@@ -253,7 +253,10 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
 
 
 def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats, Floats]:
-    """Estimate a distribution from the lowest and highest value in each of several files with ``rows`` values each."""
+    """Estimate a distribution from the lowest and highest value in each of several files with ``rows`` values each.
+
+    Return ascending points and, for each point, the cumulative share of the values below it.
+    """
     quantile = (np.arange(len(low)) + 0.5) / len(low)
     places = np.concatenate([[low.min()], np.sort(low) + step, np.sort(high) + step])
     shares = np.concatenate([[0.0], 1.0 - (1.0 - quantile) ** (1.0 / rows), quantile ** (1.0 / rows)])

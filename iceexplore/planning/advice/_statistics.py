@@ -100,7 +100,7 @@ def cut_bounds(
     gone, lost = int(hit.sum()), int(sizes[hit].sum())
     yield Suggestion(
         "bounds",
-        f"keep whole bounds of {column}",
+        f"write full bounds of {column}",
         f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: {gone:,} files "
         f"({human_bytes(lost)}) have a bound that begins with the same {longest} characters.",
         now,

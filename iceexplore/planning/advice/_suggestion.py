@@ -29,7 +29,7 @@ def sql_name(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text literal of Spark SQL."""
+    """Return a text as a string literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -40,7 +40,7 @@ def options(**given: object) -> str:
 
 
 def call(procedure: str, table: str, **arguments: str) -> str:
-    """Return a call of a procedure in the current catalog; argument values are SQL."""
+    """Return a call of a procedure in the current catalog; values of ``arguments`` are SQL expressions."""
     parts = [f"table => {quoted(sql_name(table))}", *(f"{name} => {sql}" for name, sql in arguments.items())]
     return f"CALL system.{procedure}({', '.join(parts)})"
 
@@ -51,7 +51,7 @@ def sort(table: str, column: str, files: Files, *, ordered: bool = False) -> tup
     Parameters
     ----------
     ordered
-        The table's sort order already begins with the column.
+        Whether the table's sort order already begins with the column, so that it need not be set.
     """
     size = max(1, round(float(files.bytes.mean()))) if len(files.bytes) else 1
     order = f"{sql_name(column)} ASC NULLS FIRST"
@@ -92,7 +92,7 @@ def set_property(table: str, name: str, value: str) -> str:
 Kind: TypeAlias = Literal["bounds", "deletes", "manifests", "metrics", "old-spec", "partition", "small-files", "sort"]
 #: Kinds of suggestions that rewrite all data.
 _REWRITES = frozenset(("bounds", "metrics", "old-spec", "partition", "sort"))
-#: A rewrite of all data is worth it only if the filter's cost falls below this share of today's.
+#: A rewrite of all data is suggested only if it lowers the filter's cost to less than this share of the present cost.
 _WORTH = 0.9
 
 
