@@ -40,7 +40,7 @@ class Axis:
     skip
         For texts and bytes: the number of leading bytes that all bounds share, which are ignored.
     ranks
-        For texts and bytes: the rank of each byte, from 0 to 255, among the bytes that may occur; empty for other types.
+        For texts and bytes: the rank of each byte (0 to 255) among the bytes that may occur; empty for other types.
         The number that represents a text has the ranks of the text's bytes as its digits. Bytes that cannot occur take
         up no ranks, so that ``user-09`` and ``user-10`` are neighbours.
     digits

@@ -63,7 +63,7 @@ def _dense(code: Ints) -> Ints:
 
 
 def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
-    """Return codes for the values of ``a``, then ``b``; equal values have equal codes.
+    """Return one array of codes: those of the values of ``a``, then those of ``b``; equal values have equal codes.
 
     Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: floats compare as Java's ``doubleToLongBits`` (spec,
     "Scan Planning", note 3). Values of different types compare by value if one type is a promotion of the other,
@@ -141,7 +141,10 @@ def ranks(*arrays: AnyArray) -> list[Ints] | None:
 
 
 def expand(start: Ints, stop: Ints) -> tuple[Ints, Ints]:
-    """Return all numbers in some ranges, as two arrays: for each number the index of its range, and the number."""
+    """List the integers from each ``start`` up to its ``stop``: return the index of each one's range, and the integers.
+
+    The integers of a range do not include its ``stop``; the range is empty if that is not above its ``start``.
+    """
     sizes = np.maximum(stop - start, 0)
     owner = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
     first = np.cumsum(sizes) - sizes

@@ -1,4 +1,4 @@
-"""Read the live deletes of a state that may apply to some data files, as one batch."""
+"""Read the live deletes of a table state, or only those that may apply to given data files, as one batch."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
     No delete has a sequence number above that of its manifest, so a manifest is left out if all data files have higher
     sequence numbers. In versions 1 to 3 a manifest has one spec, and its partition summaries limit the values of each
     field: the manifest is left out if no data file of the spec has such a value. Summaries of an unpartitioned spec
-    exclude nothing, as its equality deletes are global. A V4 root has metrics of the fields' columns and expressions
-    instead, and its manifests may hold several specs: see `_near_by_statistics`.
+    exclude nothing, as its equality deletes are global. A V4 root has no summaries, but metrics of the columns and
+    expressions from which partition fields are derived, and its manifests may hold several specs: see
+    `_near_by_statistics`.
     """
     if not len(files) or not rows:
         return []
@@ -58,13 +59,14 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 
 
 def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: EntryBatch) -> Mask:
-    """Return which manifests of a V4 root may hold a delete for one of the data files, by the root's metrics.
+    """Return which manifests of a V4 root may hold a delete for one of the data files, judging by the root's metrics.
 
-    A V4 manifest may hold entries of any spec, whatever spec its own entry names, and metrics of a partition field's
-    column do not bound deletes of a spec without that field. So a manifest is left out only where no such delete could
-    apply: all data files have the spec that the root gives for the manifest (deletes of other specs do not apply to
-    them), and the table has no unpartitioned spec, whose equality deletes are global. A field is ignored if its value
-    is null or NaN for some data file: a null may also be a value that could not be rebuilt from metrics.
+    A V4 manifest may hold entries of any spec, even though its entry in the root names one, and the metrics of a
+    partition field do not cover deletes of a spec without that field. So a manifest is left out only if such deletes
+    cannot apply: all data files have the spec that the root names for the manifest (deletes of other specs do not apply
+    to them), and the table has no unpartitioned spec, whose equality deletes are global. A partition field is ignored
+    if its value is null or NaN for some data file. V4 tuples are rebuilt from metrics, and null may mean that this was
+    not possible.
     """
     near = np.ones(len(rows), dtype=bool)
     numbers = pc.unique(whole(files.entries["partition_spec_id"])).to_pylist()
@@ -154,10 +156,10 @@ class DeleteFiles:
     sequence
         Data sequence numbers; null counts as 0.
     referenced
-        The one data file that a delete references, by ``referenced_file`` or by equal bounds of ``file_path``; else
-        null.
+        Location of the one data file that a deletion vector or position delete references. It is read from
+        ``referenced_file`` or, if that is missing, from bounds of ``file_path`` that are equal; otherwise null.
     by_bounds
-        True where `referenced` is known from bounds only.
+        True where `referenced` was read from bounds.
     skipped
         Number of manifests that were not read because none of their deletes can apply.
     """
@@ -187,12 +189,12 @@ def live_deletes(
     Parameters
     ----------
     manifests
-        Rows of the root; by default all manifests that may hold deletes. These are the delete manifests
-        and, in the V4 draft, also the data manifests, as it stores deletion vectors on the entries of data files.
+        Row numbers, in the root, of the manifests to read; by default all that may hold deletes. These are the delete
+        manifests and, in V4, also the data manifests, because V4 stores deletion vectors on the entries of data files.
     files
-        Skip manifests whose deletes certainly apply to none of these data files.
+        Data files: manifests whose deletes certainly apply to none of them are skipped. None skips nothing.
     loaded
-        Manifests that have already been read, by their rows in the root.
+        Manifests that have already been read, by row number in the root.
     """
     root = state.root()
     if root is None:
@@ -261,7 +263,7 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 
 
 def _one_path(batch: EntryBatch) -> Strings:
-    """Return ``file_path`` if both of its bounds are equal (Java: ``ContentFileUtil.referencedDataFile``), or null."""
+    """Return bounds of ``file_path`` that are equal (Java: ``ContentFileUtil.referencedDataFile``); null elsewhere."""
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))
 

@@ -26,16 +26,17 @@ _METRICS = "write.metadata.metrics."
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Ranges of one column's values in data files and in deletes, as ranks in a common order.
+    """Lower and upper bounds of one column in data files and in deletes, as ranks among all of these bounds.
 
     Attributes
     ----------
     file_low, file_high, delete_low, delete_high
-        Inclusive ranks; 0 and `END` where they are unknown, `END` + 1 and -1 where there certainly is no value.
+        Ranks of the bounds, which are inclusive: 0 and `END` if the bounds are unknown; `END` + 1 and -1 if all values
+        are certainly null or NaN.
     file_extra, delete_extra
-        The sum of 1 if there may be nulls and 2 if there may be NaN. Null equals null, and NaN equals NaN.
+        0, plus 1 if there may be nulls, plus 2 if there may be NaN. Null equals null, and NaN equals NaN.
     used
-        One boolean per delete: whether this is one of its equality columns.
+        One boolean per delete: whether the column is one of its equality columns.
     """
 
     file_low: Ints
@@ -47,7 +48,7 @@ class Intervals:
     used: Mask | None = field(default=None)
 
     def apart(self, files: Ints, deletes: Ints) -> Mask:
-        """Return which pairs certainly have no value in common."""
+        """Return a mask of the pairs whose file and delete certainly have no value of the column in common."""
         out: Mask = self.file_low[files] > self.delete_high[deletes]
         out |= self.delete_low[deletes] > self.file_high[files]
         if self.file_extra is not None and self.delete_extra is not None:
@@ -101,7 +102,7 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    # A single bound (as in Java) and bounds in the wrong order, both of which a damaged file may have, prove nothing.
+    # A lower bound without an upper one, or the reverse, proves nothing (as in Java). Nor do bounds in the wrong order.
     known = (low >= 0) & (high >= low)
     low, high = np.where(known, low, 0), np.where(known, high, END)
     values, nulls, nans = (pc.struct_field(stats, n) for n in ("value_count", "null_count", "nan_count"))
@@ -123,7 +124,7 @@ def _required(metadata: TableMetadata, column: int) -> bool:
 
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
-    """Return column metrics with a bound set to null if it may be truncated, is not tight (V4), or is NaN."""
+    """Return column metrics in which bounds are null if they may be truncated, are not tight (V4), or are NaN."""
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     loose = bool_array(pc.invert(children["tight_bounds"]))
     sure = bool_array(children["tight_bounds"])

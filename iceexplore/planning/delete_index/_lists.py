@@ -88,7 +88,7 @@ class Lists:
         self.size = size
 
     def used(self) -> Mask:
-        """Return which of `values` are in a list."""
+        """Return a mask of `values`: True for those in the list of at least one file."""
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         there = self.size > 0
         np.add.at(change, self.start[there], 1)
@@ -105,24 +105,24 @@ class Lists:
 
 
 def no_lists(count: int) -> AnyListViewArray:
-    """Return empty lists."""
+    """Return an array of ``count`` empty lists."""
     zeros = pa.array(np.zeros(count, dtype=np.int32))
     return build.list_view_array(zeros, zeros, pa.array([], pa.int32()))
 
 
 def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
-    """Combine disjoint pairs and ranges into one list of deletes per file.
+    """Combine pairs and ranges that have no pair in common into one list of deletes per file.
 
     Parameters
     ----------
     without
-        Files whose lists stay empty.
+        Mask of the files whose lists stay empty.
 
     Raises
     ------
     UnsupportedError
-        There are more than 268,435,456 pairs that cannot share a range: many deletes reference their data file, and
-        many others apply to a whole partition.
+        There are more than 268,435,456 pairs, and they cannot share ranges. This happens if many deletes reference a
+        data file, and many others apply to a whole partition.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

@@ -51,9 +51,10 @@ def match_deletes(
     equal. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. Other columns of an equality
     delete file are ignored.
 
-    Faults are added to ``state.problems``: several deletion vectors for one data file (the newest is used); deletes
-    that reference a data file of another partition or a newer one (they do not apply); and deletes that reference their
-    data file with another scheme or authority, or by another location of a moved table (they do apply).
+    Faults are added to ``state.problems``: several deletion vectors for one data file (the newest is used); deletion
+    vectors that reference no data file, and deletes that reference a data file of another partition or a newer one
+    (they do not apply); and deletes that reference their data file with another scheme or authority, or by another
+    location of a moved table (they do apply).
 
     Parameters
     ----------
@@ -62,12 +63,12 @@ def match_deletes(
     where
         The filter of the scan: an equality delete is left out if no row equal to one of its rows can match.
     manifests
-        Row numbers in the root of the manifests to read for deletes; by default all that may hold them. In the V4
-        draft, deletion vectors are stored on the entries of their data files, so this includes data manifests.
+        Row numbers, in the root, of the manifests to read; by default all that may hold deletes. In V4, these include
+        data manifests, because V4 stores deletion vectors on the entries of data files.
     replaced
         Also return the position delete files that a deletion vector replaces, for example in order to remove them.
     loaded
-        Manifests that have already been read, by their rows in the root.
+        Manifests that have already been read, by row number in the root.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def match_deletes(
 
 
 def equality_columns(state: TableState, manifests: Iterable[int] | None = None) -> list[int]:
-    """Return the field ids by which live equality deletes match; `match_deletes` uses the metrics of these columns.
+    """Return the field ids of all columns that live equality deletes compare; `match_deletes` uses their metrics.
 
     Parameters
     ----------
@@ -121,7 +122,10 @@ class DeleteIndex:
 
     @cached_property
     def ruled_out(self) -> Mask:
-        """Return which equality deletes have no row that matches the filter, judging by their equality columns."""
+        """Return which equality deletes certainly have no row that matches the filter.
+
+        Their partition tuples and the metrics of their equality columns prove this.
+        """
         out = np.zeros(len(self.found), dtype=bool)
         rows = np.flatnonzero(self.found.equality)
         if self.filter is None or not len(rows):
@@ -151,13 +155,13 @@ class DeleteIndex:
 
     @cached_property
     def vector(self) -> Ints:
-        """Return the deletion vector of each file; -1 where it has none."""
+        """Return the row number, in `found`, of each file's deletion vector; -1 if the file has none."""
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.vector[deletes]
         files, deletes = files[mine], deletes[mine]
         order = np.lexsort((deletes, self.found.sequence[deletes]))
         out = np.full(len(self.files), -1, dtype=np.int64)
-        out[files[order]] = deletes[order]  # of several vectors, the newest is assigned last and remains
+        out[files[order]] = deletes[order]  # of several per file, the newest is assigned last and remains
         return out
 
     def position_pairs(self) -> list[Found]:
@@ -171,10 +175,10 @@ class DeleteIndex:
 
     @cached_property
     def of_partition(self) -> Mask:
-        """Return which position deletes apply to their whole partition, as they reference no single data file.
+        """Return which position deletes may apply to any file of their partition: they reference no single data file.
 
-        Equal bounds of ``file_path`` may be truncated paths. So if they match no file, the delete is included, too, and
-        compared by its range of paths.
+        These include deletes whose bounds of ``file_path`` are equal to each other, but not to the location of any
+        file: the bounds may be truncated paths. They are compared with locations as a range of paths.
         """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False
@@ -188,9 +192,9 @@ class DeleteIndex:
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
     def path_intervals(self, rows: Ints) -> list[Intervals]:
-        """Return the intervals of data files' locations and of some deletes' ``file_path`` bounds.
+        """Return intervals that compare the data files' locations with the ``file_path`` bounds of deletes.
 
-        The list is empty if none of these deletes has bounds.
+        ``rows`` are the row numbers of these deletes in `found`. The list is empty if none of them has bounds.
         """
         low, high = path_bounds(self.found.batch)
         mine = np.zeros(len(self.found), dtype=bool)
@@ -253,7 +257,7 @@ class DeleteIndex:
         )
 
     def _note(self) -> None:
-        """Add problems with deletes that reference a single data file, and with vectors that reference none."""
+        """Add problems for deletes that reference a data file wrongly, and for deletion vectors that reference none."""
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()

@@ -42,9 +42,10 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     files, deletes
         Indices into the two arrays.
     otherwise
-        Whether the delete uses a different location for its data file: both lead to one file of a moved table, or the
-        paths are equal and scheme or authority differ. Paths are compared only if no live data file of the state has
-        the location as written in the delete, and only one has the path.
+        For each pair, whether the delete references its data file by a different location, even in canonical form. Then
+        either both locations lead to the same file of a moved table, or their paths are equal and scheme or authority
+        differs. Paths are compared only if no live data file of the state has the location as written in the delete,
+        and only one has the path.
     """
     locations = pc.fill_null(locations, "")
     coded = referenced.dictionary_encode()  # hash the deletes' references, usually the shorter list
@@ -75,9 +76,10 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Match deletes whose reference equals no location: give each the number of the file that it means, if any.
+    """Find data files for the deletes in ``lost``, whose references equal no location as written.
 
-    Only files with the same file name are considered.
+    For each delete with a data file, this sets the delete's number in ``theirs`` to that of the data file in ``ours``,
+    and ``otherwise`` where the locations differ. Only data files with the file name in the reference are considered.
     """
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
@@ -178,10 +180,9 @@ def path_intervals(
     cut
         Function that returns which texts may be truncated.
     prefixes
-        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Only the prefix that the largest
-        number of data files is under is used: bounds under other prefixes exclude nothing, and data files under other
-        prefixes are never excluded, because a file may have another location, under another prefix, that is between
-        the bounds.
+        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Only the prefix with the most data
+        files is used: bounds under other prefixes exclude nothing, and data files under other prefixes are never
+        excluded. Such a file may also have a location under the first prefix, and that may be between the bounds.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -189,7 +190,7 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix that the largest number of files is under
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix with the most data files
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)
     return Intervals(

@@ -14,21 +14,23 @@ from iceexplore.planning.delete_index._equality_bounds import END, Intervals
 
 __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
-#: Maximum number of pairs that are compared, in total and at a time.
+#: Maximum number of pairs of a data file and a delete whose bounds are compared, and how many of them at a time.
 MOST_PAIRS = 1 << 25
 _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Deletes that apply to files, as a range of `order` for each file instead of explicit pairs.
+    """Pairs of a data file and a delete in a short form: the deletes of each file are one range of `order`.
+
+    `Scope.overlapping` also uses it the other way round: the files of each delete are one range of `order`.
 
     Attributes
     ----------
     order
-        Numbers of the deletes.
+        Row numbers of deletes.
     start, stop
-        One value per file; the range is empty where stop is not above start.
+        One value per file: from where to where in `order` its deletes are. It has none if stop is not above start.
     """
 
     order: Ints
@@ -42,14 +44,15 @@ Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Candidates for a join: a delete may apply to files of its group with a sequence number up to the delete's.
+    """Data files and deletes to join: a delete may apply to a file of its group with an equal or lower sequence number.
 
     Attributes
     ----------
     file_group, delete_group
-        Numbers of groups, such as partitions. A file with a negative group matches nothing.
+        The number of each file's and each delete's group, such as its partition. A file with a negative number matches
+        nothing.
     file_sequence, delete_sequence
-        Data sequence numbers; for equality deletes, one less than the delete's.
+        Data sequence numbers; those of equality deletes are reduced by one, as they apply to older files only.
     deletes
         The deletes that take part, as indices into `delete_group` and `delete_sequence`.
     """
@@ -61,7 +64,7 @@ class Scope:
     deletes: Ints
 
     def spans(self) -> Spans:
-        """Return, for each file, the deletes of its group that are not older, as ranges of one array."""
+        """Return, for each file, the deletes of its group whose sequence numbers are not below that of the file."""
         group, sequence = self.delete_group[self.deletes], self.delete_sequence[self.deletes]
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
@@ -74,14 +77,14 @@ class Scope:
         return Spans(self.deletes[order], start, stop)
 
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
-        """Return the pairs that overlap in one column, ignoring sequence numbers, as two disjoint sets.
+        """Return the pairs whose intervals of one column overlap, as two disjoint sets; ignore sequence numbers.
 
         Returns
         -------
         by_file
             For each file, the deletes whose interval begins inside the interval of the file.
         by_delete
-            For each of `deletes`, the files whose interval begins inside the delete's interval, after its start.
+            For each of `deletes`, the files whose interval begins inside that of the delete, but not at its start.
         """
         wide = intervals.widened()
         width = END + 2
@@ -101,10 +104,10 @@ class Scope:
 
 
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
-    """Return the pairs in a scope that no column excludes; as ranges if no pair is excluded or there are too many.
+    """Return the pairs in a scope, without those that the intervals of a column exclude.
 
-    With more than `MOST_PAIRS` candidates in every column, bounds are not compared: all deletes in scope apply, which
-    is slower to read but equally correct.
+    If more than `MOST_PAIRS` pairs overlap in every column, nothing is excluded: readers then apply more deletes, which
+    is slower but equally correct. Pairs are returned as ranges (`Spans`) if none is excluded.
     """
     spans = scope.spans()
     total = total_of(spans)

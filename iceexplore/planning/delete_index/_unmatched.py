@@ -46,13 +46,14 @@ class Reasons:
     matching: DeleteIndex
 
     def of_vector(self, file: int, delete: int) -> Reason:
-        """Explain why a position delete or another vector is ignored for a data file that has a deletion vector."""
+        """Explain that a data file's deletion vector replaces a position delete or an older deletion vector."""
         m = self.matching
         newest = int(m.vector[file])
         place = m.found.batch.entries["location"][newest].as_py()
         if m.found.vector[delete]:
             older, newer = int(m.found.sequence[delete]), int(m.found.sequence[newest])
-            return "vector", f"the newer deletion vector, with sequence number {newer}, replaces this one, with {older}"
+            text = f"the newest deletion vector (sequence number {newer}) replaces this one (sequence number {older})"
+            return "vector", text
         return "vector", f"a deletion vector replaces it: {place}"
 
     def of_path(self, file: int, delete: int) -> Reason:
@@ -70,9 +71,9 @@ class Reasons:
         names = ("data file", "delete file")
         for stats, who, other in ((ours, *names), (theirs, *names[::-1])):
             if stats["null_count"] and stats["null_count"] == stats["value_count"]:
-                return "bounds", f"every {name} of the {who} is null, and none of the {other} is"
+                return "bounds", f"{name} is null in every row of the {who}, and in no row of the {other}"
         a, b = (self._range(s, f.type) for s in (theirs, ours))
-        return "bounds", f"bounds of {name}, {a}, do not overlap {b}"
+        return "bounds", f"its bounds of {name}, {a}, do not overlap those of the data file, {b}"
 
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
@@ -180,7 +181,7 @@ def unmatched_deletes(
     where: Filter | None = None,
     limit: int = 1000,
 ) -> pa.Table:
-    """Return deletes that are not applied: those that match no data file, and single pairs that are skipped.
+    """Return deletes that match no data file, and pairs of a data file and a delete that does not apply to it.
 
     This reads all delete manifests and, if a delete references a data file that is not in ``files``, all data
     manifests.
@@ -231,7 +232,10 @@ def _row(m: DeleteIndex, delete: int, file: int | None, code: str, reason: str) 
 
 
 def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
-    """Return which deletes apply to a data file; deletes are identified by location, Puffin offset and data file."""
+    """Return which of the ``found`` deletes are among ``matched.deletes``, and so apply to a data file.
+
+    Two rows are the same delete if their location, offset in a Puffin file and referenced data file are equal.
+    """
     keys = [_keys(batch) for batch in (found.batch, matched.deletes)]
     if not len(keys[1]):
         return np.zeros(len(found), dtype=bool)
@@ -249,7 +253,7 @@ class _Scopes:
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # A delete whose equal bounds name one file does not have all files of its partition in its scope.
+        # If a delete's bounds of file_path are equal, they name one file: not all files of the partition are in scope.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))
@@ -273,7 +277,7 @@ class _Scopes:
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
         """Return how many deletes in scope are not applied, counted once per data file.
 
-        The first number is that of deletion vectors and position deletes, the second that of equality deletes.
+        The first number counts deletion vectors and position deletes, the second counts equality deletes.
         """
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)

@@ -154,7 +154,7 @@ def test_each_reason_has_its_numbers() -> None:
     table.row_delta(equality={"id": [1]}, equality_partition={"kind": "z"})
     table.append(pd.DataFrame({"id": [5, 9], "kind": ["a"] * 2}))
     rows = {r["code"]: r for r in reasons(table)}
-    assert rows["bounds"]["reason"] == "bounds of id, 7 to 9, do not overlap 1 to 4"
+    assert rows["bounds"]["reason"] == "its bounds of id, 7 to 9, do not overlap those of the data file, 1 to 4"
     assert rows["bounds"]["data_file"] == first
     assert rows["partition"]["reason"] == "no data file of the plan is in its partition, kind=z (spec 0)"
     assert set(rows) == {"bounds", "partition"}
