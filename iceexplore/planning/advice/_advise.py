@@ -187,8 +187,8 @@ def advise(plan: PlannedScan) -> Advice:
                 continue
             names = ", ".join(dict.fromkeys(columns_of(part).values()))
             notes.append(
-                f"an OR over several columns ({names}) skips a file only if each of its branches excludes the file: "
-                "there is no estimate"
+                f"an OR over several columns ({names}) skips a file only if each of its branches excludes the file, "
+                "so there is no estimate"
             )
         found += _upkeep(plan, scene)
     ranked = tuple(sorted((s for s in found if s.helps), key=_rank))

@@ -157,7 +157,7 @@ class Shares:
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
-        """Return per group whether any of its files may hold a value in a span; a file with missing bounds may."""
+        """Return, for each group, whether one of its files may hold a value in a span; files without bounds may."""
         own = self.spread
         with np.errstate(invalid="ignore"):
             over = (own.low <= span.high) & (own.high >= span.low)
@@ -267,7 +267,7 @@ def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats,
 
 
 def _at(places: Floats, shares: Floats, x: float, side: str) -> float:
-    """Interpolate the cumulative share at a point; at a jump, return its lower (``left``) or upper end."""
+    """Interpolate the cumulative share at ``x``; if it jumps there, return the share before (``left``) or after."""
     i = int(np.searchsorted(places, x, side="left" if side == "left" else "right"))
     if i == 0:
         return 0.0

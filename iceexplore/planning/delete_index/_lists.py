@@ -35,7 +35,7 @@ class Stretches:
 
     @classmethod
     def of(cls, array: AnyArray) -> Stretches:
-        """Return the lists of an array that has no null lists; they are not copied."""
+        """Read the lists of an Arrow array without null lists; values that lists share are not repeated."""
         lists = cast(AnyListViewArray, array)
         values = np.asarray(lists.values).astype(np.int64)
         offsets = np.asarray(lists.offsets).astype(np.int64)

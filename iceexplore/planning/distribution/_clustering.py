@@ -34,12 +34,12 @@ _MOST_COLUMNS = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Clustering:
-    """How well files are clustered by single columns, from the bounds of their column metrics.
+    """Measures of how well files are clustered by single columns, computed from the bounds in column metrics.
 
     The depth at a value is the number of files whose range contains it, which is the number of files that a query for
-    this value reads. The depth of a file is the largest depth in its range (as in Snowflake's ``average_depth``). It is
-    1 if files are sorted by the column, and equals the number of files if every file spans the whole range. Bounds of
-    long texts are truncated, so ranges may overlap although the values do not.
+    this value reads. The depth of a file is the largest depth in its range (as in Snowflake's ``average_depth``): 1 if
+    no other file overlaps its range, as when files are sorted by the column, and the number of files if every file
+    spans the whole range. Bounds of long texts are truncated, so ranges may overlap although the values do not.
 
     Attributes
     ----------
@@ -48,12 +48,14 @@ class Clustering:
     files
         The number of data files.
     columns
-        A row per column. An Arrow table: ``column``; ``files`` with bounds; ``constant``, those with a single value;
-        ``average_depth`` and ``max_depth``; ``average_overlaps``, the average number of other files whose range
-        overlaps a file's; and in partitioned tables ``partition_average_depth`` and ``partition_max_depth``, which
-        count only files of the same partition: these are the depths that sorting within partitions can reduce.
+        An Arrow table with a row per column: ``column``, its name; ``files``, the number of files with bounds;
+        ``constant``, how many of these have equal bounds; ``average_depth`` and ``max_depth`` of the files;
+        ``average_overlaps``, the average number of other files that overlap a file's range; and
+        ``partition_average_depth`` and ``partition_max_depth``, which count only files of the same partition: these are
+        the depths that sorting within partitions can reduce (null if the table has no partitioned spec).
     notes
-        Columns without bounds or order, and those that were left out.
+        Sentences on columns that are left out: those that the caller or the sort order named but that have no
+        comparable bounds; otherwise, those after the first 20.
     """
 
     name: str
@@ -148,9 +150,11 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
             rows.append(row)
     notes = []
     if sure and without and len(batch):
-        notes.append(f"No file has bounds that can be compared: {', '.join(without)}.")
+        notes.append(f"No file has comparable bounds of these columns: {', '.join(without)}.")
     if not sure and len(ids) - len(without) > len(rows):
-        notes.append(f"The table has no sort order: the first {len(rows)} columns are shown; choose with columns=.")
+        notes.append(
+            f"The table has no sort order: these are its first {len(rows)} columns with bounds; choose with columns=."
+        )
     return Clustering(plan.state.name, len(batch), pa.Table.from_pylist(rows, schema=_COLUMNS), tuple(notes))
 
 
@@ -232,7 +236,8 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     out = np.zeros(count, dtype=np.int64)
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
-        # `level` has, for each rank, the maximum over 2**step ranks from there on. Two such stretches cover a range.
+        # `level` has, for each rank, the largest depth at this rank and the next 2**step - 1. A range is covered by two
+        # such stretches: one from its first rank on, and one up to its last rank.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])

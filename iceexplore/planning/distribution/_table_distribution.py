@@ -38,7 +38,9 @@ _Longs = npt.NDArray[np.int64]
 
 
 def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return, per data file, how many rows vectors and position deletes remove, and whether any delete applies.
+    """Return how many rows of each data file deletes remove, and which data files any delete applies to.
+
+    Counted are the rows that deletion vectors and position deletes remove.
 
     The rows of a position delete file that applies to several data files are divided evenly among them, because the
     actual numbers are in its rows, which are not read. A row that two position delete files delete counts twice. A file
@@ -58,11 +60,11 @@ def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray
 
 
 def known_deleted_rows(tasks: FileTasks) -> _Longs:
-    """Return how many rows of each data file are removed by vectors and position deletes that reference only this file.
+    """Return how many rows of each data file are removed by deletes that reference only this file.
 
-    Position delete files that may apply to several data files are not counted. This is the number that Java compares
-    with ``delete-ratio-threshold`` (``BinPackRewriteFilePlanner.tooHighDeleteRatio``); a file never loses more rows
-    than it has.
+    These are deletion vectors and some position delete files; position delete files that may apply to several data
+    files are not counted. Java compares this number with ``delete-ratio-threshold``
+    (``BinPackRewriteFilePlanner.tooHighDeleteRatio``). A file never loses more rows than it has.
     """
     matched = tasks.matched
     rows = counted(tasks.files, "record_count")
@@ -77,14 +79,16 @@ def known_deleted_rows(tasks: FileTasks) -> _Longs:
 
 @dataclass(frozen=True)
 class Reached:
-    """Numbers of deletes that apply to groups of data files; a delete counts once in each group.
+    """The number of deletes that apply to each group of data files; a delete counts once in each group.
 
     Attributes
     ----------
     tasks
-        The data files.
+        The data files, with the deletes that apply to them.
     codes
-        int64 per data file: the number of its group, less than ``count``.
+        int64 per data file: the number of its group, from 0.
+    count
+        The number of groups.
     """
 
     tasks: FileTasks
@@ -93,12 +97,12 @@ class Reached:
 
     @cached_property
     def equality(self) -> _Longs:
-        """Count equality delete files."""
+        """Count the equality delete files of each group."""
         return self._lists(Stretches.of(self.tasks.matched.equality))
 
     @cached_property
     def deletes(self) -> _Longs:
-        """Count delete files and deletion vectors of all kinds; no delete has two kinds."""
+        """Count the equality delete files, position delete files and deletion vectors of each group."""
         vector = np.asarray(pc.fill_null(self.tasks.matched.vector, -1)).astype(np.int64)
         there = vector >= 0
         vectors = self._pairs(self.codes[there], vector[there])
@@ -170,11 +174,12 @@ class TableDistribution(BarPicture):
         What the files are grouped by: ``partition``, ``spec``, ``snapshot``, ``age`` or ``size``.
     table
         One row per group, in the order of the grouping (partitions by value, snapshots and ages by time, sizes
-        ascending): its label; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, of files below
-        `small`; ``files_with_deletes``; ``delete_files``, each counted once in every group to which it applies;
-        ``deleted_rows``, by deletion vectors and position deletes (the rows of a position delete file that applies to
-        several files are divided evenly among them); ``equality_deletes``, files whose deleted rows cannot be counted
-        without reading data. Damaged numbers count as 0.
+        ascending): its label; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, the number and size
+        of files smaller than `small`; ``files_with_deletes``; ``delete_files``, each counted once in every group to
+        which it applies; ``deleted_rows``, the number of rows that deletion vectors and position deletes remove (those
+        of a position delete file that applies to several files are divided evenly among them); and
+        ``equality_deletes``, the number of equality delete files, whose deleted rows cannot be counted without reading
+        data. Missing and negative numbers count as 0.
     small
         Size in bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as in
         ``rewrite_data_files``.
@@ -187,7 +192,7 @@ class TableDistribution(BarPicture):
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Return `table` for pandas, with the share of deleted rows (``deleted_share``, null without rows)."""
+        """Return `table` as a data frame with a further column ``deleted_share``, null for groups without rows."""
         deleted = pc.divide(self.table["deleted_rows"], pc.if_else(pc.equal(self.table["rows"], 0), None, self._rows))
         return to_frame(self.table.append_column("deleted_share", deleted))
 
@@ -196,7 +201,10 @@ class TableDistribution(BarPicture):
         return self.table["rows"].cast(pa.float64())
 
     def chart(self, max_rows: int = _SHOWN) -> BarChart:
-        """Return the groups as bars; beyond ``max_rows`` only the largest by bytes, and one row for the rest."""
+        """Return a chart of the groups, one row each.
+
+        If there are more than ``max_rows``, show those with the most bytes, and sum up all others in the last row.
+        """
         count = self.table.num_rows
         shown = np.arange(count)
         rest = np.array([], dtype=np.int64)
@@ -218,7 +226,7 @@ class TableDistribution(BarPicture):
             # If all files are small, do not draw them pale: there are no full-size ones to compare with.
             rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
             return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows))
-        return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, data", "small files")
+        return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, rows", "small files")
 
     def _records(self, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
         return list(self.table.take(build.array(rows)).to_pylist())
@@ -260,7 +268,7 @@ def target_size(properties: Mapping[str, str]) -> int:
 
 
 def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition") -> TableDistribution:
-    """Group data files and sum up their contents.
+    """Group data files, and sum up the files, bytes, rows and deletes of each group.
 
     Parameters
     ----------
@@ -301,7 +309,7 @@ def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition"
 
 
 def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
-    """Return exact integer sums by group."""
+    """Return, for each group, the sum of its values, in integers and so exactly."""
     out = np.zeros(count, dtype=np.int64)
     order = np.argsort(codes, kind="stable")
     if len(order):

@@ -47,7 +47,8 @@ class ColumnMetrics:
     nothing
         True where every value is null or NaN, so that no comparison can be true.
     exact
-        The lower bound equals the upper bound and is the only value in the file, as in a partition tuple.
+        Whether, in every row, the lower bound equals the upper bound and is the file's only value, as in partition
+        tuples.
     value_count, null_count
         int64 arrays, for display; None if there are no counts.
     """
@@ -75,17 +76,17 @@ class ColumnMetrics:
         Parameters
         ----------
         stats
-            Struct array of lower and upper bound and counts.
+            Struct array with the fields ``lower``, ``upper``, ``value_count``, ``null_count`` and ``nan_count``.
         records
-            int64 array of the files' record counts. Where it is negative (files imported by old versions), no metric is
-            used; elsewhere it replaces a missing value count. None if unknown.
+            int64 array of the files' record counts; None if unknown. If a record count is negative (files imported by
+            old versions), the file's metrics are not used. A positive record count replaces a missing value count.
         nested
-            The column is inside a struct. ORC counts neither a value nor a null where the struct itself is null, so a
-            null count of 0 is trusted only where there are as many values as rows.
+            Whether the column is inside a struct. ORC counts neither a value nor a null where the struct itself is
+            null, so a null count of 0 is trusted only where there are as many values as rows.
         required
-            No schema ever allowed nulls in the column, so files have no nulls in it. This is not assumed where the null
-            count is above 0, or where neither values nor bounds show that the file contains the column (a missing
-            column reads as null).
+            Whether no schema ever allowed nulls in the column, so that files have no nulls in it. This is not assumed
+            of a file whose null count is above 0, or where neither a value count nor a bound shows that the file
+            contains the column (a missing column reads as null).
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]

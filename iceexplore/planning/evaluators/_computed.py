@@ -25,14 +25,14 @@ def compute(
     column: Callable[[int, Type], AnyArray],
     selects: Callable[[Expression], Mask],
 ) -> AnyArray:
-    """Return an expression's values; the array has the Arrow type that belongs to the Iceberg type (`arrow_type`).
+    """Return an expression's value in each row, as an array of the Arrow type of its Iceberg type (`arrow_type`).
 
     Parameters
     ----------
     column
         A function that returns a column's values, given its field id and the type to return them in.
     selects
-        A function that returns which rows a condition selects.
+        A function that returns which rows the condition of a `Conditional` selects.
     """
     match value:
         case FieldValue(field_id, _, kind):

@@ -1,4 +1,4 @@
-"""Explain why files and manifests are pruned: the deciding term, the kind of evidence, and the values."""
+"""Explain why files and manifests are pruned: which term excludes them, by which metrics, and their values."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def metrics_as_text(
     p
         The term that excludes the rows.
     by
-        ``counts`` or ``bounds``: the part of the evidence that excludes the rows.
+        ``counts`` or ``bounds``: the part of the source's metrics that excludes the rows.
     rows
-        Row numbers in the evidence.
+        Rows of ``source.evidence``, each of which describes a file or manifest.
     thing
         ``file`` or ``manifest``.
     """
@@ -73,7 +73,7 @@ def metrics_as_text(
     text = term_text(p)
     if partition and source.inclusive is not None and not parse_transform(source.transform).is_identity:
         want = _question(source.inclusive, source.name, source.transform, source.type)
-        text = f"rows of {text} are where {want}"
+        text = f"rows with {text} have {want}"
     else:
         text = f"no row has {text}"
     return lower, upper, nulls, pc.binary_join_element_wise(known, text, ": ")
@@ -126,7 +126,7 @@ WHY_SCHEMA = build.schema(
         ("upper", pa.string()), ("null_count", pa.int64()), ("why", pa.string()),
     ]
 )  # fmt: skip
-#: Kinds of evidence, from the cheapest to the most detailed.
+#: The values of ``by``, from the most general to the most detailed.
 _DEPTH = ("filter", "partition", "counts", "bounds")
 _Cases: TypeAlias = npt.NDArray[np.int64]
 _Reason: TypeAlias = tuple[str | None, str | None]
@@ -146,17 +146,19 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     -------
     pyarrow.Table
         Of `WHY_SCHEMA`, one row per requested row; null where the file is not pruned. An ``or`` has a reason for each
-        branch: their terms and explanations are joined, ``by`` is the most detailed kind of evidence (bounds before
-        counts before partition), and bounds are given only if all branches have the same column and kind of evidence.
+        branch: their terms and explanations are joined; ``by`` is the most detailed of the branches (bounds before
+        counts before partition); bounds and null count are given only if ``column`` and ``by`` are the same in all
+        branches.
     """
     found, cases = _explained(wanted, batch.take(np.asarray(rows, np.int64)), metadata)
     return found.table(cases)
 
 
 def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[_Cases, list[_Reason]]:
-    """Return, for each pruned file, the number of its reason; and each reason's term and kind of evidence.
+    """Return the number of each file's reason, and the reasons: ``term`` and ``by``, as in `WHY_SCHEMA`.
 
-    This is a fast form of `explain_files`, for counting: it makes no texts about single files.
+    Files that are not pruned have a reason whose parts are both None. This is a fast form of `explain_files`, for
+    counting files by reason: it does not explain each file.
     """
     found, cases = _explained(wanted, batch, metadata)
     numbers, codes = np.unique(cases, return_inverse=True)
@@ -195,7 +197,7 @@ class _Constant:
 
 @dataclass(frozen=True, eq=False)
 class _Said:
-    """A term that one source of evidence proves false."""
+    """A term of the filter that counts or bounds of one metrics source prove false."""
 
     term: Predicate
     source: MetricsSource
@@ -204,7 +206,7 @@ class _Said:
 
 @dataclass(frozen=True)
 class _Joined:
-    """The reasons of all branches of an ``or``, by their numbers."""
+    """The reasons of all branches of an ``or``: their numbers in `_Explanation.reasons`."""
 
     parts: tuple[int, ...]
 
@@ -315,7 +317,7 @@ class _Explanation:
 
 
 def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
-    """Join the terms and explanations of all branches; keep the bounds if column and kind of evidence are the same."""
+    """Join the terms and explanations of all branches; keep the bounds if ``column`` and ``by`` are the same in all."""
     terms, bys, columns = ([t[name][0].as_py() for t in parts] for name in ("term", "by", "column"))
     named = list(dict.fromkeys(c for c in columns if c is not None))
     alone = (

@@ -40,17 +40,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MetricsSource:
-    """One source of evidence about a predicate.
+    """Metrics of files or manifests that may decide a predicate: partition values, or metrics of a column.
 
     Attributes
     ----------
     inclusive, strict
-        The predicates that are evaluated: the predicate itself, or its projections; None where a projection proves
-        nothing.
+        The predicates that are evaluated on the metrics: the predicate itself, or its two projections; None if there is
+        no such projection.
+    evidence
+        The metrics, one row per file or manifest.
     where
-        The rows to which the evidence applies; None for all.
+        Mask of the rows of `evidence` that may be used; None for all.
     by
-        ``partition`` or ``statistics``.
+        ``partition`` for partition values and summaries, ``statistics`` for metrics of columns and expressions.
     name
         Name of the column or partition field.
     transform, type
@@ -132,7 +134,7 @@ def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
 def value_source(
     p: Computed, evidence: ColumnMetrics, where: Mask | None, column: PartitionColumn, metadata: TableMetadata
 ) -> MetricsSource:
-    """Return a partition field's metrics as evidence about a comparison of the value that the field stores."""
+    """Return the metrics of a partition field as a source for a comparison of the very value that the field stores."""
     field = column.field
     where = trusted_rows(evidence, where, field.transform, field.source_id, metadata)
     return MetricsSource(
@@ -141,7 +143,7 @@ def value_source(
 
 
 def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
-    """Return the metrics of the compared expression as evidence."""
+    """Return the metrics of the compared expression as a source."""
     q = p.predicate
     transform = p.value.function if isinstance(p.value, Applied) else "identity"
     return MetricsSource(q, q, evidence, None, "statistics", q.name, transform, q.type)
@@ -188,7 +190,7 @@ def trusted_rows(
     """Return the rows of `where` (None: all) whose partition values are certainly correct results of the transform.
 
     In Java, truncating the lowest integers wraps around to one of the highest. Tuples with that number, and ranges that
-    include it, prove nothing. If the column was promoted, the wrapped numbers of both types are doubted.
+    include it, prove nothing. If the column was promoted, the wrapped numbers of both types are excluded.
     """
     parsed = parse_transform(transform)
     if not parsed.may_overflow:
@@ -224,7 +226,7 @@ def always_required(metadata: TableMetadata, field_id: int) -> bool:
 
 
 class FileMetricsSources:
-    """Sources of metrics about the files of a batch, for each predicate.
+    """A function of a predicate that returns the metrics of a batch's files that may decide it, as sources.
 
     Parameters
     ----------
@@ -248,13 +250,13 @@ class FileMetricsSources:
                 self._specs.append((spec, None if mine.all() else mine))
 
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
-        """Return the evidence about one comparison, partition tuples first."""
+        """Return the sources for one comparison: first partition tuples, then column metrics."""
         if isinstance(p, Computed):
             return self._tuples_of_value(p) + self._statistics_of_value(p)
         return self.tuples(p) + self.statistics(p)
 
     def _tuples_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the evidence from partition fields that store the compared value itself."""
+        """Return a source for each partition field that stores exactly the compared value."""
         out = []
         for spec, mine in self._specs:
             for column in partition_columns(self._metadata, spec):
@@ -264,7 +266,7 @@ class FileMetricsSources:
         return out
 
     def _statistics_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the evidence from metrics of the same expression, if the table defines it, and of the column."""
+        """Return sources with metrics of the same expression, if the table defines it, and of its column."""
         out = []
         for number in p.ids if self._statistics else ():
             stats = self._batch.stats.get(number)
@@ -279,7 +281,7 @@ class FileMetricsSources:
         return out
 
     def tuples(self, p: Predicate) -> list[MetricsSource]:
-        """Return the evidence from partition tuples."""
+        """Return a source for each partition field of each spec to which the predicate can be projected."""
         out = []
         for spec, mine in self._specs:
             for column, may, must in partition_questions(p, spec, self._metadata):
@@ -294,7 +296,7 @@ class FileMetricsSources:
         return out
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return the evidence from bounds and counts."""
+        """Return a source with the bounds and counts of the column; an empty list if there are none."""
         stats = self._batch.stats.get(p.field_id) if self._statistics else None
         if stats is None:
             return []

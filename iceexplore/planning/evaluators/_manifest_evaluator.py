@@ -68,6 +68,11 @@ def may_hold(
     -------
     pyarrow.BooleanArray
         One value per row; True for a manifest of an unknown spec or without any metrics in the root.
+
+    Raises
+    ------
+    OptionError
+        ``files`` is neither ``data`` nor ``deletes``.
     """
     if files not in ("data", "deletes"):
         raise OptionError(f"files={files!r}: choose 'data' or 'deletes'")
@@ -76,14 +81,16 @@ def may_hold(
 
 
 class ManifestMetricsSources:
-    """The metrics of manifests that their root contains.
+    """A function of a predicate that returns the metrics of manifests that may decide it, as sources.
+
+    The metrics are those that the root has of its manifests; no manifest is read.
 
     Parameters
     ----------
     rows
-        Row numbers in the root; evidence has the same order.
+        Row numbers, in the root, of the manifests. The metrics have one row for each, in this order.
     statistics
-        Also use a V4 root's aggregated metrics of columns and expressions, besides those of partition fields.
+        Whether to use a V4 root's aggregated metrics of columns and expressions besides those of partition fields.
     """
 
     def __init__(self, state: TableState, root: Manifest, rows: _Rows, *, statistics: bool = True) -> None:
@@ -101,7 +108,7 @@ class ManifestMetricsSources:
         self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
-        """Return the evidence about one comparison, partition fields first."""
+        """Return the sources for one comparison: first partition fields, then columns and expressions."""
         if isinstance(p, Computed):
             return self._about_value(p)
         out = []
@@ -117,7 +124,10 @@ class ManifestMetricsSources:
         return out + self.statistics(p) if self._statistics else out
 
     def _about_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the evidence about the compared value, from partition fields, equal expressions, and the column."""
+        """Return sources with metrics of partition fields that store the compared value, of the expression, and column.
+
+        Metrics of the column are converted to metrics of the expression.
+        """
         out = []
         for spec, mine in self.specs:
             for column in partition_columns(self._metadata, spec):
@@ -134,7 +144,7 @@ class ManifestMetricsSources:
         return out + [statistics_source(p, e) for e in evidence if e is not None]
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return the evidence from a V4 root's aggregated metrics of the column and of expressions on it."""
+        """Return sources with a V4 root's aggregated metrics of the column, and of the table's expressions on it."""
         out = []
         found = self._column(p.field_id)
         if found is not None:
@@ -171,7 +181,7 @@ class ManifestMetricsSources:
         return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
 
     def _column(self, number: int) -> ColumnMetrics | None:
-        """Return a V4 root's metrics of a column or an expression; None where it has none."""
+        """Return a V4 root's metrics of the column or expression with this id; None if the root has none."""
         if number not in self._columns:
             found = self._root.stats(number)
             given = (found.value_count, found.lower, found.null_count)

@@ -25,7 +25,8 @@ __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "
 
 _TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
-#: Longer lists of texts or bytes are compared only by their lowest and highest value (Java then keeps all files).
+#: Of longer lists of texts, bytes or decimals, only the lowest and the highest literal are compared with bounds (Java
+#: then keeps all files).
 _LONG_LIST = 200
 
 

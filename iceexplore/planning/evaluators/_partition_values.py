@@ -53,7 +53,7 @@ class PartitionColumn:
 
     @property
     def transform(self) -> Transform:
-        """The field's transform."""
+        """Return the field's transform as an object."""
         return parse_transform(self.field.transform)
 
 
@@ -71,15 +71,15 @@ def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[Part
 def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str = "partitions") -> pa.StructArray:
     """Convert partition tuples, given as dictionaries by partition field name, to a typed struct array.
 
-    Values are results of the transform: for ``identity`` and ``truncate`` the value itself, for ``bucket`` the bucket's
-    number, for ``year``, ``month``, ``day`` and ``hour`` a text (``"2024"``, ``"2024-05"``, ``"2024-05-17"``,
-    ``"2024-05-17-06"``), a date or a datetime. For the last four, a plain integer is the stored number: units since
-    1970.
+    Values are results of the transform: for ``identity`` the value itself, for ``truncate`` the truncated value, for
+    ``bucket`` the bucket's number, for ``year``, ``month``, ``day`` and ``hour`` a text (``"2024"``, ``"2024-05"``,
+    ``"2024-05-17"``, ``"2024-05-17-06"``), a date or a datetime. For the last four, a plain integer is the stored
+    number: units since 1970. Fields with the transform ``void`` may be left out.
 
     Raises
     ------
     OptionError
-        A field is unknown or missing, or a value has the wrong type.
+        A field is unknown, or missing and not void, or a value has the wrong type.
     """
     names = [c.field.name for c in columns]
     values: dict[str, list[Any]] = {n: [] for n in names}

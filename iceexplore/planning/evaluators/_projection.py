@@ -24,8 +24,8 @@ def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Pred
     Returns
     -------
     Predicate or None
-        A predicate with the field id and name of ``p`` and the type of its literals: the source's, or ``int`` for
-        buckets and times. None if nothing can be derived.
+        A predicate with the field id and name of ``p``. Its type is that of its literals: the source type, or ``int``
+        for buckets and times. None if nothing can be derived.
     """
     found = parse_transform(transform).project(p.op, p.literals, source, strict=strict)
     return None if found is None else Predicate(p.field_id, found.op, found.literals, p.name, found.type)

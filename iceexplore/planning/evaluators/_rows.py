@@ -54,7 +54,7 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
 
 
 def _paths(fields: Iterable[AnyField], path: tuple[int, ...], wanted: set[int]) -> dict[int, tuple[int, ...]]:
-    """Return, by field id, the path of each wanted field as child indices."""
+    """Return, for the id of each wanted field that is found, its path: the index of the child at each level."""
     out: dict[int, tuple[int, ...]] = {}
     for i, field in enumerate(fields):
         here = (*path, i)

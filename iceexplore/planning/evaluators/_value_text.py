@@ -12,7 +12,7 @@ __all__ = ["human_texts", "shown"]
 
 #: The range, in seconds, of the years 1 to 9999, which Arrow formats in ISO 8601.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
-#: Longer values are cut off in sentences.
+#: Maximum number of characters of a value in a sentence; longer ones are cut off.
 _LONGEST = 60
 
 

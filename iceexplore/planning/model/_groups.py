@@ -79,7 +79,7 @@ def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
 
 
 def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
-    """Return bytes or rows of each file; unknown and negative numbers become 0, numbers above 2⁵⁰ become 2⁵⁰."""
+    """Return a field of each file's entry that is a number of bytes or rows, limited to 0 to 2⁵⁰; null becomes 0."""
     return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
 
 
@@ -118,7 +118,7 @@ def _spec_text(metadata: TableMetadata, number: int | None) -> str:
 
 
 def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by the snapshot that added them, oldest first; snapshots that have expired come before all others."""
+    """Group files by the snapshot that added them: first snapshots that have expired, then the others, oldest first."""
     ids = whole(files.entries["snapshot_id"])
     codes, firsts = _distinct({"snapshot": ids})
     numbers = build.to_pylist(ids.take(firsts))
@@ -187,7 +187,7 @@ GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
 
 
 def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArray]:
-    """Return a code per row for its combination of keys (codes sort as the keys do), and the first row of each code."""
+    """Return a code for each row's combination of values, and the first row of each code; codes sort as values do."""
     count = len(next(iter(keys.values())))
     total = np.zeros(count, dtype=np.int64)
     for array in keys.values():

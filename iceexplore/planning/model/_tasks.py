@@ -26,14 +26,14 @@ class MatchedDeletes:
         Delete files and deletion vectors that apply to at least one of the data files, each once, without column
         metrics.
     vector
-        int32: the file's deletion vector, null where it has none. A file with a deletion vector has no `positions`,
-        except in the result of ``match_deletes(replaced=True)``.
+        int32: the data file's deletion vector, null where it has none. A data file with a deletion vector has no
+        `positions`, except in the result of ``match_deletes(replaced=True)``.
     positions, equality
         list_view<int32>, never null: position and equality delete files. Lists of different files may share elements of
         the underlying array, so access them by row, or flatten the result of `take`.
     referenced
-        One per row of `deletes`: the single data file that it references, by ``referenced_file`` or by equal bounds of
-        ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null where it may apply to several.
+        One per row of `deletes`: the location of the single data file that it references in ``referenced_file`` or by
+        equal bounds of ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null if it may apply to several.
     """
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
@@ -65,7 +65,7 @@ class FileTasks:
     files
         Entries, partition tuples, and the column metrics of the filter's columns.
     root_row
-        int64: the root row of the manifest that lists the file; null for the root's own files.
+        int64: the row number, in the root, of the manifest that lists the file; null if the root itself lists it.
     whole
         Boolean: metadata proves that every row matches the filter.
     residual

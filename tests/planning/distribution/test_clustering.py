@@ -88,7 +88,7 @@ def test_columns_without_bounds_are_named(tmp_path: Path) -> None:
     lab.append({"id": [1], "x": [1]})
     assert lab.plan().clustering().columns["column"].to_pylist() == ["id"]
     found = lab.plan().clustering(["id", "x"])
-    assert found.notes == ("No file has bounds that can be compared: x.",)
+    assert found.notes == ("No file has comparable bounds of these columns: x.",)
     assert found.columns["partition_max_depth"].to_pylist() == [None]
     assert "in partition" not in repr(found)
 
