@@ -61,10 +61,11 @@ class Advice:
         ``read.split.open-file-cost``.
     clustering
         One row per filter column that has bounds: ``column``, its name; ``files``, the number of live data files, and
-        ``with_bounds``, the number of these that have bounds of the column; ``depth``, the number of files whose range
-        contains the same value, on average, and ``deepest``, its maximum; ``reads``, the number of files that remain
-        after partition pruning and the conditions on this column alone; and ``sorted``, the number of files that the
-        filter would read if each partition were sorted by the column (null if no remaining file has bounds).
+        ``with_bounds``, the number of these that have bounds of the column; ``depth``, the number of files whose ranges
+        contain the middle of a file's range, averaged over the files; ``deepest``, the largest number of files whose
+        ranges contain the same value; ``reads``, the number of files that remain after partition pruning and the
+        conditions on this column alone; and ``sorted``, the number of files that the filter would read if each
+        partition were sorted by the column (null if no file that remains after partition pruning has bounds).
     notes
         Sentences on changes that would not help, and on conditions without an estimate, with the reasons.
     """

@@ -128,7 +128,7 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the lowest and the highest number that a bound may have that was truncated from this value.
+        """Return the lowest and the highest number that this value may have after it is truncated to a bound.
 
         They are equal unless the value is a text longer than `cut`: then they are those of the first and the last text
         that begin with the first `cut` characters of the value.

@@ -1,6 +1,6 @@
 """Suggest a sort order, partition fields or metrics with which conditions on one column would skip more files.
 
-If no change would, say why.
+If no change would help, explain why.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | No
 def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     """Estimate the number of distinct values from a column's size in bytes.
 
-    The estimate assumes that the column is stored as a dictionary of its values and one index into it per row.
+    The estimate assumes that the column is stored as a dictionary of its values, and an index into it for each row.
 
     Return None if no file with several values has a known size, or if there are so many distinct values that their
     number hardly affects estimates. Files with a single value are ignored.
@@ -203,7 +203,9 @@ def _estimates(
     row["sorted"] = ordered.files
     assumes = [_EVEN, "each partition keeps its number of files"]
     if shares.shuffled:
-        assumes.append("nearly every file spans the whole range, so the distribution in its middle is unknown")
+        assumes.append(
+            "nearly every file spans the whole range, so the distribution in the middle of the range is unknown"
+        )
     if wanted.points and spread.axis.step != 1:
         rare = (
             "few rows share a value" if distinct is None else f"about {distinct:,.0f} distinct values, equally frequent"
@@ -218,7 +220,7 @@ def _estimates(
             Suggestion(
                 "sort", f"sort by {name}",
                 f"a value of {name} may be in {depth:,.1f} of {len(scene.batch):,} files on average, in "
-                f"{deepest:,} at most: if partitions were sorted by {name}, the filter would read "
+                f"{deepest:,} at most. If partitions were sorted by {name}, the filter would read "
                 f"{amount(ordered.files, 'file')} instead of {scene.now.files:,}.",
                 scene.now, ordered, assumes="; ".join(assumes), column=name,
                 statements=sort(scene.table, name, scene.files, ordered=_sorted_by(scene.metadata, term.field_id)),
@@ -239,7 +241,7 @@ def _partitioning(
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
-    """Yield suggestions to partition by a column or, if the default spec already does, to rewrite older files."""
+    """Yield suggestions to partition by a column, or, if the default spec does so, to rewrite files of older specs."""
     if term.type is None:
         return
     old = _of_older_specs(scene)

@@ -89,16 +89,16 @@ _RARE = 6
 
 @dataclass(frozen=True)
 class Candidate:
-    """A partition field, and what the filter would read with it.
+    """A partition field, and an estimate of what the filter would read with it.
 
     Attributes
     ----------
     transform
         The field's transform.
     after
-        What the filter would read.
+        The number of files that the filter would read, and their bytes.
     files
-        Number of data files that the whole table would have.
+        The number of data files that the whole table would have.
     assumes
         Assumptions of the estimate besides an even spread.
     """

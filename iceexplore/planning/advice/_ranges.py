@@ -48,7 +48,7 @@ class Wanted:
         Whether rows without a value match.
     points
         If only single values match, their number; otherwise 0. If bounds are truncated, the span of a single long text
-        has a width.
+        is wider than a point.
     """
 
     spans: tuple[Span, ...]

@@ -134,7 +134,7 @@ class Spread:
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
-        """Count the files whose range contains a value: averaged over the middles of all ranges, and the maximum."""
+        """Return how many files' ranges contain the middle of a range, on average, and any one value, at most."""
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
             return 0.0, 0

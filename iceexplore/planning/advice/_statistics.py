@@ -102,7 +102,7 @@ def cut_bounds(
         "bounds",
         f"write full bounds of {column}",
         f"bounds of {column} are truncated to {longest} characters, but the filter has longer values: {gone:,} files "
-        f"({human_bytes(lost)}) have a bound truncated from the first {longest} characters of one of them.",
+        f"({human_bytes(lost)}) have a bound that may be one of these values, truncated.",
         now,
         Reading(now.files - gone, now.bytes - lost),
         basis="at most",

@@ -141,9 +141,9 @@ def ranks(*arrays: AnyArray) -> list[Ints] | None:
 
 
 def expand(start: Ints, stop: Ints) -> tuple[Ints, Ints]:
-    """List the integers from each ``start`` up to its ``stop``: return the index of each one's range, and the integers.
+    """List the integers from each ``start`` up to, but not including, its ``stop``.
 
-    The integers of a range do not include its ``stop``; the range is empty if that is not above its ``start``.
+    Return two arrays with one item per integer: the index of its range, and the integer itself.
     """
     sizes = np.maximum(stop - start, 0)
     owner = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)

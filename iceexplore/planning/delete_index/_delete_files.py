@@ -65,8 +65,8 @@ def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: En
     partition field do not cover deletes of a spec without that field. So a manifest is left out only if such deletes
     cannot apply: all data files have the spec that the root names for the manifest (deletes of other specs do not apply
     to them), and the table has no unpartitioned spec, whose equality deletes are global. A partition field is ignored
-    if its value is null or NaN for some data file. V4 tuples are rebuilt from metrics, and null may mean that this was
-    not possible.
+    if its value is null or NaN for some data file: V4 tuples are rebuilt from metrics, and null may mean that the value
+    could not be rebuilt.
     """
     near = np.ones(len(rows), dtype=bool)
     numbers = pc.unique(whole(files.entries["partition_spec_id"])).to_pylist()
@@ -149,7 +149,7 @@ class DeleteFiles:
     Attributes
     ----------
     batch
-        Their entries and partition tuples; column metrics of ``file_path`` and of equality columns.
+        Their entries and partition tuples, with the column metrics of ``file_path`` and of equality columns.
     vector, position, equality
         Boolean masks of the three kinds. A deletion vector is a position delete that has the field ``deletion_vector``,
         or is in Puffin format.

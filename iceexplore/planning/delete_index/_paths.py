@@ -140,9 +140,9 @@ def _last(values: Strings) -> Strings:
 
 
 def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
-    """Return the locations of live data files with one of these paths, by canonical location.
+    """Return the locations of the live data files that have one of these paths.
 
-    This reads all data manifests.
+    The result has canonical locations as keys, and locations as written as values. This reads all data manifests.
     """
     root = state.root()
     if root is None:

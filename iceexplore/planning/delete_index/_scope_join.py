@@ -30,7 +30,7 @@ class Spans:
     order
         Row numbers of deletes.
     start, stop
-        One value per file: from where to where in `order` its deletes are. It has none if stop is not above start.
+        One value per file: its deletes are ``order[start:stop]``. It has none if stop is not above start.
     """
 
     order: Ints

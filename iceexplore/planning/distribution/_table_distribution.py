@@ -38,10 +38,9 @@ _Longs = npt.NDArray[np.int64]
 
 
 def deleted_rows(tasks: FileTasks) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return how many rows of each data file deletes remove, and which data files any delete applies to.
+    """Return the number of rows that deletes remove from each data file, and whether any delete applies to it.
 
-    Counted are the rows that deletion vectors and position deletes remove.
-
+    The number counts rows that deletion vectors and position deletes remove, not those that equality deletes remove.
     The rows of a position delete file that applies to several data files are divided evenly among them, because the
     actual numbers are in its rows, which are not read. A row that two position delete files delete counts twice. A file
     never loses more rows than it has.
@@ -309,7 +308,7 @@ def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition"
 
 
 def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
-    """Return, for each group, the sum of its values, in integers and so exactly."""
+    """Return the sum of each group's values as an exact integer."""
     out = np.zeros(count, dtype=np.int64)
     order = np.argsort(codes, kind="stable")
     if len(order):

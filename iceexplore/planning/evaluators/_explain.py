@@ -221,9 +221,9 @@ def _other_partition(wanted: Filter, thing: str) -> _Constant:
 
 @dataclass
 class _Explanation:
-    """The reasons why rows are pruned, numbered as they are found.
+    """The reasons why files or manifests are pruned, numbered as they are found.
 
-    Methods return the number of each row's reason; -1 where the row is not pruned.
+    Each file or manifest is a row. Methods return the number of each row's reason; -1 where the row is not pruned.
     """
 
     rows: int

@@ -116,7 +116,7 @@ def test_a_frequent_value_and_a_dense_middle_are_not_seen() -> None:
     assert order.after is not None
     assert real > 3 * order.after.files
     assert "equally frequent" in order.assumes
-    assert "the distribution in its middle is unknown" in order.assumes
+    assert "the distribution in the middle of the range is unknown" in order.assumes
 
 
 @pytest.mark.parametrize(
