@@ -1,7 +1,7 @@
-"""Operations that change only the metadata document: check the arguments, and return the change.
+"""Define the operations that change only the metadata document.
 
-Some arguments are checked at once. The returned function runs once per attempt, on that attempt's document, and checks
-the others.
+Each function checks some of its arguments at once, and returns the change: a function that runs once per attempt of the
+commit, on that attempt's document, and checks the other arguments.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ __all__ = [
 class Expiration:
     """A change of the metadata document that expires given snapshots, snapshots older than a time, or both.
 
+    If neither is given, snapshots expire by the retention settings of the table and its branches.
+
     Attributes
     ----------
     expired
-        What the last attempt expired; if the commit succeeds, this attempt is the one that was published.
+        The snapshots that the last attempt expired. If the commit succeeds, the last attempt is the published one.
     """
 
     def __init__(
@@ -63,7 +65,13 @@ class Expiration:
 
 
 def rollback(snapshot: int | None = None, *, timestamp: object = None) -> DocumentChange:
-    """Make an ancestor current again: the snapshot with this id, or the newest one before a time."""
+    """Return the change that makes an ancestor current again: a given snapshot, or the newest one before a time.
+
+    Raises
+    ------
+    OptionError
+        Both or neither of the arguments are given.
+    """
     if (snapshot is None) == (timestamp is None):
         raise OptionError("rollback() takes either snapshot or timestamp")
     before = None if timestamp is None else to_ms(timestamp)
@@ -71,7 +79,7 @@ def rollback(snapshot: int | None = None, *, timestamp: object = None) -> Docume
 
 
 def set_ref(kind: Literal["branch", "tag"]) -> Callable[..., DocumentChange]:
-    """Return a function that takes a ref's name, a snapshot id and retention, and returns the change to set the ref."""
+    """Return a function of a ref's name, a snapshot id and retention settings, which returns the change of the ref."""
 
     def change(name: str, at: int, **retention: Any) -> DocumentChange:
         return lambda d, ms: _refs.set_ref(d, name=name, snapshot_id=at, type=kind, timestamp_ms=ms, **retention)
@@ -80,36 +88,36 @@ def set_ref(kind: Literal["branch", "tag"]) -> Callable[..., DocumentChange]:
 
 
 def remove_ref(name: str) -> DocumentChange:
-    """Remove a branch or tag."""
+    """Return the change that removes a branch or tag."""
     return lambda d, _: _refs.remove_ref(d, name=name)
 
 
 def fast_forward(name: str, to: str) -> DocumentChange:
-    """Move a branch forward to the snapshot of another ref."""
+    """Return the change that moves a branch forward to the snapshot of another ref."""
     return lambda d, ms: _refs.fast_forward(d, name=name, to=to, timestamp_ms=ms)
 
 
 def set_properties(properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> DocumentChange:
-    """Set and remove table properties."""
+    """Return the change that sets and removes table properties."""
     gone = texts_of("remove", remove, "['owner']")
     return lambda d, _: _document.set_properties(d, set=properties, remove=gone)
 
 
 def evolve_schema(**changes: Any) -> DocumentChange:
-    """Evolve the schema, with the arguments of `iceexplore.commits.evolve_schema`."""
+    """Return the change that evolves the schema, with the arguments of `iceexplore.commits.evolve_schema`."""
     return lambda d, _: _schema.evolve_schema(d, **changes)
 
 
 def evolve_spec(**changes: Any) -> DocumentChange:
-    """Evolve the partition spec, with the arguments of `iceexplore.commits.evolve_spec`."""
+    """Return the change that evolves the partition spec, with the arguments of `iceexplore.commits.evolve_spec`."""
     return lambda d, _: _spec_and_sort_order.evolve_spec(d, **changes)
 
 
 def evolve_virtual_columns(**changes: Any) -> DocumentChange:
-    """Evolve the virtual columns, with the arguments of `iceexplore.commits.evolve_virtual_columns`."""
+    """Return the change of the virtual columns, with the arguments of `iceexplore.commits.evolve_virtual_columns`."""
     return lambda d, _: _virtual_columns.evolve_virtual_columns(d, **changes)
 
 
 def set_sort_order(*fields: str) -> DocumentChange:
-    """Set the default sort order; without fields, the table becomes unsorted."""
+    """Return the change that sets the default sort order; without fields, the table becomes unsorted."""
     return lambda d, _: _spec_and_sort_order.set_sort_order(d, fields=fields)

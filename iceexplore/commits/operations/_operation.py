@@ -1,4 +1,4 @@
-"""The class of commit operations: each has a name, parameters, and a function that makes the change."""
+"""Define the class of commit operations, each with a name, parameters, and a function that makes the change."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["CommitOperation", "NO_DEFAULT", "Parameter", "ParameterKind", "Table
 #: The kinds of tables that accept commits.
 TableKind = Literal["simulation", "lab"]
 
-#: The kind of values that a parameter accepts. ``files`` are data files to add, ``locations`` the locations of files in
-#: the table, ``rows`` real rows; ``filter`` is a string or an expression, ``snapshot`` a Snapshot, an id, a ref or a
-#: Table, and ``session`` a Spark session.
+#: The kind of values that a parameter accepts. ``files``: data files to add, as for `new_files`. ``locations``: the
+#: locations of files in the table. ``rows``: rows of data, such as a data frame. ``filter``: a string or an
+#: expression. ``snapshot``: a Snapshot, an id, a ref or a Table. ``session``: a Spark session.
 ParameterKind = Literal[
     "branch", "choice", "files", "filter", "flag", "int", "locations", "mapping", "number", "options", "rows",
     "session", "snapshot", "snapshots", "text", "texts", "time",
@@ -45,7 +45,7 @@ class Parameter:
     least
         The minimum of a number.
     since
-        The first format version that allows it.
+        The first format version that allows the parameter.
     passed
         How a method accepts the parameter: by position or name, only by name, or as an option in ``**how``, which the
         method passes on after `CommitOperation.check` has checked the name.
@@ -84,9 +84,9 @@ class CommitOperation:
     name
         The name of the method. It never changes.
     title
-        A few words, as a menu shows it.
+        A short title, as shown in menus.
     help
-        Its effect in one sentence.
+        The operation's effect, in one sentence.
     changes
         ``files`` (a new snapshot), ``metadata`` (only the metadata file), or ``refs`` (branches, tags, and the
         current snapshot).
@@ -94,20 +94,22 @@ class CommitOperation:
         The parameters of the method in a simulation and in a lab; None if that kind of table does not have the
         operation. The two may differ, because a lab writes real rows.
     since
-        The first format version that allows it.
+        The first format version that allows the operation.
     nothing
-        Why the operation may find nothing to commit (its method then returns None), such as "the table has no
-        manifests". Empty if it always commits.
+        Why the operation may find nothing to commit, such as "the table has no manifests"; its method then returns
+        None. Empty if the operation always commits.
     adds_only
-        Whether the operation only adds files, and so does not depend on what is in the table.
+        Whether the operation only adds files, so that it does not depend on the files in the table.
     change
-        The function that makes a change of files: ``change(state, writer, ...)``, with the arguments of a simulation's
-        method. The functions for a lab's operations on rows are in `iceexplore.labs.ROW_OPERATIONS`.
+        The function that returns the change of files. It is called as ``change(state, writer, ...)``, with the
+        arguments of the simulation's method. The functions for a lab's operations on rows are in
+        `iceexplore.labs.ROW_OPERATIONS`.
     update
-        The function that makes a change of metadata: ``update(...)``, with the arguments of the method, but snapshots
-        as ids.
+        The function that returns the change of metadata. It is called with the arguments of the method, but with
+        snapshot ids instead of snapshots.
     pins
-        Keys of the metadata that concurrent commits must not have changed (`Committer.commit`).
+        Keys of the metadata document: the commit fails if a concurrent commit changed one of their values
+        (`Committer.commit`).
     """
 
     name: str
@@ -129,7 +131,7 @@ class CommitOperation:
         Raises
         ------
         OptionError
-            Such a table does not have the operation.
+            This kind of table does not have the operation.
         """
         found = self.simulation if of == "simulation" else self.lab
         if found is None:
@@ -148,7 +150,7 @@ class CommitOperation:
         return next(p for p in self.parameters(of) if p.name == name)
 
     def make(self, *given: Any, **arguments: Any) -> MakeChange:
-        """Return a function for `Committer.commit` that makes the change of files with these arguments."""
+        """Return the function that `Committer.commit` calls to make the change of files, with these arguments."""
         change = self.change
         assert change is not None, f"{self.name} changes no files"
         return lambda writer: change(writer.base, writer, *given, **arguments)
@@ -188,7 +190,7 @@ class CommitOperation:
         facts = (
             ("changes", self.changes),
             ("format versions", "all" if self.since == 1 else f"{self.since} and later"),
-            ("nothing to do", self.nothing and f"None: {self.nothing}"),
+            ("nothing to do", self.nothing and f"returns None if {self.nothing}"),
         )
         return Card(self.name, subtitle=self.help, facts=tuple(f for f in facts if f[1]), tables=tuple(tables))
 

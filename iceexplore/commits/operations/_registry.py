@@ -49,22 +49,31 @@ _FILES = Parameter(
 _FILES_OR_NONE = replace(_FILES, default=None)
 _ROWS = Parameter("rows", "rows", "Rows to add: a data frame, an Arrow table, columns, or dictionaries.")
 _SPARK = _named(Parameter("spark", "session", "A Spark session, whose workers read and write the files.", None))
-_WHERE = Parameter("where", "filter", "Only files that may contain matching rows.", None)
-_PARTITION = Parameter("partition", "mapping", "Values by partition field; fields left out match anything.", None)
+_WHERE = Parameter("where", "filter", "Rewrite only files that may contain matching rows.", None)
+_PARTITION = Parameter(
+    "partition", "mapping", "Values by partition field; a field that is left out matches any value.", None
+)
 _ISOLATION = Parameter(
-    "isolation", "choice", "Whether data added concurrently by another writer conflicts.", "serializable",
+    "isolation", "choice", "Whether data that other writers add meanwhile conflicts (serializable) or not (snapshot).",
+    "serializable",
     choices=("serializable", "snapshot"),
 )  # fmt: skip
 #: Parameters that describe files to add; see `new_files`.
 _NEW_FILES = _options(
-    Parameter("rows", "int", "If files is a number: the rows of each file, as one number or a list.", None, least=0),
-    Parameter("partitions", "mapping", "If files is a number: the partitions of the files, used in turn.", None),
-    Parameter("bytes_per_row", "number", "If files is a number: the bytes per row.", None, least=0),
-    Parameter("materialize", "flag", "If files is a number: write files, with random data.", False),
-    Parameter("check_duplicates", "flag", "Check whether the table already has the files.", True),
+    Parameter(
+        "rows", "int", "If files is a number: how many rows each file has, as one number or a list.", None, least=0
+    ),
+    Parameter(
+        "partitions", "mapping", "If files is a number: the partitions to which the files are assigned in turn.", None
+    ),
+    Parameter(
+        "bytes_per_row", "number", "If files is a number: the size of one row, to compute file sizes.", None, least=0
+    ),
+    Parameter("materialize", "flag", "If files is a number: write real files, with random data.", False),
+    Parameter("check_duplicates", "flag", "Refuse files that the table already has.", True),
 )
 _COMPACT = (
-    Parameter("small_than", "int", "Only files below this size, in bytes.", None, least=0),
+    Parameter("small_than", "int", "Rewrite only files smaller than this, in bytes.", None, least=0),
     Parameter("files", "int", "How many files to write per partition.", 1, least=1),
 )
 _COLUMN_UPDATES = (
@@ -72,7 +81,9 @@ _COLUMN_UPDATES = (
     *_named(replace(_WHERE, help="The rows to update; by default all.")),
     *_REF,
 )
-_RETENTION = (Parameter("max_ref_age_ms", "int", "Remove the ref if its snapshot is older than this.", None, least=1),)
+_RETENTION = (
+    Parameter("max_ref_age_ms", "int", "Expiry removes the ref once its snapshot is older than this.", None, least=1),
+)
 _EXPIRE = (
     Parameter("ids", "snapshots", "Snapshots to expire whatever their age.", None),
     *_named(
@@ -96,7 +107,7 @@ def _both(*parameters: Parameter) -> _Both:
 
 _FILE_OPERATIONS = (
     CommitOperation(
-        "append", "Append data files", "Adds data files, or rows as data files.", "files",
+        "append", "Append data files", "Adds data files, or writes rows to new data files.", "files",
         simulation=(_FILES, *_REF, *_NEW_FILES),
         lab=(_ROWS, *_REF),
         adds_only=True,
@@ -109,8 +120,12 @@ _FILE_OPERATIONS = (
             *_named(Parameter("deletes", "mapping", "Positions of the rows to delete, by data file.", None, since=2)),
             *_REF,
             *_options(
-                Parameter("equality", "mapping", "Values by column: deletes rows with these values.", None, since=2),
-                Parameter("equality_partition", "mapping", "The partition of the equality deletes.", None, since=2),
+                Parameter(
+                    "equality", "mapping", "Values by column; rows that have these values are deleted.", None, since=2
+                ),
+                Parameter(
+                    "equality_partition", "mapping", "The partition to which the equality deletes apply.", None, since=2
+                ),
                 _ISOLATION,
             ),
             *_NEW_FILES,
@@ -142,7 +157,7 @@ _FILE_OPERATIONS = (
         change=delete_where,
     ),
     CommitOperation(
-        "compact", "Compact data files", "Rewrites data files into fewer, without deleted rows.", "files",
+        "compact", "Compact data files", "Rewrites data files into fewer files, without deleted rows.", "files",
         simulation=(
             Parameter("paths", "locations", "Data files to rewrite; by default all.", None),
             *_REF,
@@ -150,7 +165,10 @@ _FILE_OPERATIONS = (
                 _WHERE,
                 _PARTITION,
                 *_COMPACT,
-                Parameter("read", "flag", "Read the data; by default where it exists.", None),
+                Parameter(
+                    "read", "flag",
+                    "Read and rewrite the data, instead of merging only metadata; by default where data exists.", None,
+                ),
             ),
         ),
         lab=(
@@ -169,28 +187,37 @@ _FILE_OPERATIONS = (
     ),
     CommitOperation(
         "update_columns", "Update columns",
-        "Adds column files, which have newer values of some columns of data files (V4 draft).", "files",
+        "Writes new values of some columns to column files, without rewriting data files (V4 draft).", "files",
         simulation=(
-            Parameter("columns", "mapping", "Values, or functions of the rows, by column; or names of columns."),
+            Parameter(
+                "columns", "mapping",
+                "New values by column, as constants or functions of the rows; or names, for synthetic column files.",
+            ),
             *_COLUMN_UPDATES,
         ),
-        lab=(Parameter("columns", "mapping", "Values, or functions of the rows, by column."), *_COLUMN_UPDATES),
+        lab=(
+            Parameter("columns", "mapping", "New values by column, as constants or functions of the rows."),
+            *_COLUMN_UPDATES,
+        ),
         since=4,
         nothing=_NO_ROW,
         change=update_columns,
     ),
     CommitOperation(
         "rewrite_manifests", "Rewrite manifests", "Rewrites manifests without changing the data.", "files",
-        **_both(Parameter("manifests", "locations", "Leaf manifests; by default as the layout requires.", None), *_REF),
+        **_both(
+            Parameter("manifests", "locations", "Leaf manifests to rewrite; by default the layout chooses some.", None),
+            *_REF,
+        ),
         nothing="the table has no manifests",
         change=rewrite_manifests,
     ),
     CommitOperation(
-        "rewrite_position_deletes", "Convert position deletes to vectors",
+        "rewrite_position_deletes", "Rewrite position deletes",
         "Merges position delete files (version 2) or converts them to deletion vectors (from version 3 on).", "files",
-        **_both(Parameter("paths", "locations", "Position delete files; by default all.", None), *_REF),
+        **_both(Parameter("paths", "locations", "Position delete files to rewrite; by default all.", None), *_REF),
         since=2,
-        nothing="no position delete files to merge",
+        nothing="there are no position delete files to rewrite",
         change=rewrite_position_deletes,
     ),
     CommitOperation(
@@ -210,7 +237,7 @@ _ROW_OPERATIONS = (
     CommitOperation(
         "update", "Update rows", "Sets columns to other values in the matching rows.", "files",
         lab=(
-            Parameter("set", "mapping", "Values, or functions of the rows, by column."),
+            Parameter("set", "mapping", "New values by column, as constants or functions of the rows."),
             replace(_WHERE, help="The rows to update; by default all."),
             *_SPARK,
             *_REF,
@@ -218,16 +245,16 @@ _ROW_OPERATIONS = (
         nothing=_NO_ROW,
     ),
     CommitOperation(
-        "merge", "Merge rows", "Merges rows into the table by key.", "files",
+        "merge", "Merge rows", "Merges rows into the table, matching them by key columns.", "files",
         lab=(
             _ROWS,
-            Parameter("on", "texts", "Columns that must be equal for a match."),
+            Parameter("on", "texts", "Key columns; rows match if all of these are equal."),
             *_named(
                 Parameter("matched", "choice", "What to do with matching rows of the table.", "update",
                           choices=("update", "delete"), optional=True),
-                Parameter("not_matched", "choice", "What to do with rows without a match.", "insert",
+                Parameter("not_matched", "choice", "What to do with given rows that match none.", "insert",
                           choices=("insert",), optional=True),
-                replace(_WHERE, help="Only rows of the table that match this filter."),
+                replace(_WHERE, help="Consider only rows of the table that match this filter."),
             ),
             *_REF,
         ),
@@ -238,26 +265,31 @@ _ROW_OPERATIONS = (
 _METADATA_OPERATIONS = (
     CommitOperation(
         "expire_snapshots", "Expire snapshots",
-        "Removes snapshots from the metadata; a lab also removes the files that only they needed.", "metadata",
+        "Removes snapshots from the metadata; a lab also removes the files that only these snapshots use.", "metadata",
         simulation=_EXPIRE,
-        lab=(*_EXPIRE, *_named(Parameter("files", "flag", "Remove the files, too.", True))),
+        lab=(
+            *_EXPIRE,
+            *_named(Parameter("files", "flag", "Also remove the files that only expired snapshots use.", True)),
+        ),
         update=metadata.Expiration,
     ),
     CommitOperation(
         "evolve_schema", "Change the schema", "Adds, drops, renames, promotes and moves columns.", "metadata",
         **_both(*_options(
-            Parameter("add", "mapping", "Types by path.", None),
+            Parameter("add", "mapping", "Types of the columns to add, by path.", None),
             Parameter("drop", "texts", "Columns to drop.", ()),
-            Parameter("rename", "mapping", "New names by path.", None),
-            Parameter("update", "mapping", "Promoted types by path.", None),
-            Parameter("move", "mapping", "New positions by path: first, after x or before x.", None),
-            Parameter("require", "texts", "Added columns to make required.", ()),
-            Parameter("make_optional", "texts", "Columns to make optional.", ()),
-            Parameter("doc", "mapping", "Comments by path.", None),
-            Parameter("initial_default", "mapping", "Values of added columns in old rows, by path.", None, since=3),
-            Parameter("write_default", "mapping", "Values of columns missing from new rows, by path.", None, since=3),
-            Parameter("identifier", "texts", "The identifier fields; None keeps them.", None),
-            Parameter("case_sensitive", "flag", "Whether case matters in names.", True),
+            Parameter("rename", "mapping", "New names of columns, by path.", None),
+            Parameter("update", "mapping", "Types to which columns are promoted, by path.", None),
+            Parameter("move", "mapping", "New positions of columns, by path: first, after x or before x.", None),
+            Parameter("require", "texts", "Which of the added columns are required.", ()),
+            Parameter("make_optional", "texts", "Required columns that become optional.", ()),
+            Parameter("doc", "mapping", "Comments on columns, by path.", None),
+            Parameter(
+                "initial_default", "mapping", "Values of added columns in existing rows, by path.", None, since=3
+            ),
+            Parameter("write_default", "mapping", "Values of columns that new rows lack, by path.", None, since=3),
+            Parameter("identifier", "texts", "The new identifier fields; None keeps the current ones.", None),
+            Parameter("case_sensitive", "flag", "Whether column names are case-sensitive.", True),
         )),
         update=metadata.evolve_schema,
         pins=_SCHEMA_PINS,
@@ -265,18 +297,18 @@ _METADATA_OPERATIONS = (
     CommitOperation(
         "evolve_spec", "Change the partitioning", "Sets a new partition spec for future files.", "metadata",
         **_both(*_options(
-            Parameter("add", "texts", "Columns or transforms of them: day(ts), bucket(16, id).", ()),
-            Parameter("remove", "texts", "Fields to remove.", ()),
-            Parameter("rename", "mapping", "New names by old name.", None),
+            Parameter("add", "texts", "Partition fields to add: columns, or transforms such as day(ts).", ()),
+            Parameter("remove", "texts", "Partition fields to remove.", ()),
+            Parameter("rename", "mapping", "New names of partition fields, by old name.", None),
         )),
         update=metadata.evolve_spec,
         pins=_SPEC_PINS,
     ),
     CommitOperation(
         "evolve_virtual_columns", "Change virtual columns",
-        "Sets the functions of columns for which future files store statistics.", "metadata",
+        "Adds and removes virtual columns: functions of a column, for which new files store statistics.", "metadata",
         **_both(*_options(
-            Parameter("add", "texts", "Functions of a column: lower(name), bucket(16, id).", ()),
+            Parameter("add", "texts", "Functions to add, such as lower(name) or bucket(16, id).", ()),
             Parameter("remove", "texts", "Virtual columns to remove.", ()),
         )),
         update=metadata.evolve_virtual_columns,
@@ -284,15 +316,17 @@ _METADATA_OPERATIONS = (
         pins=(*_SCHEMA_PINS, "expressions"),
     ),
     CommitOperation(
-        "set_sort_order", "Change the sort order", "Sets the order in which future files are sorted.", "metadata",
-        **_both(Parameter("fields", "texts", "Columns or transforms of them: ts desc; unsorted if none.", many=True)),
+        "set_sort_order", "Change the sort order", "Sets the order of the rows in future files.", "metadata",
+        **_both(
+            Parameter("fields", "texts", "Sort fields, such as ts desc; without any, the table is unsorted.", many=True)
+        ),
         update=metadata.set_sort_order,
         pins=_SCHEMA_PINS,
     ),
     CommitOperation(
-        "set_properties", "Set a property", "Sets and removes table properties.", "metadata",
+        "set_properties", "Change properties", "Sets and removes table properties.", "metadata",
         **_both(
-            Parameter("properties", "mapping", "Values by name.", None),
+            Parameter("properties", "mapping", "Values of the properties to set, by name.", None),
             *_named(Parameter("remove", "texts", "Properties to remove.", ())),
         ),
         update=metadata.set_properties,
@@ -303,15 +337,19 @@ _METADATA_OPERATIONS = (
             Parameter("name", "text", "The branch's name."),
             Parameter("at", "snapshot", "The snapshot to point to; by default the current one.", None),
             *_options(
-                Parameter("min_snapshots_to_keep", "int", "How many snapshots expiry keeps at least.", None, least=1),
-                Parameter("max_snapshot_age_ms", "int", "The age from which snapshots expire.", None, least=1),
+                Parameter(
+                    "min_snapshots_to_keep", "int", "The minimum number of snapshots that expiry keeps.", None, least=1
+                ),
+                Parameter(
+                    "max_snapshot_age_ms", "int", "The age from which snapshots in the branch expire.", None, least=1
+                ),
                 *_RETENTION,
             ),
         ),
         update=metadata.set_ref("branch"),
     ),
     CommitOperation(
-        "tag", "Create or move a tag", "Creates a tag of a snapshot, or moves it.", "refs",
+        "tag", "Create or move a tag", "Creates a tag for a snapshot, or moves a tag to another snapshot.", "refs",
         **_both(
             Parameter("name", "text", "The tag's name."),
             Parameter("at", "snapshot", "The snapshot to point to; by default the current one.", None),
@@ -322,7 +360,7 @@ _METADATA_OPERATIONS = (
     CommitOperation(
         "remove_ref", "Remove a branch or tag", "Removes a branch or tag; its snapshots stay until they expire.",
         "refs",
-        **_both(Parameter("name", "text", "The branch or tag.")),
+        **_both(Parameter("name", "text", "The name of the branch or tag.")),
         update=metadata.remove_ref,
     ),
     CommitOperation(
@@ -336,12 +374,12 @@ _METADATA_OPERATIONS = (
     CommitOperation(
         "rollback", "Roll back", "Makes an ancestor of the current snapshot current again.", "refs",
         **_both(
-            Parameter("snapshot", "snapshot", "The ancestor.", None),
-            *_named(Parameter("timestamp", "time", "The newest ancestor older than this.", None)),
+            Parameter("snapshot", "snapshot", "The ancestor to make current.", None),
+            *_named(Parameter("timestamp", "time", "Or a time: the newest ancestor before it becomes current.", None)),
         ),
         update=metadata.rollback,
     ),
-    # There is no update here, because the committer itself upgrades the document to the version of its options.
+    # No ``update`` function is set: the committer upgrades the document to the format version of its layout options.
     CommitOperation(
         "upgrade", "Upgrade the table", "Raises the format version, in a commit of its own.", "metadata",
         **_both(
@@ -358,7 +396,7 @@ OPERATIONS: dict[str, CommitOperation] = {
 
 
 def operation(name: str) -> CommitOperation:
-    """Return the commit operation of this name; in a notebook it displays its parameters.
+    """Return the commit operation with this name; a notebook displays it with its parameters.
 
     Raises
     ------
@@ -376,9 +414,9 @@ def operations() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``name``, ``title``, ``help``, ``changes`` (files, metadata, refs), ``since`` (the first format version that
-        allows it), ``simulation`` and ``lab`` (the call in a simulation and in a lab; null where the operation does not
-        exist).
+        ``name``, ``title``, ``help``, ``changes`` (files, metadata or refs), ``since`` (the first format version that
+        allows the operation), ``simulation`` and ``lab`` (the call in a simulation and in a lab; null where the
+        operation does not exist).
     """
     rows = [
         {

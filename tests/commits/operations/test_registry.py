@@ -177,7 +177,7 @@ def test_an_operation_displays_its_parameters() -> None:
     assert "In a simulation" in text and "In a lab" in text
     assert re.search(r"isolation +choice +'serializable'", text)
     assert "In a simulation" not in repr(commits.operation("merge"))
-    assert "None: no row matches" in repr(commits.operation("merge"))
+    assert "returns None if no row matches" in repr(commits.operation("merge"))
     assert "2 and later" in repr(commits.operation("rewrite_position_deletes"))
     assert "<table" in commits.operation("merge")._repr_html_()
 
