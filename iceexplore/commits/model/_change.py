@@ -1,4 +1,4 @@
-"""Describe the file changes that an operation requests, independent of the layout, so that retries can reuse them."""
+"""Describe the file changes that an operation requests, without the metadata layout, so that retries can reuse them."""
 
 from __future__ import annotations
 
@@ -51,11 +51,13 @@ class Change:
         Locations of the data manifests that list the data files to remove or change; the commit reads other manifests
         only if it does not find a file in these. None if the operation does not know the manifests.
     replace_dvs
-        Locations of data files whose DV is replaced by one in ``added``, or, in a compaction, just removed.
+        Locations of data files whose current DV is removed. If ``added`` has a new DV for the data file, this DV replaces
+        the old one.
     rewrite_manifests
         Locations of leaf manifests to rewrite without changing the data, or ``True`` to let the layout choose some.
     ignore_missing
-        Whether files to remove may be missing, as in a retry of a delete by expression, if another commit removed them.
+        Whether a file to remove may be missing from the table because another commit already removed it, as can happen
+        when a delete by expression is retried.
     base_snapshot_id
         The id of the snapshot that the operation read; validations check the commits since then.
     isolation
@@ -65,17 +67,18 @@ class Change:
         adds a file to one of these partitions or removes one of these files. ``conflict_partitions=None`` means all
         partitions.
     conflict_filter
-        If ``conflict_partitions`` is None: a filter, so that only new files that may contain matching rows conflict
-        (`Filter.evaluate`).
+        A filter that limits conflicts if ``conflict_partitions`` is None. Of the files that concurrent commits add, only
+        those that may contain matching rows conflict (`Filter.evaluate`).
     reapply
-        A function that computes the change anew for a newer state of the table, without writing files. A retry calls it
-        instead of applying this change again. It is needed if the files to remove depend on the state (deletes by
-        expression).
+        A function that computes the change anew for a newer state of the table, without writing files. If it is given,
+        a retry calls it instead of applying this change again. Deletes by expression need it, because the files that
+        they remove depend on the state.
     summary
         Additional entries for the snapshot's summary.
     column_files
-        For the V4 draft: an entry for each data file that gets a column file, with the data file's location, only the
-        new file in ``column_files``, and statistics of the new file's columns, which replace the old statistics.
+        Used only in the V4 draft: one entry for each data file that gets a new column file. The entry has the data
+        file's location, a list ``column_files`` with only the new file, and statistics of the new file's columns, which
+        replace the old statistics of these columns.
     """
 
     operation: Operation
@@ -108,7 +111,7 @@ class Applied:
         The snapshot's summary: ``added-data-files`` and other counts, and totals (spec, "Optional Snapshot Summary
         Fields").
     added_rows
-        The number of row ids that were assigned, by which ``next-row-id`` grows; None below v3.
+        The number of row ids that the change assigned; ``next-row-id`` increases by this number. None below v3.
     """
 
     root_location: str

@@ -49,11 +49,10 @@ class OptionDoc:
 
 
 def option_docs(format_version: int) -> tuple[OptionDoc, ...]:
-    """Return descriptions of a format version's options, in declaration order.
+    """Return descriptions of a format version's layout options, in the order of `LayoutOptions`.
 
-    The options ``format_version`` and ``relaxed`` are left out.
-
-    Below version 4 the result is empty, because these versions leave no choice of layout.
+    ``format_version`` and ``relaxed`` are left out. Below version 4 the result is empty, because these versions leave
+    no choice of layout.
 
     Raises
     ------
@@ -95,8 +94,8 @@ def _listed(words: tuple[str, ...]) -> str:
 #: a merged DV is added, without a trace of the old one; ``delta``: the old DV stays as EXISTING, and the newly removed
 #: positions are in a second DV, which is ADDED.
 DvEncoding = Literal["removed", "replace", "delta"]
-#: Which delete manifests are affiliated with one data manifest (in the proposal: "Optional Affinity between Data and
-#: Delete Manifests").
+#: Which delete manifests are affiliated with a single data manifest (in the proposal: "Optional Affinity between Data
+#: and Delete Manifests").
 Affinity = Literal["all", "some", "none"]
 #: Where partition values are stored: in separate ``derived`` columns (layout (a), the preferred one), in the ``source``
 #: column's struct (layout (b)), or in a ``tuple`` as before V4.
@@ -108,8 +107,8 @@ _PROPOSAL_ONLY = (
 )  # fmt: skip
 _TREES = ("v4-proposal", "v4-draft")
 _DIALECTS_V4 = (*_TREES, "v4-java")
-#: How many data files, or DVs, in a Parquet root make reading and writing it half a millisecond slower, as measured by
-#: `benchmarks/flush.py`.
+#: The number of data files, and the number of DVs, that make reading plus writing a Parquet root half a millisecond
+#: slower, as measured by `benchmarks/flush.py`.
 _FILES_IN_HALF_A_MS = 80
 _VECTORS_IN_HALF_A_MS = 160
 #: The options whose values are integers, each with its minimum.
@@ -131,11 +130,12 @@ class LayoutOptions:
     Attributes
     ----------
     format_version
-        1 to 4.
+        The format version of the table, 1 to 4.
     dialect
-        ``v1``, ``v2``, ``v3``; for version 4 ``v4-proposal`` (a root manifest), ``v4-draft`` (a root manifest as in the
-        draft of the V4 spec of September 2026; besides `manifest_format`, only `flush_data_files`, `leaf_entries`,
-        `compact_leaves` and `rewrite_leaf_at` apply to it) or ``v4-java`` (a manifest list).
+        The form in which manifests are written. Below version 4 there is no choice: ``v1``, ``v2`` or ``v3``. Version 4
+        has three dialects: ``v4-proposal`` (a root manifest), ``v4-draft`` (a root manifest as in the draft of the V4
+        spec of September 2026) and ``v4-java`` (a manifest list). Of the options below, only `manifest_format`,
+        `flush_data_files`, `leaf_entries`, `compact_leaves` and `rewrite_leaf_at` apply to ``v4-draft``.
     manifest_format
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
@@ -146,37 +146,40 @@ class LayoutOptions:
     dv_attached
         Store the manifest DV in the manifest's entry (field id 522 in the draft) instead of in a separate entry.
     partition_storage
-        Where partition values are stored. ``derived``: in separate columns (layout (a), the preferred one); ``source``:
-        in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
+        Where partition values are stored. ``derived``: in columns of their own (layout (a) of the proposal, which
+        prefers it); ``source``: in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
     flush_data_files, flush_delete_files
-        How many data files, and how many DVs and equality deletes, the root may list directly. A commit that adds more
-        files than that writes them to new leaf manifests. Any commit flushes EXISTING entries to leaves if the root
-        would otherwise list too many.
+        The maximum number of data files, and of DVs and equality deletes together, that the root lists directly. A
+        commit that adds more entries of one of these kinds writes them to new leaf manifests. Any commit moves EXISTING
+        entries from the root to leaf manifests (a flush) if the root would otherwise list too many.
         The proposal: "Ideally the time to do I/O on the root node should be close to the round trip latency of cloud
         storage systems". The defaults are for a round trip of 50 ms; see `for_round_trip`.
     leaf_entries
-        Approximate number of entries in a leaf manifest.
+        The approximate maximum number of entries in a new leaf manifest.
     affinity
-        Which delete manifests are affiliated with one data manifest, so that a planner that skips the data manifest
-        skips them too: ``all``, ``none``, or ``some``. With ``some``, a commit affiliates them only if there would
-        otherwise be more than `unaffiliated_manifests` unaffiliated ones.
+        Whether delete manifests are affiliated with a single data manifest, so that planning skips them together with
+        this data manifest. ``all``: always, if possible; ``none``: never; ``some``: only if a commit would otherwise
+        leave more than `unaffiliated_manifests` unaffiliated delete manifests.
     unaffiliated_manifests
-        With affinity ``some``, how many delete manifests may be unaffiliated after a commit. There may be more only
-        because of equality deletes, or of DVs for data files in the root: neither kind belongs to one data manifest.
+        The maximum number of unaffiliated delete manifests after a commit, with affinity ``some``. There may be more
+        only because of equality deletes, or of DVs for data files in the root: neither kind belongs to one data
+        manifest.
     affiliated_manifests
-        How many delete manifests may be affiliated with one data manifest before a flush merges them. With 1, each
-        flush rewrites the data manifest's delete manifest; with 0, each flush adds a new one. With the default, flushes
-        write no more than with 0, and planning opens far fewer manifests (`benchmarks/results/evidence.md`).
+        The maximum number of delete manifests affiliated with one data manifest; the next flush merges them. With 1,
+        each flush rewrites the data manifest's delete manifest; with 0, there is no maximum, and each flush adds a new
+        one. With the default, flushes write no more than with 0, and planning opens far fewer manifests
+        (`benchmarks/results/evidence.md`).
     inline_dv_bytes
         Manifest DVs with more bytes than this are written to a Puffin file instead of the root.
     compact_leaves
-        Once there are this many small leaves, the next commit merges them, whatever its operation; 0 for never.
+        The number of small leaf manifests from which the next commit merges them, whatever its operation; 0 never
+        merges. A leaf is small if at most half as many entries as `leaf_entries` remain in it.
     rewrite_leaf_at
-        Once the manifest DV removes this share of a leaf's entries, the next commit that does not change the leaf
-        rewrites it, with EXISTING entries only; None for never.
+        A share such as 0.5: once a manifest DV removes at least this share of a leaf's entries, the next commit that
+        does not change the leaf otherwise rewrites it, with EXISTING entries only. None never rewrites leaves.
     relaxed
-        Names of rules that this layout breaks on purpose, to try discarded approaches; checks skip these rules and
-        report that they do.
+        Ids of rules that this layout breaks on purpose, to try approaches that were discarded; checks leave out these
+        rules.
     """
 
     format_version: int = 2
@@ -249,7 +252,7 @@ class LayoutOptions:
         Raises
         ------
         OptionError
-            The time is not a number, not above 0, or above 10,000 ms.
+            The time is not a number of milliseconds above 0 and at most 10,000.
         """
         given: object = milliseconds
         if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= 10_000:

@@ -1,4 +1,4 @@
-"""Define the writer of a commit, which names and writes the new files, and keeps what retries can reuse."""
+"""Define the writer of a commit, which names and writes new files, and keeps the results that retries can reuse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WritableStorage(Protocol):
     """A storage to which new files can be written, such as `iceexplore.storage.OverlayStorage`."""
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file; there must be none at this location yet."""
+        """Write a new file; no file may exist at this location yet."""
 
 
 @dataclass
@@ -53,11 +53,11 @@ class CommitWriter:
     first_row_id
         The table's ``next-row-id`` in this attempt; None below v3.
     attempt
-        The number of the attempt, from 1.
+        The number of the current attempt, counted from 1.
     names
-        A random generator for file names, with a seed, so that a simulation can be repeated with the same names.
+        A seeded random generator for file names, so that a repeated simulation creates files with the same names.
     made
-        The results of `once` by key, kept from one attempt to the next.
+        The results that `once` keeps from one attempt to the next, by the key passed to it.
     doubts
         Reasons why the scan plan that the operation used may miss rows (`ScanPlan.doubts`); the code that runs the
         commit decides what to do about them.
@@ -90,11 +90,11 @@ class CommitWriter:
         return f"{place}/{name}-{kind}{suffix}"
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file; ``kind`` is the type of file, with the same names as in the storage's log of reads."""
+        """Write a new file; ``kind`` is the type of the file, such as ``"manifest"``, as the storage records it for reads."""
         self.storage.write(location, data, kind=kind)
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """Return the result of ``make``, which is called only once per key, so that retries reuse what it wrote."""
+        """Return the result of ``make``, which is called only once per key; retries reuse its result and files."""
         if key not in self.made:
             self.made[key] = make()
         return cast("T", self.made[key])
