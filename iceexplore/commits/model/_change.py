@@ -51,8 +51,8 @@ class Change:
         Locations of the data manifests that list the data files to remove or change; the commit reads other manifests
         only if it does not find a file in these. None if the operation does not know the manifests.
     replace_dvs
-        Locations of data files whose current DV is removed. If ``added`` has a new DV for the data file, this DV replaces
-        the old one.
+        Locations of data files whose current DV is removed. If ``added`` has a new DV for the data file, the new DV
+        replaces the current one.
     rewrite_manifests
         Locations of leaf manifests to rewrite without changing the data, or ``True`` to let the layout choose some.
     ignore_missing
@@ -67,8 +67,8 @@ class Change:
         adds a file to one of these partitions or removes one of these files. ``conflict_partitions=None`` means all
         partitions.
     conflict_filter
-        A filter that limits conflicts if ``conflict_partitions`` is None. Of the files that concurrent commits add, only
-        those that may contain matching rows conflict (`Filter.evaluate`).
+        A filter that limits conflicts if ``conflict_partitions`` is None. Of the files that concurrent commits add,
+        only those that may contain matching rows conflict (`Filter.evaluate`).
     reapply
         A function that computes the change anew for a newer state of the table, without writing files. If it is given,
         a retry calls it instead of applying this change again. Deletes by expression need it, because the files that
