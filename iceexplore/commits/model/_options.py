@@ -167,8 +167,8 @@ class LayoutOptions:
     affiliated_manifests
         The maximum number of delete manifests affiliated with one data manifest: once there are this many, the next
         flush merges them with its new entries. With 1, each flush rewrites the data manifest's delete manifest; with 0,
-        there is no maximum, and each flush adds a new one. With the default, flushes write no more than with 0, and planning opens far fewer manifests
-        (`benchmarks/results/evidence.md`).
+        there is no maximum, and each flush adds a new one. With the default, flushes write no more than with 0, and
+        planning opens far fewer manifests (`benchmarks/results/evidence.md`).
     inline_dv_bytes
         Manifest DVs with more bytes than this are written to a Puffin file instead of the root.
     compact_leaves

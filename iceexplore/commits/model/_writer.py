@@ -90,7 +90,7 @@ class CommitWriter:
         return f"{place}/{name}-{kind}{suffix}"
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file; ``kind`` is the type of file, such as ``"manifest"``, named as in the storage's log of reads."""
+        """Write a new file; ``kind`` is its type, such as ``"manifest"``, named as in the storage's log of reads."""
         self.storage.write(location, data, kind=kind)
 
     def once(self, key: str, make: Callable[[], T]) -> T:

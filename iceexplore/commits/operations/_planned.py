@@ -22,12 +22,14 @@ def manifests_of(state: TableState, tasks: FileTasks) -> frozenset[str]:
 
 
 def planned(state: TableState, writer: CommitWriter, where: FilterLike | None) -> tuple[Filter, FileTasks]:
-    """Return the filter and the files that may have matching rows; if files may be missing, ``writer.doubts`` says why.
+    """Return the filter, and tasks for the files that may have matching rows.
+
+    If the plan may miss rows, the reasons are added to ``writer.doubts``.
 
     Raises
     ------
     FormatError
-        Manifests cannot be read: files could be missing, or deleted rows could reappear.
+        A manifest cannot be read, so data files could be missing from the plan, or deleted rows could reappear.
     OptionError
         The filter is invalid, or a column has a name that Iceberg reserves.
     """

@@ -51,8 +51,8 @@ from iceexplore.writing import DataFile, columns_at, default_order, file_schema,
 
 __all__ = ["RewriteGroups", "compact", "compacted_files"]
 
-#: A function that rewrites files: called with tasks for each partition, the number of files to write for each, and the
-#: data sequence number of the new files.
+#: A function that rewrites files and returns the entries of the new files. It is called with the tasks of each
+#: partition, the number of files to write per partition, and the data sequence number of the new files.
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
 #: Maximum number of bytes that one commit reads: a simulation runs in the memory of a notebook.
@@ -71,7 +71,7 @@ def compact(
     read: bool | None = None,
     rewrite: RewriteGroups | None = None,
 ) -> Change:
-    """Rewrite the data files of each partition into fewer, without deleted rows; new files keep the old files' spec.
+    """Rewrite the data files of each partition into fewer files, without deleted rows and with the same spec.
 
     The new files get the data sequence number of the snapshot that was read (Java:
     ``useStartingSequenceNumber``), so that equality deletes of concurrent commits still apply to them. In version 3
@@ -95,15 +95,18 @@ def compact(
     files
         How many files to write per partition.
     read
-        True reads and rewrites the data; False only merges metadata. By default data is read where it exists.
+        True reads and rewrites the data; False only merges metadata. By default, the data of a partition is read if all
+        its files exist and none is synthetic.
     rewrite
-        A function that reads and writes the files instead of this process, without the size limit. It is called with
-        the files of each partition as tasks, the number of files to write for each, and their data sequence number.
+        A function that reads and writes the files instead of `compact`, without the size limit. It is called with the
+        tasks that read the files of each partition, the number of files to write per partition, and the data sequence
+        number of the new files.
 
     Raises
     ------
     NothingToDo
-        No file is chosen or, without ``paths``, each partition has at most ``files`` files, none with column files.
+        No file is chosen; or ``paths`` is not given, and each partition has at most ``files`` files, none of them with
+        column files.
     OptionError
         More than 2 GiB would be read, or a column has a name that Iceberg reserves.
     RuleError
@@ -129,7 +132,7 @@ def compact(
     size = sum(int(pc.sum(rows.entries["file_size_in_bytes"], min_count=0).as_py()) for rows, real in plan if real)
     if size > _MOST_BYTES:
         raise OptionError(
-            f"{size:,} bytes to read, but the limit is {_MOST_BYTES:,}: choose fewer files or pass read=False"
+            f"the files have {size:,} bytes, but the limit is {_MOST_BYTES:,}: choose fewer files, or pass read=False"
         )
     lineage = writer.options.format_version >= 3
     # Read all data before writing the first byte: if a file cannot be read, the commit then fails with nothing written.
@@ -207,7 +210,7 @@ def _flat(mask: AnyColumn) -> pa.BooleanArray:
 
 
 def _places(chosen: EntryBatch) -> list[list[int]]:
-    """Return the indices of the entries by spec and partition, in the order in which the partitions first occur."""
+    """Group the entries by spec and partition: return the row numbers of each group, in order of first occurrence."""
     columns = {"spec": chosen.entries["partition_spec_id"], "row": pa.array(range(len(chosen)), pa.int64())}
     if chosen.partition is not None:
         for i, child in enumerate(chosen.partition.type):
@@ -218,9 +221,10 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 
 
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
-    """Return the files of partitions that need no rewrite: they have at most ``files`` files, none with column files.
+    """Return the locations of files in partitions without need for a rewrite.
 
-    The result is empty if the files were listed by path (``named``), because such files are always rewritten.
+    Such a partition has at most ``files`` files, none of them with column files. If the files were chosen by location
+    (``named``), the result is empty, because they are then always rewritten.
     """
     if named:
         return set()
@@ -237,7 +241,13 @@ def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
 
 
 def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
-    """Return whether to read the data of a group of files; by default if all files exist and none is synthetic."""
+    """Return whether to read the data of a group of files: as requested, or if all files exist and none is synthetic.
+
+    Raises
+    ------
+    OptionError
+        ``read`` is True, but a file is synthetic.
+    """
     names = build.to_pylist(rows.entries["location"])
     names += [one["location"] for held in build.to_pylist(rows.entries["column_files"]) for one in held or ()]
     if read is not None:

@@ -1,4 +1,4 @@
-"""Rewrite metadata and delete files, not data: rewrite_manifests, rewrite_position_deletes, cherry_pick."""
+"""Define operations that write no data files: rewrite_manifests, rewrite_position_deletes, cherry_pick."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
     Raises
     ------
     NothingToDo
-        The table has no manifests.
+        The table has no leaf manifests.
     RuleError
         ``files-exist``: a manifest is not live.
     """
@@ -66,23 +66,26 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
 def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: LocationsLike | None = None) -> Change:
     """Merge position delete files in version 2; from version 3 on, convert them to deletion vectors.
 
-    All of these files are read. In version 2, the merged files are written per data file or per partition
-    (``write.delete.granularity``), like the position delete files of other commits. Positions that delete nothing are
-    dropped: those in data files that no longer exist or that are newer than the delete file (Java:
-    ``RewritePositionDeleteFiles``, "dangling"), and those past a file's end.
+    The position delete files are read completely. In version 2, one merged file is written per data file or per
+    partition (``write.delete.granularity``), as for the position delete files of other commits. Positions that delete
+    nothing are dropped: positions in data files that are no longer live or are newer than the delete file (Java:
+    ``RewritePositionDeleteFiles``, "dangling"), and positions past the end of a data file.
 
     Parameters
     ----------
     paths
-        Locations of position delete files; all by default. For each data file that they reference, positions are
-        collected from all position delete files, because a deletion vector must have them all.
+        Locations of the position delete files to rewrite; all by default. For each data file that these reference, the
+        positions are collected from every position delete file of the table, because a deletion vector must have all
+        deleted positions of its data file.
 
     Raises
     ------
     NothingToDo
-        There are no such files, or (version 2) the result would be as many files with the same positions.
+        There are no position delete files; or, in version 2, the rewrite would neither reduce their number nor drop a
+        position.
     RuleError
-        ``deletes-need-v2``, ``files-exist``.
+        ``deletes-need-v2``: the table has version 1. ``files-exist``: a file in ``paths`` is not a live position delete
+        file.
     """
     if writer.options.format_version < _DELETES_FROM:
         raise RuleError("deletes-need-v2", "delete files need format version 2: upgrade the table first")
@@ -154,9 +157,11 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: SnapshotLike)
     Raises
     ------
     RuleError
-        ``cherry-pick``: the snapshot cannot be picked, is a child of the current snapshot (`set_current_snapshot` makes
-        it current without a new snapshot), was already picked, or replaces a partition that has changed.
-        ``files-exist``: files that the picked snapshot removed are no longer live.
+        ``cherry-pick``: the snapshot cannot be picked (see `cherry_pick_summary`), is a child of the current snapshot
+        (`set_current_snapshot` makes it current without a new snapshot), has a parent that expired, or replaces a
+        partition that has changed. ``files-exist``: files that the picked snapshot removed are no longer live.
+    OptionError
+        The table has no snapshot to pick.
     """
     picked = resolve_state(state, snapshot).snapshot
     if picked is None:
@@ -165,8 +170,8 @@ def cherry_pick(state: TableState, writer: CommitWriter, snapshot: SnapshotLike)
     if summary is None:
         raise RuleError(
             "cherry-pick",
-            f"snapshot {picked.snapshot_id} is a child of the current one: nothing to pick; make it current "
-            "with set_current_snapshot",
+            f"snapshot {picked.snapshot_id} is a child of the current snapshot, so no new snapshot is needed: make it "
+            "current with set_current_snapshot",
         )
     added, removed = _changes_of(state, picked)
     data = added.filter(bool_mask(pc.equal(added.entries["content_type"], int(ContentType.DATA))))
@@ -219,7 +224,7 @@ def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryB
 
 
 def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch) -> None:
-    """Refuse the pick if, since the picked snapshot's parent, data was added to a partition that the pick replaces."""
+    """Refuse the pick if data was added, after the picked snapshot's parent, to a partition that the pick replaces."""
     mine = partitions_of(state, data)
     if state.snapshot is None or picked.parent_snapshot_id is None:
         return
@@ -230,5 +235,6 @@ def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch)
             spec_id, key = sorted(changed)[0]
             raise RuleError(
                 "cherry-pick",
-                f"partition {key} of spec {spec_id}, replaced by snapshot {picked.snapshot_id}, has changed",
+                f"partition {key} of spec {spec_id}, which snapshot {picked.snapshot_id} replaces, has changed since "
+                "the parent of that snapshot",
             )

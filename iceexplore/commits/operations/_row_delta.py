@@ -1,4 +1,4 @@
-"""row_delta: delete rows by position or by value, and add rows, in one commit (Java: ``BaseRowDelta``)."""
+"""Define row_delta: delete rows by position or by value, and add data files, in one commit (Java: ``BaseRowDelta``)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class EqualityDeletes:
-    """Validated equality deletes; each of ``parts`` (a partition's tuple or None, and rows) is written to one file."""
+    """Validated equality deletes.
+
+    Each of ``parts`` is written to one file. It consists of a partition tuple (None if the spec is unpartitioned) and
+    the rows of values to delete.
+    """
 
     schema: Schema
     spec_id: int
@@ -66,7 +70,7 @@ class EqualityDeletes:
     columns: tuple[StatColumn, ...]
 
     def write(self, writer: CommitWriter) -> EntryBatch:
-        """Write the files and return their entries."""
+        """Write the equality delete files, and return their entries."""
         batches = []
         for partition, table in self.parts:
             data = write_equality_deletes(table, self.schema, self.ids)
@@ -103,7 +107,8 @@ def equality_deletes(state: TableState, given: RowsLike, partition: Mapping[str,
     Parameters
     ----------
     given
-        A frame, or values by column. Rows match if all columns are equal; null equals null.
+        A data frame, or values by column. A row of the table is deleted if it equals one of the given rows in all given
+        columns; null equals null.
     partition
         The partition in which the deletes apply, as values by partition field; see `row_delta`.
 
@@ -164,8 +169,9 @@ def row_delta(
 ) -> Change:
     """Delete rows of data files, and add data files.
 
-    In version 3 and later, positions are written as deletion vectors in one Puffin file; each also has the positions
-    that were already deleted in its data file. In version 2 they are written to position delete files.
+    In version 3 and later, positions are written as deletion vectors in one Puffin file; each deletion vector also has
+    the positions that were already deleted in its data file. In version 2, positions are written to position delete
+    files.
 
     Parameters
     ----------
@@ -174,22 +180,24 @@ def row_delta(
     deletes
         Positions of rows (from 0) by data file location.
     equality
-        Values by column, such as ``{"id": [1, 2]}``, or a data frame: rows with these values are deleted from files of
-        older snapshots.
+        Values by column, such as ``{"id": [1, 2]}``, or a data frame. Rows that have these values are deleted from the
+        data files of earlier commits.
     equality_partition
         The partition in which equality deletes apply, by partition field. By default each row of values applies to the
         partition that its columns determine; if the columns do not determine a partition, the deletes are global, which
         needs an unpartitioned spec.
     isolation
-        ``serializable``: rows that concurrent commits add to the partitions of the affected files conflict.
+        With ``serializable``, data files conflict that concurrent commits add to the partitions of the files in
+        ``deletes``. With ``snapshot``, such files do not conflict.
 
     Raises
     ------
     OptionError
-        Nothing is given, there are no positions, all of them are already deleted, or values do not fit the schema.
+        Nothing is given, no positions are given for a file, all given positions are already deleted, or values do not
+        fit the schema.
     RuleError
-        ``deletes-need-v2``, ``files-exist``, ``duplicate-file``, ``dv-in-range``; ``sequence-order``: the table is
-        damaged, and some of its files are newer than its last commit.
+        ``deletes-need-v2``, ``files-exist``, ``duplicate-file``, ``dv-in-range``; ``sequence-order``: a data file has
+        a higher sequence number than this commit gets, because the table's metadata is damaged.
     """
     checked_isolation(isolation)
     if files is None and deletes is None and equality is None:
@@ -219,8 +227,8 @@ def row_delta(
     if by_file and version >= _DVS_FROM:
         vectors = {name: bitmap | old[name] if name in old else bitmap for name, bitmap in by_file.items()}
         added.append(vector_entries(writer, targets, vectors))
-        # Remove a delete file that applied only to this data file: the vector replaces it (Java:
-        # ContentFileUtil.isFileScoped).
+        # Remove position delete files that reference only one of these data files: its new deletion vector includes
+        # their positions (Java: ContentFileUtil.isFileScoped).
         merged = scoped_to(before, by_file)
     elif by_file:
         added.append(position_files(state, writer, targets, by_file))
@@ -266,19 +274,21 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
             )
         out.setdefault(row["location"], BitMap64()).update(bitmap)
     if len(out) < len(targets):
-        raise RuleError("duplicate-file", "deletes: a data file is given, or listed by the table, more than once")
+        raise RuleError(
+            "duplicate-file", "deletes: a data file is given more than once, or the table lists it more than once"
+        )
     return out, targets
 
 
 def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
-    """Refuse data files with a higher sequence number than the commit's, as its deletes would not apply to these."""
+    """Refuse data files with a higher sequence number than the commit's: its deletes would not apply to these files."""
     entries = targets.entries
     newer = entries.filter(pc.greater(entries["sequence_number"], sequence_number))
     if newer.num_rows:
         raise RuleError(
             "sequence-order",
             f"{newer['location'][0]} has sequence number {newer['sequence_number'][0]}, but this commit gets "
-            f"{sequence_number}, and deletes do not apply to newer files. The table's last-sequence-number is too low",
+            f"{sequence_number}, and deletes do not apply to newer files: the table's last-sequence-number is too low",
         )
 
 
@@ -300,7 +310,13 @@ def _bitmap(path: str, positions: object) -> BitMap64:
 
 
 def _only_new(by_file: dict[str, Any], old: dict[str, Any], *, alone: bool) -> None:
-    """Drop files whose positions in ``by_file`` are all deleted already; with ``alone``, refuse if no file is left."""
+    """Drop files from ``by_file`` if all their positions there are already deleted.
+
+    Raises
+    ------
+    OptionError
+        ``alone`` is True, that is, the commit does nothing else, and no file is left.
+    """
     for name in [n for n, bitmap in by_file.items() if n in old and not len(bitmap - old[n])]:
         del by_file[name]
     if alone and not by_file:
@@ -313,9 +329,9 @@ def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[s
     Parameters
     ----------
     targets
-        The entries of the data files; may include others.
+        The entries of the data files; entries of files that are not in ``vectors`` are ignored.
     vectors
-        Bitmaps of positions by data file.
+        The deleted positions as bitmaps, by data file location.
     """
     mine = targets.take([i for i, name in enumerate(build.to_pylist(targets.entries["location"])) if name in vectors])
     names = build.to_pylist(mine.entries["location"])

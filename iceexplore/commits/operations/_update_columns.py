@@ -1,4 +1,4 @@
-"""Update columns by writing column files (V4 draft) for data files, which themselves stay as they are."""
+"""Update columns by writing column files (V4 draft) for data files, without rewriting the data files."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def update_columns(
 ) -> Change:
     """Write newer values of some columns of data files to column files.
 
-    A column file has a row for each row of its data file, deleted ones included. The data file is not rewritten; its
-    entry lists the new column file, and older column files lose the columns that the new one has (apache/iceberg
+    A column file has a row for each row of its data file, deleted ones included. The data file is not rewritten: its
+    entry lists the new column file, and no longer lists the updated columns for older column files (apache/iceberg
     #16285, #16425).
 
     In the draft, a column file always covers all rows of its data file. With ``where`` the new column files therefore
-    also have the old values of the rows that do not match, with the ``_last_updated_sequence_number`` that these rows
-    had: only the matching rows count as updated. Data files without a matching row get no column file.
+    also have the old values of the rows that do not match, with the old ``_last_updated_sequence_number`` of these
+    rows, so that only the matching rows count as updated. Data files without a matching row get no column file.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def update_columns(
     paths
         Locations of the data files; by default all.
     where
-        Update only the live rows that match. The operation then reads the data files, so rows that a concurrent commit
-        adds conflict if they may match. If ``columns`` are names, no rows are read: all data files that may have
-        matching rows are updated.
+        Update only the live rows that match, which are found by reading the data files. Data files that a concurrent
+        commit adds then conflict if they may have matching rows. If ``columns`` are only names, no rows are read: every
+        data file that may have matching rows gets a column file.
 
     Raises
     ------
@@ -81,6 +81,8 @@ def update_columns(
     OptionError
         A column does not exist or cannot be updated, a value does not fit, the filter is invalid, or there are no data
         files.
+    MemoryLimitError
+        The rows of a data file have more bytes than the memory limit.
     RuleError
         ``column-updates``: the commit does not write the V4 draft, a partition field is derived from a column, or
         equality deletes or position delete files, which match by sequence number, apply to a data file.
@@ -121,7 +123,7 @@ def update_columns(
         column_files=EntryBatch.of_rows(rows, stats=stats),
         data_manifests=manifests,
         base_snapshot_id=base_id(state),
-        # As an UPDATE does, conflict with matching rows that a concurrent commit adds: they should have been updated,
+        # As for an UPDATE, matching rows that a concurrent commit adds conflict, because they should have been updated,
         # too.
         conflict_partitions=frozenset() if chosen is None else None,
         conflict_filter=None if chosen is None else chosen[0],
@@ -255,7 +257,7 @@ def _written(
     values: Mapping[str, Any],
     hits: Mapping[str, npt.NDArray[np.int64]] | None,
 ) -> _Made:
-    """Write the column files; the rows of one data file are in memory at a time.
+    """Write the column files; at any time, only the rows of one data file are in memory.
 
     Parameters
     ----------
@@ -285,9 +287,12 @@ def _new_columns(
     values: Mapping[str, Any],
     hit: npt.NDArray[np.int64] | None,
 ) -> pa.Table:
-    """Return the new columns of a data file, and each row's sequence number; null means the commit's number."""
+    """Return the new columns of a data file, and each row's ``_last_updated_sequence_number``.
+
+    In updated rows this number is null, so that they inherit the commit's sequence number.
+    """
     old = _rows(state, file, [*needed, LAST_UPDATED])
-    rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # a table without columns has no row count
+    rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # an Arrow table without columns has no row count
     new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")
     made = fit_columns(arrow_frame(new, state.schema), state.schema, complete=False)
     numbers: AnyColumn = pa.nulls(old.num_rows, pa.int64())
@@ -319,6 +324,6 @@ def _rows(state: TableState, file: EntryBatch, fields: Sequence[NestedField], *,
         if size > limit:
             raise MemoryLimitError(
                 f"{file.entries['location'][0]} has more than {limit:,} bytes of rows: raise the limit "
-                "(iceexplore.memory_limit('8 GiB')), or update it with constants"
+                "(iceexplore.memory_limit('8 GiB')), or set the columns to constants in all rows"
             )
     return pa.concat_tables(parts) if parts else pa.schema(to).empty_table()

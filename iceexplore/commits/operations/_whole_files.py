@@ -1,7 +1,7 @@
-"""Operations on whole data files: append, delete_files, overwrite, delete_where.
+"""Define the operations on whole data files: append, delete_files, overwrite, delete_where.
 
-An operation reads a state and first checks whether its arguments would break a rule. Only then does it write the new
-data files, and return the change. The operation runs once per commit; a retry applies the returned change again.
+An operation first checks, against the table's state, whether its arguments would break a rule. Only then does it write
+the new data files and return the change. It runs once per commit; a retry applies the returned change again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def delete_files(state: TableState, writer: CommitWriter, paths: LocationsLike) 
     Raises
     ------
     RuleError
-        ``files-exist``: a file is not live.
+        ``files-exist``: a file is not live. ``duplicate-file``: the table lists a file more than once.
     """
     locations = _live(state, paths)
     return Change("delete", remove_data=locations, base_snapshot_id=base_id(state), conflict_files=frozenset(locations))
@@ -63,7 +63,9 @@ def overwrite(
     isolation: Isolation = "serializable",
     **how: Any,
 ) -> Change:
-    """Replace data files in one commit: an ``append`` if nothing is removed, a ``delete`` if nothing is added.
+    """Remove data files and add others in one commit.
+
+    The snapshot's operation is ``overwrite``, but ``append`` if no file is removed, and ``delete`` if none is added.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def overwrite(
     delete
         Locations of the files to remove.
     where, partition
-        The files to remove, as for `delete_where`.
+        A filter for the files to remove, as for `delete_where`.
     isolation
         With ``serializable``, data files added by concurrent commits conflict: with ``delete`` all of them, with
         ``where`` or ``partition`` those that may match (Java: ``BaseOverwriteFiles``). With ``snapshot``, such files do
@@ -81,16 +83,16 @@ def overwrite(
     Raises
     ------
     OptionError
-        There is nothing to remove or add, or both ``delete`` and ``where`` are given.
+        There is no file to remove or add, or ``delete`` is combined with ``where`` or ``partition``.
     RuleError
-        ``files-exist``, or ``whole-files`` (see `delete_where`).
+        ``files-exist`` and ``duplicate-file`` (see `delete_files`), or ``whole-files`` (see `delete_where`).
     """
     checked_isolation(isolation)
     by_filter = where is not None or partition is not None
     if delete is not None and by_filter:
-        raise OptionError("give the files to remove by delete= or by where= and partition=, not both")
+        raise OptionError("give the files to remove either as delete= or by where= and partition=, not both")
     if delete is None and not by_filter and files is None:
-        raise OptionError("overwrite needs files to add, or delete= or where= for the files to remove")
+        raise OptionError("overwrite needs files to add, or files to remove (delete=, where= or partition=)")
     gone: tuple[str, ...] = ()
     selection: Selection | None = None
     if delete is not None:
@@ -128,9 +130,10 @@ def delete_where(
     *,
     partition: Mapping[str, Any] | None = None,
 ) -> Change:
-    """Remove the data files whose rows all match, as their metadata shows; no data is read.
+    """Remove the data files of which the metadata shows that all rows match a filter; no data is read.
 
-    Deletes by expression always apply: a retry selects files again, in the state that it finds (``reapply``).
+    Files that concurrent commits add or remove do not conflict: a retry selects the files anew, in the newer state
+    (``reapply``).
 
     Parameters
     ----------
@@ -142,7 +145,7 @@ def delete_where(
     Raises
     ------
     OptionError
-        Neither is given, a column is unknown, or nothing matches.
+        Neither ``where`` nor ``partition`` is given, a column is unknown, or no file matches.
     RuleError
         ``whole-files``: some rows of a file may match, but not certainly all (Java: "Cannot delete file where some, but
         not all, rows match filter").
@@ -169,7 +172,7 @@ def delete_where(
 
 
 def partitions_of(state: TableState, batch: EntryBatch) -> frozenset[tuple[int, str]]:
-    """Return the partitions of some files, in the form of `Change.conflict_partitions`."""
+    """Return the distinct partitions of the files in a batch, in the form of `Change.conflict_partitions`."""
     return partition_keys(batch.entries["partition_spec_id"], batch.partition, state.metadata)
 
 
