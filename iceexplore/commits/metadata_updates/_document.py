@@ -41,7 +41,7 @@ _RESERVED = frozenset(
 def set_properties(
     document: Mapping[str, Any],
     *,
-    set: Mapping[str, str] | None = None,  # noqa: A002 (the word of ALTER TABLE)
+    set: Mapping[str, str] | None = None,  # noqa: A002 (the keyword in ALTER TABLE)
     remove: Iterable[str] = (),
 ) -> Json:
     """Return a document with table properties set and removed; missing names are ignored in ``remove``, as in Java.
@@ -49,7 +49,7 @@ def set_properties(
     Raises
     ------
     OptionError
-        ``set`` is not a dictionary, or ``remove`` is not a list of names.
+        ``set`` is not a mapping, or ``remove`` is not a list of names.
     RuleError
         ``reserved-property``: a name is reserved, a name or value is not a string, or a name is both set and
         removed.
@@ -70,7 +70,8 @@ def set_properties(
 
 
 Json = dict[str, Any]
-#: The default of ``write.metadata.previous-versions-max``, as in Java: how many metadata files the log keeps.
+#: The default of ``write.metadata.previous-versions-max`` (the maximum number of entries in ``metadata-log``), as in
+#: Java.
 _PREVIOUS_VERSIONS_MAX = 100
 
 
@@ -128,7 +129,7 @@ def whole_number(document: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def current_snapshot_id(document: Mapping[str, Any]) -> int | None:
-    """Return the current snapshot's id; None if there is none (written as null, as -1, or not at all)."""
+    """Return the current snapshot's id; None if ``current-snapshot-id`` is missing, null or -1."""
     found = whole_number(document, "current-snapshot-id", -1)
     return None if found == -1 else found
 
@@ -187,7 +188,7 @@ def read_properties(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def now_or(timestamp_ms: int | None) -> int:
-    """Return the given time in milliseconds since the epoch; if it is None, return the system clock's time."""
+    """Return the given time, or the system clock's time if it is None, in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
 
 
@@ -203,8 +204,8 @@ def next_document(document: Mapping[str, Any], *, previous_location: str | None,
         the oldest entries beyond ``write.metadata.previous-versions-max`` (100 by default, at least 1) are dropped.
         None for a table's first file.
     timestamp_ms
-        The time of the commit. ``last-updated-ms`` never decreases and is never before the newest entry of
-        ``snapshot-log`` (spec, "Table Metadata Fields"; Java's ``TableMetadata`` refuses such files).
+        The time of the commit. The new ``last-updated-ms`` is this time, but never less than the old one or the newest
+        entry of ``snapshot-log`` (spec, "Table Metadata Fields"; Java's ``TableMetadata`` refuses earlier times).
     """
     log = entries(document, "metadata-log")
     before = whole_number(document, "last-updated-ms", 0)

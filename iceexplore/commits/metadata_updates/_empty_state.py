@@ -41,12 +41,13 @@ def empty_state(
     Parameters
     ----------
     schema
-        Either types by column name, such as ``{"id": "long", "tags": "list<string>"}`` (each column may then be null),
-        or an iceexplore, PyIceberg or PyArrow schema, or a data frame or Arrow table (`given_schema`).
+        One of the following. Types by column name, such as ``{"id": "long", "tags": "list<string>"}``, for optional
+        columns. An iceexplore, PyIceberg or PyArrow schema. A data frame or Arrow table, for its schema
+        (`given_schema`).
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location
-        The table's location as the metadata records it.
+        The table's location, as recorded in the metadata file.
     virtual_columns
         Functions of columns for which files store statistics (V4): ``"lower(name)"`` (`evolve_virtual_columns`).
     expressions
@@ -98,7 +99,7 @@ def new_table(
     virtual_columns: str | Iterable[str | tuple[str, str]] | None = (),
     expressions: bool = True,
 ) -> dict[str, Any]:
-    """Return the document of a new, empty table, given its schema, spec and sort order as users write them.
+    """Return the metadata document of a new, empty table, from a schema, spec and sort order as users write them.
 
     Parameters
     ----------

@@ -42,11 +42,11 @@ def expire_snapshots(
     """Return a document without its expired snapshots, and a record of which were removed and why others were kept.
 
     Refs other than ``main`` are removed first if their snapshot is older than their ``max-ref-age-ms``; refs whose
-    snapshot is missing are removed, too. A snapshot to which a remaining ref points is kept. Of the snapshots in a
-    branch, the newest ``min-snapshots-to-keep`` are kept, and all that are younger than ``max-snapshot-age-ms``.
-    Snapshots that are in no branch are kept if they are not from before ``older_than_ms``. The retention settings of a
-    ref take precedence over the arguments, and the arguments over the table properties ``history.expire.*`` (5 days and
-    1 snapshot by default).
+    snapshot is missing are removed, too. Then these snapshots are kept: those to which a remaining ref points; of each
+    branch, the newest ``min-snapshots-to-keep`` and all that are younger than ``max-snapshot-age-ms``; and snapshots in
+    no branch unless they are older than ``older_than_ms``. The retention settings of a ref take precedence over the
+    arguments, and the arguments over the table properties ``history.expire.*`` (by default, snapshots are kept for 5
+    days, and at least 1 per branch).
 
     When a snapshot is removed, its entry in ``snapshot-log`` and all earlier entries are removed, because otherwise the
     previous snapshot would seem to have been current for longer. The snapshot's ``statistics`` and
@@ -62,7 +62,7 @@ def expire_snapshots(
     retain_last
         The minimum number of snapshots to keep in each branch.
     now_ms
-        The current time, relative to which ages are computed; by default the system clock's.
+        The time, in milliseconds since the epoch, from which ages are computed; by default the system clock's.
 
     Raises
     ------
@@ -90,7 +90,8 @@ def expire_snapshots(
     snapshots = snapshots_by_id(document)
     refs = _living_refs(document, snapshots, _number(properties, "history.expire.max-ref-age-ms", _MAX_REF_AGE_MS), now)
     expired = _named(ids or (), snapshots, refs)
-    # If several rules keep a snapshot, the first is reported. Refs come first: they say more than the snapshot's age.
+    # If several rules keep a snapshot, the first one is reported. Refs are checked first, because a ref is a clearer
+    # reason than the snapshot's age.
     kept: dict[int, str] = {}
     for name, ref in refs.items():
         kind = "tag" if ref.get("type") == "tag" else "branch"
@@ -169,7 +170,7 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
 
 @dataclass(frozen=True)
 class _BranchRules:
-    """A branch's retention limits and, for messages, the argument, setting or property from which each limit comes."""
+    """The retention limits of a branch, each with the argument, setting or property that sets it, for use in texts."""
 
     name: str
     now: int

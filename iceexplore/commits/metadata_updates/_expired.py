@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Expired", "KeptSnapshot", "age_reason", "duration", "source_of"]
 
-#: The most rows that are printed to explain an expiry; `Expired.to_pandas` returns all of them.
+#: The maximum number of kept snapshots that are printed with the reason; `Expired.to_pandas` returns all of them.
 _MOST_SHOWN = 20
 
 
@@ -26,7 +26,7 @@ class KeptSnapshot:
     snapshot_id
         The snapshot's id.
     reason
-        The first rule by which the snapshot was kept, as text.
+        Why the snapshot was kept, as text: the first retention rule that applied.
     """
 
     snapshot_id: int
@@ -34,7 +34,7 @@ class KeptSnapshot:
 
 
 class Expired(tuple[int, ...]):
-    """The ids of the snapshots that an expiry removed; as attributes, the snapshots kept and the refs removed.
+    """A tuple of the ids of the snapshots that an expiry removed, with two attributes for its other results.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Expired(tuple[int, ...]):
         return Expired, (tuple(self), self.kept, self.refs)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per snapshot: ``snapshot_id``, ``expired``, and ``reason`` (why it was kept; else empty)."""
+        """Return one row per snapshot: ``snapshot_id``, ``expired``, and ``reason`` (why kept; empty if it expired)."""
         import pandas as pd
 
         rows = [(i, True, "") for i in self] + [(k.snapshot_id, False, k.reason) for k in self.kept]
@@ -73,7 +73,7 @@ class Expired(tuple[int, ...]):
             lines.append(f"  … and {len(self.kept) - _MOST_SHOWN:,} more; use .to_pandas() to list all of them")
         if self.refs:
             names = ", ".join(escape.text(repr(ref)) for ref in self.refs)
-            lines.append(f"removed, as their snapshot is too old (max-ref-age-ms) or missing: {names}")
+            lines.append(f"refs removed because their snapshot is too old (max-ref-age-ms) or missing: {names}")
         return lines
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ def duration(ms: int) -> str:
 
 
 def age_reason(limit_ms: int, source: str, where: str) -> str:
-    """Return the reason to show for a snapshot that is kept because of its age."""
+    """Return the text of the reason for a snapshot that is kept because of its age."""
     return f"younger than {duration(limit_ms)}{where} ({source})"
 
 

@@ -26,9 +26,9 @@ Mapped = list[dict[str, Any]]
 def updated_properties(properties: Mapping[str, Any], draft: SchemaDraft, schema: Schema) -> dict[str, Any]:
     """Return the table properties after a schema evolution.
 
-    In the name mapping, the new names of renamed columns and the names of added columns are added. Old names are kept,
-    because existing files may use them; but if a name now belongs to a different column, it is removed from the column
-    that had it before. Properties for single columns are renamed or removed together with the columns. A name mapping
+    The name mapping gets the new names of renamed columns and the names of added columns. It keeps old names, because
+    existing files may use them; but a name that now belongs to a different column is removed from the column that had
+    it before. Properties for single columns are renamed or removed together with the columns. A name mapping
     that cannot be parsed stays unchanged, as in Java.
     """
     names = {field.field_id: name for name, field in schema.walk()}

@@ -15,7 +15,7 @@ __all__ = ["new_table_document", "no_history"]
 
 
 def no_history() -> Json:
-    """Return a document's keys for snapshots and their history, with the values for a table without snapshots."""
+    """Return a document's keys for snapshots, refs and logs, with the values that a table without snapshots has."""
     return {
         "refs": {},
         "snapshots": [],
@@ -50,11 +50,12 @@ def new_table_document(
     sort_order
         The JSON of the sort fields. The sort order gets the id 1, or 0 (unsorted) if there are none.
     table_uuid
-        By default, derived from the location, so that the same arguments always give the same UUID.
+        The table's UUID; by default derived from the location, so that the same location always gives the same UUID.
     timestamp_ms
         The value of ``last-updated-ms``; by default the system clock's time.
     expressions
-        In v4, whether partition fields become expressions (`upgrade`); False for the dialect ``v4-java``.
+        In v4, whether partition fields are written as references to expressions (`upgrade`); False for the dialect
+        ``v4-java``.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def new_table_document(
     OptionError
         The format version does not exist.
     RuleError
-        ``reserved-property``: a property's name is reserved, or a value is not a string.
+        ``reserved-property``: a property's name is reserved, or a property's name or value is not a string.
     """
     format_version = version_of(format_version)
     written = {"type": "struct", "schema-id": 0, **{k: v for k, v in schema.items() if k not in ("type", "schema-id")}}

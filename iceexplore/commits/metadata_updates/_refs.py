@@ -37,16 +37,18 @@ __all__ = [
 
 
 def read_refs(document: Mapping[str, Any]) -> dict[str, Json]:
-    """Return the JSON objects of the refs by name, as a new dictionary; add ``main`` if there is a current snapshot.
+    """Return the JSON objects of the refs, as a new dictionary by name.
+
+    If ``main`` is missing but the table has a current snapshot, ``main`` is added and points to this snapshot.
 
     Raises
     ------
     FormatError
-        ``refs`` is not an object of objects.
+        ``refs`` is not a JSON object whose values are objects.
     """
     found = document.get("refs") or {}
     if not isinstance(found, dict) or not all(isinstance(ref, dict) for ref in found.values()):
-        raise FormatError("refs must be an object of objects", field="refs", code="metadata-invalid")
+        raise FormatError("refs must be an object whose values are objects", field="refs", code="metadata-invalid")
     current = current_snapshot_id(document)
     if current is not None and "main" not in found:
         return {"main": {"snapshot-id": current, "type": "branch"}, **found}
@@ -85,7 +87,7 @@ def set_ref(
     *,
     name: str,
     snapshot_id: int,
-    type: Literal["branch", "tag"] = "branch",  # noqa: A002 (the key's own name)
+    type: Literal["branch", "tag"] = "branch",  # noqa: A002 (the name of the key in the JSON)
     min_snapshots_to_keep: int | None = None,
     max_snapshot_age_ms: int | None = None,
     max_ref_age_ms: int | None = None,
@@ -127,7 +129,7 @@ def set_ref(
         if value <= 0:
             raise RuleError("ref-retention", f"{key} of {name!r} must be above 0, not {value}")
         if type == "tag" and key != "max-ref-age-ms":
-            raise RuleError("ref-retention", f"{name!r} is a tag: {key} is for branches")
+            raise RuleError("ref-retention", f"{name!r} is a tag: {key} can only be set for branches")
     out: Mapping[str, Any] = document
     if name == "main" and snapshot_id != current_snapshot_id(document):
         out = point_main(document, snapshot_id, _time_of_change(document, timestamp_ms))
@@ -155,7 +157,9 @@ def remove_ref(document: Mapping[str, Any], *, name: str) -> Json:
 
 
 def set_current_snapshot(document: Mapping[str, Any], *, snapshot_id: int, timestamp_ms: int | None = None) -> Json:
-    """Return a document whose ``main`` points to any snapshot of the table (Java: ``setCurrentSnapshot``).
+    """Return a document whose ``main`` points to a given snapshot (Java: ``setCurrentSnapshot``).
+
+    Unlike for `rollback`, the snapshot need not be an ancestor of the current one.
 
     Raises
     ------
@@ -185,8 +189,8 @@ def rollback(
     OptionError
         Both or neither of the two arguments are given.
     RuleError
-        ``rollback-ancestor``: the snapshot is not an ancestor (`set_current_snapshot` accepts any snapshot), or no
-        ancestor is that old.
+        ``rollback-ancestor``: the snapshot is not an ancestor of the current one (`set_current_snapshot` accepts any
+        snapshot), or no ancestor is older than ``older_than_ms``.
     SnapshotNotFoundError
         The table has no such snapshot.
     """
@@ -216,13 +220,14 @@ def rollback(
 def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_ms: int | None = None) -> Json:
     """Return a document whose branch ``name`` points to the snapshot of the ref ``to``.
 
-    This snapshot must be a descendant of the branch's current one. The branch is created if it does not exist (Java:
-    ``fastForwardBranch``).
+    The snapshot to which the branch currently points must be that snapshot or an ancestor of it. A branch that does not
+    exist is created (Java: ``fastForwardBranch``).
 
     Raises
     ------
     RuleError
-        ``fast-forward-ancestor``: the branch has commits that ``to`` lacks. ``ref-type``: ``name`` is a tag.
+        ``fast-forward-ancestor``: the branch's current snapshot is not an ancestor of the snapshot of ``to``.
+        ``ref-type``: ``name`` is a tag.
     SnapshotNotFoundError
         There is no ref ``to``.
     """
@@ -243,13 +248,14 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
 
 
 def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
-    """Return the summary entries of a cherry-pick, except the counts; None if no new snapshot is needed.
+    """Return the entries that a cherry-pick adds to its summary besides counts; None if no new snapshot is needed.
 
-    The entry ``source-snapshot-id`` has the picked snapshot's id, and ``published-wap-id`` its ``wap.id`` if it was
-    staged with one. As in Java's ``CherryPickOperation``, two types of snapshots can be picked: appends, and overwrites
-    of whole partitions (``replace-partitions=true``). The parent of such an overwrite must be in ``main``'s history,
-    and the caller must check whether the replaced partitions have changed since the parent. If the picked snapshot's
-    parent is the current snapshot, None is returned: make the picked snapshot current with `set_current_snapshot`.
+    The entry ``source-snapshot-id`` has the picked snapshot's id. If that snapshot was staged with a ``wap.id``, the
+    entry ``published-wap-id`` has this id. As in Java's ``CherryPickOperation``, two types of snapshots can be picked:
+    appends, and overwrites of whole partitions (``replace-partitions=true``). The parent of such an overwrite must be
+    in ``main``'s history, and the caller must check whether the replaced partitions have changed since the parent. If
+    the picked snapshot's parent is the current snapshot, None is returned: make the picked snapshot current with
+    `set_current_snapshot`.
 
     Raises
     ------

@@ -40,7 +40,7 @@ def without_history(document: Mapping[str, Any]) -> TableMetadata:
     Raises
     ------
     FormatError
-        These parts violate the spec and must be repaired before they can be evolved.
+        One of the parsed parts violates the spec and must be repaired before it can be evolved.
     """
     short = {
         **document, "snapshots": [], "refs": {}, "current-snapshot-id": None, "snapshot-log": [], "metadata-log": [],
@@ -69,8 +69,8 @@ def evolve_schema(
 
     Existing columns are identified by their dotted paths before the evolution (``a.b``, ``points.element.x`` or
     ``points.x``), added columns by the paths in ``add``. Drops are applied first, so that a dropped name can be used
-    again; moves are applied last, in their order. If the table already has an equal schema, that one becomes current.
-    The property ``schema.name-mapping.default`` and the properties of single columns are updated.
+    again; moves are applied last, in the given order. If the table already has an equal schema, this schema becomes
+    current. The property ``schema.name-mapping.default`` and the properties for single columns are updated.
 
     Parameters
     ----------
@@ -78,19 +78,28 @@ def evolve_schema(
         Types by path: ``{"note": "string", "point.z": "double", "tags": "list<string>"}``. A type can also be given as
         in a schema's JSON, for example to make a nested field required. New ids follow ``last-column-id``. To add
         a field to the structs in a list or map, use the path of the list or map and the new field's name.
+    drop
+        Columns and fields to drop, by path.
     rename
-        New names (not paths) by path.
+        New names by path. A new name is the name of the field alone, not a path.
     update
-        Promoted types by path.
+        Types to which columns are promoted, by path.
     move
-        ``first``, ``after x`` or ``before x`` by path; ``x`` must be in the same struct.
+        New positions by path: ``first``, ``after x`` or ``before x``, where ``x`` must be in the same struct.
     require
-        Added columns to make required; they need an ``initial_default`` (v3). Other columns cannot become required.
+        Which of the added columns are required; each needs an ``initial_default`` (v3). Existing optional columns
+        cannot become required.
+    make_optional
+        Required columns that become optional.
+    doc
+        Comments by path; None removes a comment.
     initial_default, write_default
         JSON single values (spec, Appendix D) by path, from v3 on. An initial default can only be given
         for an added column; it is also the write default unless a different one is given.
     identifier
-        The identifier fields, by their paths after the evolution; None keeps them.
+        The new identifier fields, by their paths after the evolution; None keeps the current ones.
+    case_sensitive
+        Whether columns are identified by case-sensitive names. If not, names that differ only in case are refused.
 
     Raises
     ------
@@ -146,7 +155,7 @@ def evolve_schema(
 
 
 def first_schema(document: Mapping[str, Any], given: Schema) -> Json:
-    """Return the JSON of a new table's schema, which is the given schema with newly assigned ids.
+    """Return the JSON of a new table's schema: the given schema, with new field ids counted from 1.
 
     Raises
     ------

@@ -16,7 +16,7 @@ __all__ = [
     "with_unknown_keys",
 ]
 
-#: The known keys in a schema's JSON.
+#: The keys in a schema's JSON that this library knows.
 _KNOWN = frozenset(
     (
         "doc", "element", "element-id", "element-required", "fields", "id", "identifier-field-ids", "initial-default",
@@ -25,8 +25,8 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _WITHIN = ("fields", "type", "element", "key", "value")
-#: Identifies a JSON object within a schema: ``(id,)`` for a field, for a list (by the id of its element) and for a map
-#: (by the id of its key). A struct type has no id: its place is ``(id of the enclosing object, None)``.
+#: Identifies a JSON object within a schema: ``(field id,)`` for a field, ``(element id,)`` for a list and ``(key id,)``
+#: for a map. A struct type has no id; it is identified by ``(id of the enclosing object, None)``.
 Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
@@ -52,7 +52,7 @@ def unknown_keys(json: JsonValue) -> Unknown:
 
 
 def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
-    """Return a copy of a schema's JSON, with the keys added that `unknown_keys` found in the previous schema."""
+    """Return a copy of a schema's JSON to which the keys are added that `unknown_keys` found in the previous schema."""
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
     if not isinstance(item, dict):
@@ -116,7 +116,7 @@ class SchemaDraft:
         return next((i for i in self.fields if self.names[i] == name), None)
 
     def the(self, name: str) -> int:
-        """Return the id of the column with this name; refuse the name if no column has it or the column is dropped.
+        """Return the id of the column with this name; refuse a missing or dropped column, and one in the key of a map.
 
         Raises
         ------
@@ -173,8 +173,8 @@ class SchemaDraft:
         if parent is None:
             raise RuleError(
                 "schema-names",
-                f"{path!r} cannot be added: there is no column {above!r} (if the change adds "
-                "it, include the fields in its type)",
+                f"{path!r} cannot be added: there is no column {above!r} (to add both in one change, include "
+                f"the fields of {above!r} in its type)",
             )
         match self.fields[parent].type:
             case ListType(element):
@@ -194,13 +194,13 @@ class SchemaDraft:
         return parent
 
     def drop(self, name: str) -> None:
-        """Drop a field of a struct."""
+        """Drop a top-level column or a field of a struct."""
         field_id = self.the(name)
         self._check_field(field_id, name, "dropped")
         self.deletes.add(field_id)
 
     def set(self, field_id: int, **changes: Any) -> None:
-        """Change attributes, such as name or type, of a field."""
+        """Change attributes of a field, such as its name or type."""
         if "name" in changes:
             self._check_field(field_id, self.names[field_id], "renamed")
         elif not {"type", "required"} >= changes.keys():
@@ -209,7 +209,7 @@ class SchemaDraft:
         self.updates[field_id] = replace(self.current(field_id), **changes)
 
     def move(self, name: str, where: str) -> None:
-        """Move a field within its struct: ``first``, ``after x``, ``before x``."""
+        """Move a field within its struct; ``where`` is ``first``, ``after x`` or ``before x``."""
         field_id = self.the(name)
         self._check_field(field_id, name, "moved")
         parent = self.parents[field_id]
@@ -229,7 +229,7 @@ class SchemaDraft:
         self._moves.setdefault(parent, []).append((field_id, place, other))
 
     def apply(self) -> tuple[NestedField, ...]:
-        """Return the new top-level fields."""
+        """Apply the collected changes, and return the top-level fields of the new schema."""
         return self._struct(self.schema.fields, None)
 
     def fresh(self, type_: Type) -> Type:
@@ -291,10 +291,10 @@ Path = tuple[tuple[str, str], ...]
 def _walk(
     parent: int | None, path: Path, fields: tuple[NestedField, ...], step: str = "field"
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
-    """Yield for every field: the parent's id, the path, the field's role in its parent, and the field.
+    """Yield, for every field, the parent's id, the path, the field's role in its parent, and the field.
 
-    The role is field, element, key or value. A path consists of pairs of a name and a mark: element or value if
-    the name may be omitted, otherwise field.
+    The role is field, element, key or value. A path consists of pairs of a name and a mark, which is element or value
+    if this name may be omitted from the path, otherwise field.
     """
     for field in fields:
         # The names `element` and `value` may be omitted in a path only if the element or value is a struct.

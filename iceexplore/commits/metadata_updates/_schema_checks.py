@@ -1,4 +1,4 @@
-"""Check a schema after an evolution (spec, "Schemas and Data Types", "Schema Evolution")."""
+"""Check the schema that results from an evolution (spec, "Schemas and Data Types", "Schema Evolution")."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RESERVED = frozenset([f.name for f in METADATA_COLUMNS] + [f.name for f in CHAN
 
 
 def check_new_names(schema: Schema, old: Schema) -> None:
-    """Refuse columns with reserved names, except for columns that already had the name in the old schema.
+    """Refuse top-level columns with reserved names, except columns that already had this name in the old schema.
 
     Raises
     ------
@@ -65,8 +65,8 @@ def refuse_reserved_columns(state: TableState) -> None:
     for field in state.schema.fields:
         if field.name in _RESERVED:
             raise OptionError(
-                f"column {field.name!r} of {state.name} has a name that Iceberg reserves; rows of such a table are "
-                f"not rewritten or deleted: rename it first, evolve_schema(rename={{{field.name!r}: ...}})"
+                f"column {field.name!r} of {state.name} has a name that Iceberg reserves, so rows of the table cannot "
+                f"be rewritten or deleted: first rename the column with evolve_schema(rename={{{field.name!r}: ...}})"
             )
 
 
@@ -170,7 +170,7 @@ def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMet
     old = field.type
     by_v3 = type_base(old) in ("date", "unknown")
     if not is_promotion(old, new) or (by_v3 and metadata.format_version < 3):
-        more = ", date to timestamp and timestamp_ns, unknown to any type" if metadata.format_version >= 3 else ""
+        more = ", date to timestamp or timestamp_ns, unknown to any type" if metadata.format_version >= 3 else ""
         raise RuleError(
             "type-promotion",
             f"{name!r} cannot change from {old} to {new}: allowed are int to long, float to "
@@ -189,12 +189,12 @@ def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMet
 
 
 def default_value(name: str, type_: Type, json: JsonValue) -> PlainValue:
-    """Return a default value, parsed from its JSON (spec, Appendix D), if it fits the column's type.
+    """Parse the JSON of a default value (spec, Appendix D) and check that it fits the column's type.
 
     Raises
     ------
     RuleError
-        ``default-values``.
+        ``default-values``: the value does not fit the type.
     """
     if isinstance(type_, StructType) and json:
         raise RuleError(
@@ -207,7 +207,7 @@ def default_value(name: str, type_: Type, json: JsonValue) -> PlainValue:
 
 
 def promoted_default(value: PlainValue, old: Type, new: Type) -> PlainValue:
-    """Convert a default value to the promoted type; a date becomes the midnight at which the date starts."""
+    """Convert a default value to the promoted type: a date becomes a timestamp at the start of that day."""
     if value is None or type_base(old) != "date" or type_base(new) == "date":
         return value
     return default_from_json(new, f"{default_to_json(old, value)}T00:00:00")

@@ -1,4 +1,4 @@
-"""Create a snapshot's JSON, and add it to a document with all changes this entails (spec, "Table Metadata Fields")."""
+"""Create a snapshot's JSON, and add it to a document with the changes that follow (spec, "Table Metadata Fields")."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def snapshot_json(
     root_location
         Location of the manifest list or, with ``root_manifest`` (V4 proposal), of the root manifest.
     summary
-        Further entries of the snapshot's summary. The first entry is always the argument ``operation``; a key
-        ``operation`` in ``summary`` is ignored.
+        Further entries of the snapshot's summary. The first entry is always ``operation``, with the value of the
+        argument of this name; a key ``operation`` in ``summary`` is ignored.
     sequence_number
-        Omitted in v1.
+        The snapshot's sequence number; ignored in v1, where snapshots have none.
     first_row_id, added_rows
-        Required from v3 on (spec, "Snapshot Row IDs"), omitted below.
+        Required from v3 on (spec, "Snapshot Row IDs"); ignored below v3.
     key_id
         The encryption key of the manifest list (v3 and later).
 
@@ -81,17 +81,22 @@ def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], re
 
     Updates ``last-sequence-number`` (from v2 on), ``next-row-id`` (from v3 on: the snapshot's ``first-row-id`` plus its
     ``added-rows``, on any branch: spec, "Row Lineage"), ``refs``, and for ``main`` also ``current-snapshot-id`` and
-    ``snapshot-log``. The branch is created if it does not exist; its retention is kept.
+    ``snapshot-log``. A branch that does not exist is created; an existing one keeps its retention settings.
 
     Parameters
     ----------
     snapshot
         The snapshot's JSON object, as returned by `snapshot_json`.
     ref
-        The branch to move to the snapshot. None stages the snapshot without a ref ("write, audit, publish").
+        The branch to move to the snapshot. With None, no ref points to the snapshot: it is only staged ("write, audit,
+        publish").
 
     Raises
     ------
+    OptionError
+        ``snapshot`` lacks an integer id, timestamp or (from v2 on) sequence number.
+    FormatError
+        Not enough row ids are left, or a value in the document has the wrong type.
     RuleError
         ``snapshot-id-unique``, ``sequence-increases``, ``row-ids-assigned``, ``snapshot-log-order``, ``ref-type``
         (the ref is a tag).
@@ -126,8 +131,8 @@ def _next_sequence_number(document: Mapping[str, Any], snapshot: Mapping[str, An
     if number <= last:
         raise RuleError(
             "sequence-increases",
-            f"snapshot {snapshot['snapshot-id']} has sequence number {number}, but must be above the table's last "
-            f"one, {last}",
+            f"snapshot {snapshot['snapshot-id']} has sequence number {number}, which must be above the table's "
+            f"last-sequence-number, {last}",
         )
     return number
 
@@ -138,8 +143,8 @@ def _next_row_id(document: Mapping[str, Any], snapshot: Mapping[str, Any]) -> in
     if type(first) is not int or type(added) is not int or first < expected or added < 0:
         raise RuleError(
             "row-ids-assigned",
-            f"snapshot {snapshot['snapshot-id']} has first-row-id {first} and added-rows {added}: the first must be "
-            f"the table's next-row-id, {expected}, or above, and the second 0 or more",
+            f"snapshot {snapshot['snapshot-id']} has first-row-id {first} and added-rows {added}: first-row-id must be "
+            f"at least the table's next-row-id, {expected}, and added-rows at least 0",
         )
     if first + added >= 2**63:
         raise FormatError(

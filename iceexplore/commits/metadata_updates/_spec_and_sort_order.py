@@ -28,7 +28,7 @@ __all__ = ["evolve_spec", "set_sort_order"]
 
 _SORT = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls[\s-]+(first|last))?\s*", re.IGNORECASE | re.DOTALL)
 
-#: A field of the new spec, and its JSON if that is taken from the old spec; None if the JSON must be written anew.
+#: A field of the new spec, and its JSON from the old spec; the JSON is None if the field is new or becomes void.
 Part = tuple[PartitionField, Json | None]
 
 
@@ -55,9 +55,9 @@ def evolve_spec(
         v3 on, also a bucket of several columns, ``"bucket(16, a, b)"``; the spec does not define its hash, so this
         library chose one.
     remove
-        Fields, by name or by such a term.
+        Partition fields to remove, by name or by a term as in ``add``.
     rename
-        New names by old name.
+        New names of partition fields, by old name.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
 def _renamed(spec: PartitionSpec, rename: Mapping[str, str], gone: set[int]) -> dict[int, str]:
     """Return the new names by field id.
 
-    If a void field already has one of these names, its id is appended to its own name, as in Java.
+    A void field that already has one of these names is renamed, too: its id is appended to its name, as in Java.
     """
     out: dict[int, str] = {}
     by_name = {f.name: f for f in spec.fields}
@@ -151,9 +151,10 @@ def _added(
     gone: set[int],
     names: dict[int, str],
 ) -> tuple[list[PartitionField], int]:
-    """Return the fields to add, and the last partition field id that is then in use.
+    """Return the fields to add, and the highest partition field id after they are added.
 
-    A field that is removed and added again is restored: ``gone`` and ``names`` are updated accordingly.
+    A field that is both removed and added is kept instead. This function changes ``gone`` (the ids of removed fields)
+    and ``names`` (the new names by field id) accordingly.
     """
     last_id = max(
         999, metadata.last_partition_id or 0, *(f.field_id for s in metadata.partition_specs for f in s.fields), 0
@@ -278,7 +279,7 @@ def _with_spec(document: Json, metadata: TableMetadata, new: PartitionSpec, fiel
 
 
 def _equivalent(one: PartitionSpec, other: PartitionSpec) -> bool:
-    """Return whether two specs have the same sources, transforms and names field by field (spec, "Partitioning")."""
+    """Return whether the fields of two specs have the same sources, transforms and names (spec, "Partitioning")."""
     return [(f.source_ids, parse_transform(f.transform), f.name) for f in one.fields] == [
         (f.source_ids, parse_transform(f.transform), f.name) for f in other.fields
     ]
@@ -290,8 +291,9 @@ def set_sort_order(document: Mapping[str, Any], *, fields: Iterable[str]) -> Jso
     Parameters
     ----------
     fields
-        Columns or transforms of columns, with ``asc`` or ``desc`` and ``nulls first`` or ``nulls last``: ``"ts desc"``,
-        ``"bucket(16, id) asc nulls last"``. Defaults: ascending; nulls first if ascending, last if descending.
+        Columns or transforms of columns, optionally followed by ``asc`` or ``desc`` and by ``nulls first`` or ``nulls
+        last``: ``"ts desc"``, ``"bucket(16, id) asc nulls last"``. The default is ascending, with nulls first if
+        ascending and last if descending.
 
     Raises
     ------

@@ -22,22 +22,22 @@ _UNSORTED = {"order-id": 0, "fields": []}
 def upgrade(document: Mapping[str, Any], to: int, *, table_uuid: str | None = None, expressions: bool = True) -> Json:
     """Return a document of format version ``to``, upgraded step by step. Only the metadata file changes.
 
-    - To 2: ``schemas``, ``partition-specs`` (with field ids) and ``sort-orders`` instead of the single ``schema`` and
-      ``partition-spec``; sequence numbers are 0. A snapshot that lists its ``manifests`` keeps them: readers of v2
-      accept that, and a conversion would have to write a manifest list.
-    - To 3: ``next-row-id`` 0; snapshots get no row ids (spec, "Row Lineage for Upgraded Tables").
+    - To 2: ``schemas``, ``partition-specs`` (with field ids) and ``sort-orders`` replace the single ``schema`` and
+      ``partition-spec``; sequence numbers are set to 0. A snapshot that lists its ``manifests`` keeps this list:
+      readers of v2 accept it, and a conversion would have to write a manifest list file.
+    - To 3: ``next-row-id`` is set to 0; snapshots get no row ids (spec, "Row Lineage for Upgraded Tables").
     - To 4: each partition field of each spec whose transform is not identity becomes an expression with an id from the
       columns' id space. The first such id is ``max(last-column-id, every field id) + 1``, and ``last-column-id`` is
-      raised to the last such id. The spec then references the expression as ``{"expr-id": ...}`` (with ``name`` if a
-      spec names the same field differently). An identity field stays unchanged, because it is the column itself.
-      `parse_table_metadata` reads equal partition specs before and after the upgrade. A document of version 4 without
-      ``expressions`` (dialect ``v4-java``) gets them too.
+      raised to the last such id. The spec then references the expression as ``{"expr-id": ...}``, with a ``name`` if
+      the spec's name for the field differs from the expression's. An identity field stays unchanged, because it is the
+      column itself. `parse_table_metadata` reads equal partition specs before and after the upgrade. A document that
+      already has version 4 but no ``expressions`` (dialect ``v4-java``) gets expressions, too.
 
     Parameters
     ----------
     table_uuid
-        The UUID for a v1 table without ``table-uuid``; by default derived from the table's location, so that it is the
-        same each time.
+        The UUID for a v1 table without ``table-uuid``; by default it is derived from the table's location, so that
+        repeated upgrades give the same UUID.
     expressions
         Whether partition specs of version 4 reference expressions. False keeps the form of v3, as in the
         dialect ``v4-java``, because Java's reader does not know expressions.
@@ -117,9 +117,9 @@ def _to_2(document: Json, table_uuid: str | None) -> Json:
 
 
 def uses_expressions(document: Mapping[str, Any]) -> bool:
-    """Return whether the document has a list of expressions, to which partition specs refer, as in the V4 proposal.
+    """Return whether the document has ``expressions``, the list to which partition specs refer in the V4 proposal.
 
-    Documents of the dialect ``v4-java`` have no such list.
+    Documents of the dialect ``v4-java`` do not have this list.
     """
     return format_version(document) >= 4 and "expressions" in document
 
@@ -134,7 +134,7 @@ def _to_4(document: Json) -> Json:
 
 
 def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[Json, list[Json]]:
-    """Return the document with the expressions that a spec's fields need, and the fields as references to these.
+    """Return the document with the expressions that a spec's fields need, and the fields as references to expressions.
 
     An expression with the same partition field id, transform and sources is reused. Identity fields, and fields that
     already reference an expression, stay unchanged.

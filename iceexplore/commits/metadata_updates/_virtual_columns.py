@@ -1,4 +1,4 @@
-"""Change a document's virtual columns: expressions that no partition spec uses, for which files have statistics.
+"""Change a document's virtual columns: expressions with statistics in manifests that no partition spec uses.
 
 V4 proposal, "Why and how do we address having a global field ID space in V4?".
 """
@@ -32,8 +32,8 @@ def evolve_virtual_columns(
 ) -> Json:
     """Return a document with added or removed virtual columns: functions of a column for which statistics are stored.
 
-    The entry of each new data file has bounds and counts of the function's values, and a root's entry for a manifest
-    has aggregates of these. A filter on exactly this function uses the statistics to skip files and manifests. The
+    The manifest entry of each new data file has bounds and counts of the function's values, and a root's entry for a
+    manifest aggregates them. A filter on exactly this function uses the statistics to skip files and manifests. The
     values themselves are not stored. Existing files get statistics only when they are rewritten. The ids of virtual
     columns come from the columns' id space and are never reused.
 
@@ -44,7 +44,7 @@ def evolve_virtual_columns(
         and a name. Default names are like those of partition fields (``id_bucket_16``), or ``lower_name`` for SQL
         functions.
     remove
-        Virtual columns, by name or by such a term; applied before additions.
+        Virtual columns to remove, by name or by a term as in ``add``. Removals are applied before additions.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def evolve_virtual_columns(
             raise RuleError(_RULE, f"{text!r} already exists, as a virtual column or a partition field")
         name = default if name is None else name
         if not name or name in names:
-            raise RuleError(_RULE, f"{text!r} needs a name of its own: {name!r} is {'empty' if not name else 'taken'}")
+            raise RuleError(_RULE, f"{text!r} needs an unused name: {name!r} is {'empty' if not name else 'taken'}")
         last += 1
         same.add((function, (source_id,)))
         names.add(name)
