@@ -75,7 +75,9 @@ def expire_snapshots(
     """
     properties = read_properties(document)
     if str(properties.get("gc.enabled", "true")).lower() == "false":
-        raise RuleError("expire-gc", "gc.enabled is false: nothing expires, as other tables may use the files")
+        raise RuleError(
+            "expire-gc", "gc.enabled is false: nothing expires, because other tables may use this table's files"
+        )
     ids = None if ids is None else whole_numbers_of("ids", ids)
     if retain_last is not None:
         retain_last = whole_number_of("retain_last", retain_last, 1)

@@ -13,7 +13,7 @@ from iceexplore.metadata import ListType, MapType, Schema, StructType, Type, par
 __all__ = ["updated_properties"]
 
 _NAME_MAPPING = "schema.name-mapping.default"
-#: Prefixes of property names; the rest of such a name is the full name of a column.
+#: Prefixes of properties for single columns; the prefix is followed by the full name of the column.
 _COLUMN_PROPERTIES = (
     "write.metadata.metrics.column.",
     "write.parquet.bloom-filter-enabled.column.",

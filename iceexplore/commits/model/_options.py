@@ -35,7 +35,7 @@ class OptionDoc:
     choices
         The accepted strings; empty if the option is not a choice between strings.
     least, most
-        The limits of a number; None without a limit. For `rewrite_leaf_at`, the lower limit itself is not accepted.
+        The minimum and maximum of a number, None if there is none. For `rewrite_leaf_at`, the minimum is exclusive.
     text
         The option's description in the docstring of `LayoutOptions`.
     """
@@ -97,8 +97,8 @@ DvEncoding = Literal["removed", "replace", "delta"]
 #: Which delete manifests are affiliated with a single data manifest (in the proposal: "Optional Affinity between Data
 #: and Delete Manifests").
 Affinity = Literal["all", "some", "none"]
-#: Where partition values are stored: in separate ``derived`` columns (layout (a), the preferred one), in the ``source``
-#: column's struct (layout (b)), or in a ``tuple`` as before V4.
+#: Where partition values are stored: in ``derived`` columns of their own (layout (a) of the proposal, which prefers
+#: this layout), in the ``source`` column's struct (layout (b)), or in a ``tuple`` as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
 #: Options that are refused for the dialect ``v4-draft``, because the draft leaves no such choice.
 _PROPOSAL_ONLY = (
@@ -147,7 +147,7 @@ class LayoutOptions:
         Store the manifest DV in the manifest's entry (field id 522 in the draft) instead of in a separate entry.
     partition_storage
         Where partition values are stored. ``derived``: in columns of their own (layout (a) of the proposal, which
-        prefers it); ``source``: in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
+        prefers this layout); ``source``: in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
     flush_data_files, flush_delete_files
         The maximum number of data files, and of DVs and equality deletes together, that the root lists directly. A
         commit that adds more entries of one of these kinds writes them to new leaf manifests. Any commit moves EXISTING
@@ -170,7 +170,7 @@ class LayoutOptions:
         there is no maximum, and each flush adds a new one. With the default, flushes write no more than with 0, and
         planning opens far fewer manifests (`benchmarks/results/evidence.md`).
     inline_dv_bytes
-        Manifest DVs with more bytes than this are written to a Puffin file instead of the root.
+        The maximum size of a manifest DV in the root, in bytes; larger ones are written to a Puffin file.
     compact_leaves
         The number of small leaf manifests from which the next commit merges them, whatever its operation; 0 never
         merges. A leaf is small if at most half as many entries as `leaf_entries` remain in it.
@@ -238,11 +238,11 @@ class LayoutOptions:
 
     @staticmethod
     def for_round_trip(milliseconds: float) -> dict[str, int]:
-        """Return the flush thresholds for a storage with this round-trip time, as options by name.
+        """Return the two flush thresholds for storage with this round-trip time, as a dictionary of options.
 
         The thresholds limit the time that the files listed directly in a root add to reading and writing it: data files
-        may add half of the round trip, DVs and equality deletes the other half. The time for the rest of the root is
-        not counted, because it is needed whether or not the files are flushed to leaves.
+        may add half of the round trip, DVs and equality deletes the other half. The time for the root's other entries
+        is not counted, because it is needed whether or not the files are flushed to leaves.
 
         The added time is proportional to the number of files. It was measured with this library on Parquet roots that
         list 100 leaves, with ten columns of statistics: CPU time for reading and writing, and transfer at 100 MB/s each

@@ -156,7 +156,7 @@ class CommitOperation:
         return lambda writer: change(writer.base, writer, *given, **arguments)
 
     def check(self, names: Iterable[str], of: TableKind) -> None:
-        """Refuse names of arguments that the operation does not accept, before they are passed on.
+        """Refuse argument names that the operation does not accept, before the arguments are passed on.
 
         Raises
         ------

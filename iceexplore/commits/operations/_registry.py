@@ -74,7 +74,7 @@ _NEW_FILES = _options(
 )
 _COMPACT = (
     Parameter("small_than", "int", "Rewrite only files smaller than this, in bytes.", None, least=0),
-    Parameter("files", "int", "How many files to write per partition.", 1, least=1),
+    Parameter("files", "int", "The number of files to write per partition.", 1, least=1),
 )
 _COLUMN_UPDATES = (
     Parameter("paths", "locations", "Data files to update; by default all.", None),
@@ -139,7 +139,7 @@ _FILE_OPERATIONS = (
             _FILES_OR_NONE,
             *_named(Parameter("delete", "locations", "Data files to remove.", None)),
             *_REF,
-            *_options(replace(_WHERE, help="Remove files all of whose rows match."), _PARTITION, _ISOLATION),
+            *_options(replace(_WHERE, help="Remove files in which all rows match."), _PARTITION, _ISOLATION),
             *_NEW_FILES,
         ),
         lab=(_ROWS, replace(_WHERE, help="Delete the matching rows; by default all."), *_REF),
@@ -152,8 +152,8 @@ _FILE_OPERATIONS = (
     ),
     CommitOperation(
         "delete_where", "Delete data files by a filter",
-        "Removes the data files all of whose rows match, using metadata only.", "files",
-        simulation=(replace(_WHERE, help="Remove files all of whose rows match."), *_named(_PARTITION), *_REF),
+        "Removes data files if their metadata shows that all of their rows match.", "files",
+        simulation=(replace(_WHERE, help="Remove files in which all rows match."), *_named(_PARTITION), *_REF),
         change=delete_where,
     ),
     CommitOperation(
@@ -191,7 +191,7 @@ _FILE_OPERATIONS = (
         simulation=(
             Parameter(
                 "columns", "mapping",
-                "New values by column, as constants or functions of the rows; or names, for synthetic column files.",
+                "New values by column, as constants or functions of the rows; or only names, for synthetic files.",
             ),
             *_COLUMN_UPDATES,
         ),
@@ -221,7 +221,8 @@ _FILE_OPERATIONS = (
         change=rewrite_position_deletes,
     ),
     CommitOperation(
-        "cherry_pick", "Cherry-pick a snapshot", "Applies the changes of a snapshot that is not in main.", "files",
+        "cherry_pick", "Cherry-pick a snapshot",
+        "Applies the changes of a snapshot to main, which does not have the snapshot in its history.", "files",
         **_both(Parameter("snapshot", "snapshot", "The snapshot to pick.")),
         change=cherry_pick,
     ),
@@ -381,7 +382,7 @@ _METADATA_OPERATIONS = (
     ),
     # No ``update`` function is set: the committer upgrades the document to the format version of its layout options.
     CommitOperation(
-        "upgrade", "Upgrade the table", "Raises the format version, in a commit of its own.", "metadata",
+        "upgrade", "Upgrade the table", "Raises the table's format version in a commit without other changes.", "metadata",
         **_both(
             Parameter("format_version", "int", "The new format version, 1 to 4.", least=1),
             *_options(Parameter("layout", "options", "Layout options of later commits; see option_docs().", many=True)),

@@ -55,7 +55,7 @@ __all__ = ["RewriteGroups", "compact", "compacted_files"]
 #: partition, the number of files to write per partition, and the data sequence number of the new files.
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
-#: Maximum number of bytes that one commit reads: a simulation runs in the memory of a notebook.
+#: The maximum size of the data files that one compaction reads, in bytes, because it keeps their rows in memory.
 _MOST_BYTES = 2 << 30
 
 
@@ -93,7 +93,7 @@ def compact(
     small_than
         Rewrite only files with fewer bytes than this.
     files
-        How many files to write per partition.
+        The number of files to write per partition.
     read
         True reads and rewrites the data; False only merges metadata. By default, the data of a partition is read if all
         its files exist and none is synthetic.
@@ -199,7 +199,7 @@ def _chosen(
     else:
         chosen = live_files(state, stats=True)
     if small_than is not None:
-        most = max(0, min(small_than, 2**63 - 1))  # the largest number that Arrow can compare with
+        most = max(0, min(small_than, 2**63 - 1))  # at most the largest int64, because Arrow cannot compare with more
         chosen = chosen.filter(_flat(pc.less(chosen.entries["file_size_in_bytes"], most)))
     return chosen, manifests
 
@@ -266,8 +266,8 @@ def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[
         names = (one,) if one is not None else position_index(state, row["location"], row["file_format"]).paths
         others[row["location"]] = {path_only(n): n for n in names if path_only(n) not in gone}
     candidates = {path: name for paths in others.values() for path, name in paths.items()}
-    # Compare by path too: if a table was moved by editing its metadata, the locations in its delete files still have
-    # the old scheme and host.
+    # Also compare locations without scheme and host: if a table was moved by editing its metadata, its delete files
+    # still reference data files with the old scheme and host.
     live = {path_only(place) for place in live_places(state, candidates)} if candidates else set()
     live |= {path_only(n) for n in find_named(state, candidates.values())[1]} if candidates else set()
     return tuple(location for location, paths in others.items() if not paths.keys() & live)
