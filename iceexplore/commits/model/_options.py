@@ -147,7 +147,8 @@ class LayoutOptions:
         Store the manifest DV in the manifest's entry (field id 522 in the draft) instead of in a separate entry.
     partition_storage
         Where partition values are stored. ``derived``: in columns of their own (layout (a) of the proposal, which
-        prefers this layout); ``source``: in the source column's struct (layout (b)); ``tuple``: in a tuple, as before V4.
+        prefers this layout); ``source``: in the source column's struct (layout (b)); ``tuple``: in a tuple, as before
+        V4.
     flush_data_files, flush_delete_files
         The maximum number of data files, and of DVs and equality deletes together, that the root lists directly. A
         commit that adds more entries of one of these kinds writes them to new leaf manifests. Any commit moves EXISTING

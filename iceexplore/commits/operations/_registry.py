@@ -382,7 +382,7 @@ _METADATA_OPERATIONS = (
     ),
     # No ``update`` function is set: the committer upgrades the document to the format version of its layout options.
     CommitOperation(
-        "upgrade", "Upgrade the table", "Raises the table's format version in a commit without other changes.", "metadata",
+        "upgrade", "Upgrade the table", "Raises the format version, in a commit without other changes.", "metadata",
         **_both(
             Parameter("format_version", "int", "The new format version, 1 to 4.", least=1),
             *_options(Parameter("layout", "options", "Layout options of later commits; see option_docs().", many=True)),
