@@ -1,4 +1,4 @@
-"""Change a document's virtual columns: expressions with statistics in manifests that no partition spec uses.
+"""Change a document's virtual columns: expressions that are no partition fields, but have statistics in manifests.
 
 V4 proposal, "Why and how do we address having a global field ID space in V4?".
 """

@@ -187,8 +187,8 @@ def row_delta(
         partition that its columns determine; if the columns do not determine a partition, the deletes are global, which
         needs an unpartitioned spec.
     isolation
-        With ``serializable``, data files conflict that concurrent commits add to the partitions of the files in
-        ``deletes``. With ``snapshot``, such files do not conflict.
+        With ``serializable``, a data file that a concurrent commit adds conflicts if its partition has a file in
+        ``deletes``. With ``snapshot``, it does not conflict.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """Define the operations on whole data files: append, delete_files, overwrite, delete_where.
 
 An operation first checks, against the table's state, whether its arguments would break a rule. Only then does it write
-the new data files and return the change. It runs once per commit; a retry applies the returned change again.
+the new data files and return the change. It runs once per commit: a retry applies the returned change again, or calls
+the function `Change.reapply` if it is set.
 """
 
 from __future__ import annotations
