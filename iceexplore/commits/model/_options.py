@@ -135,7 +135,8 @@ class LayoutOptions:
         The form in which manifests are written. Below version 4 there is no choice: ``v1``, ``v2`` or ``v3``. Version 4
         has three dialects: ``v4-proposal`` (a root manifest), ``v4-draft`` (a root manifest as in the draft of the V4
         spec of September 2026) and ``v4-java`` (a manifest list). Of the options below, only `manifest_format`,
-        `flush_data_files`, `leaf_entries`, `compact_leaves` and `rewrite_leaf_at` apply to ``v4-draft``.
+        `flush_data_files`, `leaf_entries`, `compact_leaves` and `rewrite_leaf_at` have an effect with ``v4-draft``, and
+        only `manifest_format` and `leaf_entries` with ``v4-java``.
     manifest_format
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
