@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", "plan_files", "retained"]
 
-#: The kinds of metadata files, each with the short name that the columns of reports have for it.
+#: The kinds of metadata files, each with the prefix that its columns have in `Cost.commits`.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
 _NOT_GETS = ("stat", "list")
 
@@ -46,8 +46,8 @@ class PlanCost:
     cold
         Every file that a planner without a cache reads: the metadata file, the manifest list or root, the manifests
         that `plan_scan` reads (it skips manifests without live entries, and delete manifests whose delete files cannot
-        apply), and the blobs with their manifest DVs in Puffin files. (The scan, not the planner, reads the DVs and
-        delete files of data files.)
+        apply), and the manifest DVs of these manifests that are in Puffin files (only the blobs). The DVs and delete
+        files that apply to data files are not included: they are read by the scan, not by the planner.
     warm
         The files of ``cold`` that a planner still reads if it has already planned a scan of the cached snapshot. The
         metadata file is always among these.
@@ -81,10 +81,10 @@ class PlanCost:
 
 
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
-    """Return the files that are read to plan a scan of the state's snapshot, without and with a cached snapshot.
+    """Return the files that planning a scan of the state's snapshot reads, without a cache and with a cached snapshot.
 
-    The sizes of manifests are taken from the manifest list or root. To find the files, this function reads the roots,
-    and only those data manifests that decide which delete manifests planning reads.
+    The sizes of manifests are taken from the manifest list or root. To find the files, this function reads the roots of
+    both snapshots. It reads data manifests only if the choice of delete manifests depends on the files in them.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ class Retained:
     freed
         Files that only expired snapshots need.
     freed_data_files, freed_data_bytes
-        How many data and delete files are live in expired snapshots only, and their bytes; None if not requested.
+        The number and the total bytes of the data and delete files that are live only in expired snapshots; None if
+        they were not requested.
     """
 
     kept: tuple[int, ...]
@@ -135,7 +136,8 @@ class Retained:
         text = (
             f"{len(self.kept):,} {'snapshot keeps' if len(self.kept) == 1 else 'snapshots keep'} "
             f"{len(self.files):,} metadata file{'' if len(self.files) == 1 else 's'}, {human_bytes(self.bytes)}; "
-            f"expiring {len(self.expired):,} frees {len(self.freed):,}, {human_bytes(self.freed_bytes)}"
+            f"expiring {len(self.expired):,} snapshot{'' if len(self.expired) == 1 else 's'} frees "
+            f"{len(self.freed):,} metadata file{'' if len(self.freed) == 1 else 's'}, {human_bytes(self.freed_bytes)}"
         )
         if self.freed_data_files is not None:
             text += f", and {self.freed_data_files:,} data and delete files, {human_bytes(self.freed_data_bytes or 0)}"
@@ -266,7 +268,10 @@ class Cost:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """One row per file: location, kind, bytes, commit, attempt, whether it is still needed, and its real path."""
+        """One row per written file: commit, attempt, kind, bytes, whether the newest state needs it, and locations.
+
+        ``location`` is the location in the table, ``real`` the path in the overlay's folder.
+        """
         import pandas as pd
 
         rows = [
@@ -375,7 +380,7 @@ class Cost:
 
 
 def column_files_of(state: TableState, snapshot: Snapshot) -> pa.Table:
-    """Return the sizes of the column files that a snapshot added, and of the data files to which these belong."""
+    """Return a row for each column file that a snapshot added: the sizes of the column file and of its data file."""
     parts: list[pa.Table] = []
     shown = state.showing(snapshot, state.schema, ref=None, travel=None)
     for leaf, mask in live_leaves(shown):
@@ -390,7 +395,7 @@ def column_files_of(state: TableState, snapshot: Snapshot) -> pa.Table:
 
 
 def cost_of(sandbox: Committer) -> Cost:
-    """Return what the commits of all of a sandbox's writers have cost so far."""
+    """Return the cost of all commits so far, by the given sandbox and its forks."""
     state = sandbox.newest()
     writes = tuple(sandbox.storage.writes)
     own = {w.location for w in writes}

@@ -1,4 +1,8 @@
-"""Find the files that a snapshot changed, whoever wrote it, by comparing two roots and the manifests that differ."""
+"""Find the files that a snapshot added and removed.
+
+Compare two snapshots, so that the tables of every writer can be replayed. Only the roots and the manifests that one of
+the snapshots does not list are read.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +57,7 @@ class Moves:
 
 
 def file_keys(entries: pa.Table) -> AnyArray:
-    """Return a key that identifies each file: content type and location, and for a DV also the offset in its file."""
+    """Return a key that identifies each file: content type and location, and for a DV its offset in the Puffin file."""
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
     kind = whole(entries["content_type"]).cast(pa.string())
     return pc.binary_join_element_wise(
@@ -62,7 +66,10 @@ def file_keys(entries: pa.Table) -> AnyArray:
 
 
 def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], int]:
-    """Return the row number of each live manifest in a root, by location and the manifest DVs that apply to it."""
+    """Return the row number of each live manifest in a root.
+
+    The keys are pairs of the manifest's location and the identity of the manifest DVs that apply to it.
+    """
     if root is None:
         return {}
     rows, removals = live_manifests(root), Removals(root)
@@ -83,7 +90,7 @@ def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -
     Raises
     ------
     FormatError
-        A manifest that has to be read is damaged.
+        A manifest to read is missing or damaged.
     UnsupportedError
         Data files have column files (V4 draft), which other layouts cannot store.
     """

@@ -27,7 +27,8 @@ def differences_of(
     """Return the differences between snapshots of a table and of its replay, as sentences.
 
     Data files, equality delete files and deletion vectors of live data files must match in spec, partition tuple, row
-    count and size in bytes. Position delete files are not compared with the vectors that replace them.
+    count and, if the table records it, size in bytes. Position delete files are not compared with the deletion vectors
+    that replace them.
     """
     return tuple(text for a, b in pairs for text in _differences(table, a, replayed, b))
 
@@ -45,7 +46,7 @@ def _differences(table: TableState, a: Snapshot, replayed: TableState, b: Snapsh
     applies = pc.is_in(whole(vectors.entries["referenced_file"]), value_set=whole(there))
     vectors = vectors.filter(applies)
     if len(vectors) < len(old) and _is_vector(new).true_count == len(new):
-        # Position delete files were replaced by vectors: only the original vectors can be compared.
+        # Deletion vectors replaced position delete files: compare only the vectors that the table already had.
         names = file_keys(vectors.entries)
         new = new.filter(pc.is_in(file_keys(new.entries), value_set=names))
         old = vectors
@@ -65,7 +66,7 @@ def _is_vector(batch: EntryBatch) -> pa.BooleanArray:
 
 def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
     left, right = file_keys(was.entries), file_keys(now.entries)
-    for word, names, others in (("is missing", left, right), ("should not be there", right, left)):
+    for word, names, others in (("is missing from the replay", left, right), ("is only in the replay", right, left)):
         gone = names.filter(pc.invert(pc.is_in(names, value_set=others)))
         if len(gone):
             more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
@@ -77,8 +78,8 @@ def _compared(what: str, was: EntryBatch, now: EntryBatch) -> Iterator[str]:
     first, second = was.take(pc.index_in(names, value_set=left)), now.take(pc.index_in(names, value_set=right))
     for column in _SAME:
         stated, replayed = whole(first.entries[column]), whole(second.entries[column])
-        # Sizes that the table does not record, such as the sizes of the draft's vectors, are not compared. The replay
-        # records them, because it looks them up.
+        # Do not compare sizes that the table does not record, such as those of the V4 draft's deletion vectors. The
+        # replay records them, because it looks them up.
         if column == "file_size_in_bytes":
             replayed = pc.if_else(stated.is_null(), stated, replayed)
         wrong = _unequal(stated, replayed)

@@ -1,4 +1,7 @@
-"""Find the rows that a replayed table's position delete files delete; estimate them if a file cannot be read."""
+"""Find the rows that the position delete files of a table deleted, to write them as deletion vectors in its replay.
+
+If a delete file cannot be read, the number of its rows in each data file is estimated.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +58,13 @@ class Positions:
     def add(self, batch: EntryBatch, at: TableState) -> set[str]:
         """Add position delete files; return the data files to which these apply.
 
+        The rows of an unreadable delete file are counted for the data file that its entry names. If its entry names
+        none, they are divided evenly among the data files to which the delete file may apply.
+
         Parameters
         ----------
         at
-            The table at the snapshot that lists the delete files. If one cannot be read, the number of rows in it is
-            divided evenly among the data files to which it may apply.
+            The table at the snapshot that lists the delete files.
         """
         concerned: set[str] = set()
         bounds = _bounds(batch)
@@ -92,7 +97,7 @@ class Positions:
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
     def of(self, name: str, rows: int) -> Deleted | None:
-        """Return the deleted rows of a data file, given its row count; None if there are none."""
+        """Return the deleted rows of the data file ``name``, which has ``rows`` rows; None if none is deleted."""
         from pyroaring import BitMap64
 
         parts = self.by_file.get(name)
@@ -117,6 +122,8 @@ def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[st
     ----------
     targets
         Entries of data files. Those that are not in ``counts`` are ignored.
+    counts
+        The estimated number of deleted rows, by the location of the data file.
     """
     mine = targets.take([i for i, name in enumerate(targets.entries["location"].to_pylist()) if name in counts])
     known = [counts[name] for name in build.to_pylist(mine.entries["location"])]
@@ -134,9 +141,9 @@ def _read(at: TableState, location: str, file_format: str | None) -> dict[str, A
 
 
 def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
-    """Return the bounds of ``file_path`` as text.
+    """Return the lower and the upper bound of ``file_path`` in each entry, as text.
 
-    The batch has them undecoded, as bytes, because the table's schema does not contain this column.
+    The batch has these bounds as bytes, because the table's schema does not contain this column.
     """
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
@@ -152,7 +159,7 @@ def _text(value: PlainValue) -> str | None:
 def _estimate(
     batch: EntryBatch, row: int, at: TableState, named: str | None, bounds: tuple[str | None, str | None]
 ) -> dict[str, int]:
-    """Estimate how many rows of which data files an unreadable position delete file deletes."""
+    """Estimate how many rows an unreadable position delete file deletes, by location of a data file."""
     count = batch.entries["record_count"][row].as_py() or 0
     low, high = bounds
     if named or (low is not None and low == high):

@@ -50,16 +50,18 @@ def replay(
 
     The changes of each snapshot are found by comparing its root with its parent's, so that tables by any writer can be
     replayed. The same files are added and removed, with their statistics and partitions, and timestamps are kept.
-    Snapshot ids and row ids are new. If the parent of the oldest snapshot has expired, that snapshot is the start: all
-    of its live files in one commit. A snapshot that changed only manifests becomes a rewrite of manifests; one that
-    changed nothing is left out.
+    Snapshot ids and row ids are new. If the parent of the oldest snapshot has expired, the replay starts with one
+    commit that adds all live files of the oldest snapshot. A snapshot that changed only manifests becomes a rewrite of
+    manifests; one that changed nothing is left out.
 
-    A replay in version 3 or later writes no position delete files: those of version 2 are read and become deletion
-    vectors; if one cannot be read, it becomes vectors of estimated size (`ReplayedSnapshot.estimated`). Left out are
-    vectors of data files that are not live, delete files that apply to nothing, and position deletes that spell the
-    location of their data file differently from the table, because Java compares the spelling. Some writers store
-    locations relative to their working directory. V4 takes these as relative to the table, so they then refer to
-    different files: `Replay.differences` lists them.
+    A replay in version 3 or later writes no position delete files: it reads those of the table, and writes deletion
+    vectors instead. If a position delete file cannot be read, these vectors have an estimated size
+    (`ReplayedSnapshot.estimated`). The replay leaves out deletion vectors of data files that are not live, delete files
+    that apply to no data file, and position deletes that spell the location of their data file differently from the
+    table, because Java compares the spelling.
+
+    Some writers store locations relative to their working directory. In V4, a relative location is relative to the
+    table's location, so the replay refers to different files: `Replay.differences` lists these.
 
     Parameters
     ----------
@@ -70,16 +72,20 @@ def replay(
     wrap
         A function that takes the sandbox and returns the `Replay.simulation`.
     last
-        Replay only this many of the newest snapshots; the one before them is the start.
+        Replay only this many of the newest snapshots; the replay starts with all live files of the snapshot before
+        them.
     seed
         Makes ids and file names repeatable.
     overlay
         An empty local folder for the files; a temporary one by default.
+    **layout
+        Options of the layout, which are the attributes of `LayoutOptions`.
 
     Returns
     -------
     Replay
-        The newest snapshot is already verified (`Replay.differences`); `Replay.check` verifies all of them.
+        The newest snapshot is already compared with the table (`Replay.differences`); `Replay.check` compares all
+        snapshots.
 
     Raises
     ------
@@ -88,7 +94,7 @@ def replay(
     FormatError
         A manifest of the history cannot be read; ``last`` may exclude that part of the history.
     RuleError
-        The history breaks a rule that the layout keeps.
+        A commit of the replay would break a rule of the chosen layout.
     UnsupportedError
         Data files have column files (V4 draft), which other layouts cannot store.
     """
@@ -113,14 +119,14 @@ def replay(
 
 @dataclass
 class _Seen:
-    """The metadata files that the snapshots of one side (the table or its replay) have referenced so far."""
+    """The metadata files that the snapshots up to now reference, either in the table or in its replay."""
 
     files: set[Key] = field(default_factory=set)
     bytes: int = 0
     tree: tuple[MetadataFile, ...] = ()
 
     def next(self, state: TableState, snapshot: Snapshot, json_bytes: int | None) -> Side:
-        """Return what the next snapshot wrote, and what planning a scan of it reads."""
+        """Return the `Side` of the next snapshot, and add its metadata files to the referenced ones."""
         tree = tree_files(state, snapshot)
         written = [f for f in tree if f.key not in self.files]
         self.files |= {f.key for f in written}

@@ -44,7 +44,14 @@ _PANELS = (
 
 
 def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Figure:
-    """Plot four panels over the snapshots; a panel is logarithmic if its values differ by more than a factor of 100.
+    """Plot four measures of the snapshots, each in its own panel, in the table and in its replay.
+
+    A panel has a logarithmic axis if its values are positive and differ by more than a factor of 100.
+
+    Parameters
+    ----------
+    after
+        The name of the replay's dialect, for the legend.
 
     Raises
     ------
@@ -93,7 +100,7 @@ def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Figure:
 
 
 T = TypeVar("T")
-START = "start: all files that were live"
+START = "start: all files that are live in this snapshot"
 REWRITTEN = "manifests rewritten"
 LEFT_OUT = "left out: changed no file"
 NO_EFFECT = "left out: its deletes change no deletion vector"
@@ -106,16 +113,18 @@ class Side:
     Attributes
     ----------
     files, bytes
-        Metadata files that no earlier snapshot referenced: its manifest list or root, manifests, manifest DVs in Puffin
-        files (only their blobs). The metadata file (JSON) is not counted.
+        Number and bytes of the metadata files that the snapshot references and no earlier snapshot did: its manifest
+        list or root, manifests, and manifest DVs in Puffin files (only the blobs). The metadata file (JSON) is not
+        counted.
     manifests_rewritten
         Live manifests of the previous snapshot that this snapshot no longer lists.
     plan_cold_files, plan_cold_bytes
-        The files that a planner without a cache reads, like `PlanCost`, but without the metadata file (JSON).
+        Number and bytes of all metadata files that the snapshot references, for a planner without a cache. In contrast
+        to `PlanCost`, manifests that planning may skip are counted, and the metadata file (JSON) is not.
     plan_warm_files, plan_warm_bytes
-        The same for a planner that has planned the previous snapshot.
+        The same, without the files that the previous snapshot also references: a planner has these in its cache.
     retained_bytes
-        Bytes of all metadata of the snapshots so far, if none of them expires.
+        Bytes of all metadata files that this or an earlier snapshot references, as if no snapshot had expired.
     json_bytes
         Size of the metadata file that made the snapshot current; None if the table does not have this file (any more).
     """
@@ -142,12 +151,14 @@ class ReplayedSnapshot:
     note
         `START`, `REWRITTEN`, `LEFT_OUT`, `NO_EFFECT`, or empty.
     estimated
-        Number of deletion vectors with estimated positions, because their position delete files could not be read.
+        Number of deletion vectors with an estimated number of positions, because position delete files could not be
+        read.
     unapplied
-        Number of added position delete files and vectors that are left out, because no live data file has the location
-        that they reference (in exactly this spelling).
+        Number of added position delete files and deletion vectors that are left out, because no live data file has the
+        location that they reference (in exactly this spelling).
     twice
-        Number of files that the snapshot lists twice; the replay has them once.
+        Number of repeated entries, which list a file that the snapshot already lists; the replay lists each file
+        once.
     """
 
     snapshot: Snapshot
@@ -174,7 +185,15 @@ class ReplayedSnapshot:
         before: Side,
         after: Side | None,
     ) -> ReplayedSnapshot:
-        """Create the record with counts of added and removed files; ``vectors`` has `estimated` and `unapplied`."""
+        """Create the record of a snapshot, and count the files that it added and removed.
+
+        Parameters
+        ----------
+        moves
+            The files that the snapshot added and removed.
+        vectors
+            The values of `estimated` and `unapplied`, in this order.
+        """
         counts = []
         for batch in (moves.added, moves.removed):
             data = pc.sum(pc.equal(batch.entries["content_type"], int(ContentType.DATA))).as_py() or 0
@@ -215,7 +234,7 @@ class Replay(Generic[T]):
         """Return the differences between the live files of each snapshot and of its replay; reads every manifest.
 
         Compares the locations, specs, partition tuples, row counts and sizes of data files, equality delete files and
-        deletion vectors. Position delete files are not compared with the vectors that replace them.
+        deletion vectors. Position delete files are not compared with the deletion vectors that replace them.
         """
         pairs = [(s.snapshot, s.replayed) for s in self.snapshots if s.replayed is not None]
         return differences_of(self.state, self.sandbox.newest(), pairs)
@@ -269,9 +288,12 @@ class Replay(Generic[T]):
         if left := sum(s.replayed is None for s in self.snapshots):
             text += f" Snapshots left out because they change nothing: {left:,}."
         if guessed := sum(s.estimated for s in self.snapshots):
-            text += f" Deletion vectors of estimated size (position delete files cannot be read): {guessed:,}."
+            text += f" Deletion vectors of estimated size, because position delete files cannot be read: {guessed:,}."
         if lost := sum(s.unapplied for s in self.snapshots):
-            text += f" Position deletes left out because their data files, as spelled, are not live: {lost:,}."
+            text += (
+                " Position delete files and deletion vectors left out because no live data file has the location that "
+                f"they reference, in the same spelling: {lost:,}."
+            )
         if twice := sum(s.twice for s in self.snapshots):
             text += f" Files that the table lists twice: {twice:,}."
         if self.differences:

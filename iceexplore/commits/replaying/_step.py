@@ -61,13 +61,15 @@ class Plan:
     Attributes
     ----------
     change
-        The change, without the vectors that are yet to be written.
-    targets, vectors
-        Entries of data files and, by data file, the deleted rows for which a deletion vector is to be written in place
-        of position delete files.
+        The change, without the entries of the deletion vectors that `make` writes.
+    targets
+        Entries of the data files whose deletes the snapshot changes.
+    vectors
+        By location of a data file: the deleted rows for which `make` writes a deletion vector, in place of position
+        delete files.
     unapplied
-        Number of added position delete files and vectors for which no live data file has the location that they
-        reference (in exactly this spelling).
+        Number of added position delete files and deletion vectors for which no live data file has the location that
+        they reference (in exactly this spelling).
     """
 
     change: Change
@@ -77,7 +79,7 @@ class Plan:
 
     @property
     def estimated(self) -> int:
-        """The number of vectors with estimated positions."""
+        """The number of deletion vectors in ``vectors`` whose row count is estimated."""
         return sum(d.bitmap is None for d in self.vectors.values())
 
     @property
@@ -87,7 +89,7 @@ class Plan:
         return not (len(c.added) or c.remove_data or c.remove_deletes or c.replace_dvs or self.vectors)
 
     def make(self, writer: CommitWriter) -> Change:
-        """Write the vectors, and return the change."""
+        """Write the deletion vectors in ``vectors``, and return the change with their entries."""
         real = {name: d.bitmap for name, d in self.vectors.items() if d.bitmap is not None}
         guessed = {name: d.count for name, d in self.vectors.items() if d.bitmap is None}
         added = [self.change.added]
@@ -112,7 +114,7 @@ class Planner:
     positions
         The rows that the table's position delete files delete, as of the snapshot planned last.
     made
-        By data file, the vector that replaced its position delete files.
+        The deleted rows of each data file that got a deletion vector in place of its position delete files.
     """
 
     version: int
@@ -125,6 +127,8 @@ class Planner:
 
         Parameters
         ----------
+        moves
+            The files that the snapshot added and removed.
         at
             The table at the snapshot.
         target
@@ -149,8 +153,8 @@ class Planner:
             remove_data=tuple(gone),
             remove_deletes=tuple(n for b in deletes for n in build.to_pylist(b.entries["location"])),
             replace_dvs=tuple(kept),
-            # Files that the layout removes without being asked (delete files that apply to nothing) may already be
-            # gone.
+            # Layouts remove delete files that apply to no data file, so files to remove may already be missing from the
+            # replay.
             ignore_missing=True,
             isolation="snapshot",
             summary={"replayed-snapshot-id": str(snapshot.snapshot_id)},
@@ -165,8 +169,9 @@ class Planner:
     ) -> tuple[EntryBatch, list[str], EntryBatch, dict[str, Deleted]]:
         """Return how deletion vectors change, as four values.
 
-        These are the table's vectors to add, the data files whose old vector is removed, the entries of all data files
-        concerned, and by data file the deleted rows for which a vector is to be written.
+        These are the entries of the table's deletion vectors to add; the data files whose old deletion vector is
+        removed from the replay; the entries of the data files whose deletes change; and, by data file, the deleted rows
+        for which a deletion vector is to be written.
         """
         came = moves.of(ContentType.POSITION_DELETE, vectors=True)
         went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
@@ -183,7 +188,7 @@ class Planner:
             )
         )
         has = pc.is_in(whole(came.entries["referenced_file"]), value_set=pa.array(list(rows), pa.string()))
-        came = came.filter(has)  # a vector whose data file is not live deletes nothing
+        came = came.filter(has)  # leave out deletion vectors of data files that are not live
         new = set(build.to_pylist(came.entries["referenced_file"]))
         native, standing = _with_vector(at, rows), _with_vector(target, rows)
         kept, written = [], {}
@@ -200,7 +205,10 @@ class Planner:
         return came, kept, targets, written
 
     def _anew(self, added: EntryBatch, snapshot: Snapshot) -> EntryBatch:
-        """Return entries without the table's ids and sequence numbers, in the form that a commit requires."""
+        """Return the entries of added files as a commit requires them.
+
+        The table's snapshot ids and row ids are removed, and its data sequence numbers are replaced by the replay's.
+        """
         if not len(added):
             return added
         is_equality = pc.equal(whole(added.entries["content_type"]), int(ContentType.EQUALITY_DELETE))

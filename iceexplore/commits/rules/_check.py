@@ -1,4 +1,4 @@
-"""The rule checker: it reads a state again, independently of the code that writes, and returns the broken rules."""
+"""The rule checker: it reads a snapshot, independently of the code that wrote it, and returns violations of rules."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def check_rules(
     """Return a snapshot's violations of rules.
 
     Reads every manifest of the snapshot. If the snapshot has a V4 root and the table still has its parent, every
-    manifest of the parent is also read, because some rules compare the two snapshots. Below V4, only the rules that
-    also apply to these versions are checked (duplicate files and DVs, row ids, sequence numbers, counts, partition
-    summaries, content of leaves). The cardinality of data files' DVs is checked in the metadata; their Puffin files are
-    not read.
+    manifest of the parent is also read, because some rules compare the two snapshots. For a snapshot with a manifest
+    list, only the rules that also apply to manifest lists are checked (duplicate files and DVs, row ids, sequence
+    numbers, counts, partition summaries, content of leaves). The Puffin files with the DVs of data files are not read:
+    the number of rows that a DV deletes is taken from its entry.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # Raise only for faults that make a whole file unreadable; faults of entries and manifest DVs break rules.
+        # Raise only for faults that make a whole file unreadable: faults of entries and manifest DVs are violations.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(

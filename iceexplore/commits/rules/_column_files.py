@@ -33,14 +33,18 @@ def column_file_breaks(manifest: Manifest, metadata: TableMetadata) -> list[Rule
         unknown, twice, empty = _columns(entries, metadata)
         out += [
             ("column-file-columns", unknown, "a column file has columns that no schema of the table has"),
-            ("column-file-columns", twice, "two of its column files have the same column: its values are ambiguous"),
+            (
+                "column-file-columns",
+                twice,
+                "its column files have a column twice, so the column's values are ambiguous",
+            ),
             ("column-file-columns", empty, "a column file has no columns"),
         ]
     return [b for rule, mask, text in out for b in flagged(rule, manifest.location, mask & alive, text, entries)]
 
 
 def _columns(entries: pa.Table, metadata: TableMetadata) -> tuple[Mask, Mask, Mask]:
-    """Return masks of entries whose column files have unknown columns, a column twice, or no columns."""
+    """Return three masks of entries: those whose column files have unknown columns, a column twice, or no columns."""
     files = column_file_rows(entries)
     lists = _lists(files)
     entry = np.asarray(files["entry"], np.int64)

@@ -1,4 +1,4 @@
-"""Rules that only the V4 draft has: content types, replaced entries and their successors, positions, timestamps."""
+"""Rules that only the V4 draft has: on content types, replaced entries, positions in leaves, and timestamps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def content_breaks(manifest: Manifest) -> list[RuleBreak]:
     if not manifest.dialect.deletion_vectors_on_entries:
         return []
     r = Rows(manifest.entries, manifest.dialect)
-    text = "the draft has no entries of this content type"
+    text = "the V4 draft has no entries of this content type"
     return flagged("draft-content-types", manifest.location, r.is_kind(*_OF_OLD) & ~r.carried, text, manifest.entries)
 
 
@@ -73,14 +73,18 @@ def _replaced_rows(tree: TreeView, r: Rows) -> Iterator[RuleBreak]:
 
 
 def _positions(reader: ManifestReader, tree: TreeView, row: int) -> Iterator[RuleBreak]:
-    """Check the positions that the snapshot, according to its root, removed from one leaf."""
+    """Check the positions that a row of the root records as deleted or replaced in its leaf."""
     where = f"{tree.root.location}#entry {row}"
     entry = tree.root.entries.slice(row, 1).select(["location", "deleted_positions", "replaced_positions"])
     (values,) = build.to_pylist(entry)
     try:
         deleted, replaced = (_bitmap(values[name], where) for name in ("deleted_positions", "replaced_positions"))
     except IceexploreError as error:
-        yield RuleBreak("positions-disjoint", where, f"positions of {values['location']} cannot be read: {error}")
+        yield RuleBreak(
+            "positions-disjoint",
+            where,
+            f"deleted or replaced positions of {values['location']} cannot be read: {error}",
+        )
         return
     view = tree.leaves.get(values["location"])
     hidden = None if view is None else view.positions()
@@ -89,7 +93,7 @@ def _positions(reader: ManifestReader, tree: TreeView, row: int) -> Iterator[Rul
         yield RuleBreak("positions-disjoint", where, text)
     if hidden is not None and (deleted | replaced) - hidden:
         first = ((deleted | replaced) - hidden).min()
-        text = f"position {first} of {values['location']} is recorded as removed, but its manifest DV lacks it"
+        text = f"position {first} of {values['location']} is deleted or replaced, but missing from the manifest DV"
         yield RuleBreak("positions-disjoint", where, text)
     leaf = reader.leaf(tree.root, row)
     if leaf.entries["location"].null_count == len(leaf):
@@ -103,7 +107,7 @@ def _positions(reader: ManifestReader, tree: TreeView, row: int) -> Iterator[Rul
     names = leaf.entries["location"].filter(held)
     lost = names.filter(pc.invert(pc.is_in(names, value_set=whole(tree.files["location"]))))
     if len(lost):
-        text = f"{values['location']} has a replaced entry of {lost[0].as_py()}, which no other entry lists"
+        text = f"{values['location']} has a replaced entry of {lost[0].as_py()}, but no live entry lists this file"
         yield RuleBreak("replaced-and-modified", where, text, len(lost))
 
 

@@ -37,16 +37,18 @@ class RuleBreak:
     Attributes
     ----------
     rule
-        A key of `RULES`.
+        The id of the rule, a key of `RULES`.
     where
-        The file, and the first row that breaks the rule: ``<location>#entry 3``.
+        Where the rule is broken: the location of a file, the first row of a manifest that breaks the rule
+        (``<location>#entry 3``), or the snapshot (``snapshot 12``).
     text
-        A description of the violation; if several rows of a manifest break the rule, it names the first and counts the
-        rest.
+        A description of the violation. If several rows of a manifest break the rule, it describes the first row and
+        states how many more there are.
     count
         The number of rows that break the rule.
     rows
-        The indices of these rows in the file; None if there is only one row, or if they are in several files.
+        The indices of these rows in the file; None if the check does not record them, for example because they are in
+        several files.
     """
 
     rule: str
@@ -60,7 +62,10 @@ class RuleBreak:
 
 
 def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Table | None = None) -> list[RuleBreak]:
-    """Return a violation that names the first row in the mask, if any; with ``entries``, it also names the location."""
+    """Return a list with one violation for all rows in ``mask``; an empty list if there are none.
+
+    The violation names the first of these rows and, if ``entries`` is given, the location in this row.
+    """
     rows = np.flatnonzero(mask)
     if not len(rows):
         return []
@@ -107,7 +112,7 @@ def row_breaks(
 
 
 def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
-    """Return violations of the rules between the rows of a V4 root; reads no leaves and no parent.
+    """Return violations of rules that can be checked in a V4 root alone, without its leaves and its parent.
 
     With ``own``, only violations by rows that this snapshot added are returned, not by rows that existed before.
     """
@@ -200,7 +205,7 @@ def refuse_broken(
     added
         The files that the commit adds, in the root or in leaves.
     relaxed
-        Rules that the layout breaks on purpose.
+        Ids of rules that the layout breaks on purpose.
     dialect
         The root's dialect; only its rules are checked.
 
@@ -211,8 +216,8 @@ def refuse_broken(
     """
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
-    # Check the rows in the proposal's dialect, even for the draft: only writing converts them to the draft's form, in
-    # which a vector is part of its data file's row.
+    # Check the rows in the dialect of the V4 proposal, even for the V4 draft: they are converted to the draft's form
+    # only when they are written. In this form, a deletion vector is part of its data file's row.
     found = [
         *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
         *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),

@@ -37,7 +37,10 @@ def geo_breaks(manifest: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
             (there[0] != there[1], "has only one corner"),
             ((there[0] & ~sound[0]) | (there[1] & ~sound[1]), "has a corner that is not a point with x and y"),
             (both & sound[0] & sound[1] & _falls(low, high, wraps), "has a lower corner above the upper one"),
-            (both & sound[0] & sound[1] & _outside(low, high) & wraps, "has a corner off the globe"),
+            (
+                both & sound[0] & sound[1] & _outside(low, high) & wraps,
+                "has a corner with an invalid longitude or latitude",
+            ),
         ):
             what = f"its bounding box for column {name!r} {text}"
             out += flagged("geo-bounds", manifest.location, mask & alive, what, manifest.entries)
@@ -54,7 +57,10 @@ def _points(values: list[bytes | None]) -> _Points:
 
 
 def _falls(low: _Points, high: _Points, wraps: bool) -> Mask:
-    """Return a mask of boxes whose lower corner is above the upper one in a coordinate; ``wraps`` ignores x."""
+    """Return a mask of boxes whose lower corner is above the upper one in a coordinate.
+
+    If ``wraps`` is true, x is not compared, because a box of a geography may cross the antimeridian.
+    """
     falls: npt.NDArray[np.bool_] = low > high  # a comparison with NaN is false
     return np.asarray((falls[:, 1:] if wraps else falls).any(axis=1))
 

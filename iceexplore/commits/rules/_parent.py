@@ -1,4 +1,4 @@
-"""Rules that compare a snapshot with its parent: the root must record every change of the data, and nothing else."""
+"""Rules that compare a snapshot with its parent: the root must record exactly the changes of the data."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak
     Parameters
     ----------
     parent
-        The parent's tree, of any version; None if the snapshot has no parent, so nothing existed before.
+        The parent's tree, of any version; None if the snapshot has no parent, so that all of its files are new.
     """
     before = _keys(parent)
     now = whole(tree.files["key"])
     yield from _root_rows(tree, before, now)
     yield from _deleted_rows(tree, parent, before, now)
-    known, leaf = _there(now, before), np.asarray(tree.files["leaf"])  # one lookup for all leaves, as it is slow
+    known, leaf = _there(now, before), np.asarray(tree.files["leaf"])  # one lookup for all leaves, as lookups are slow
     for view in tree.leaves.values():
         old = None if parent is None else parent.leaves.get(view.location)
         if old is None:
@@ -69,13 +69,14 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: AnyArray, now
     files = deleted & r.is_kind(*FILES)
     keys = keys_of(entries)
     yield from flagged(
-        "deleted-entries", where, files & ~_there(keys, before), "it was not live in the parent", entries
+        "deleted-entries", where, files & ~_there(keys, before), "it is DELETED but was not live in the parent", entries
     )
-    yield from flagged("deleted-entries", where, files & _there(keys, now), "it is still live", entries)
+    yield from flagged("deleted-entries", where, files & _there(keys, now), "it is DELETED but still live", entries)
     leaves = pa.array([] if parent is None else list(parent.leaves), pa.string())
     manifests = deleted & r.is_kind(*MANIFESTS) & ~_there(entries["location"], leaves)
     vectors = deleted & r.is_kind(ContentType.MANIFEST_DV) & ~_there(entries["referenced_file"], leaves)
-    yield from flagged("deleted-entries", where, manifests | vectors, "it was not live in the parent", entries)
+    text = "it is DELETED but was not live in the parent"
+    yield from flagged("deleted-entries", where, manifests | vectors, text, entries)
     if parent is None:
         return
     own = parent.files.filter(pc.equal(parent.files["leaf"], -1))
@@ -89,7 +90,7 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: AnyArray, now
 
 
 def _new_leaf(view: LeafView, known: np.ndarray) -> Iterator[RuleBreak]:
-    """Check a manifest that the parent's root does not list; ``known`` marks the files that were live before."""
+    """Check a manifest that the parent's root does not list; ``known`` marks its live files that the parent had."""
     if view.status == Status.ADDED:
         if known.any() or view.statuses - {Status.ADDED}:
             yield RuleBreak(

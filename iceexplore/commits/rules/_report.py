@@ -1,4 +1,4 @@
-"""A report on a snapshot: which rules it keeps or breaks, and the sentence of the spec behind each rule."""
+"""A report on a snapshot: which rules it keeps and breaks, each with the sentence from which the rule follows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RuleReport:
 
     @property
     def arrow(self) -> pa.Table:
-        """A row per rule: whether it is kept, the first violation, the rule's text, and a sentence of the spec."""
+        """A row per rule: whether it is kept, the first violation, the rule's text, and the sentence it quotes."""
         rows = []
         for rule in self.rules:
             mine = [b for b in self.breaks if b.rule == rule.id]
@@ -98,7 +98,7 @@ class RuleReport:
         if broken:
             columns = ("rule", "violation", "entries", "where")
             tables.append(CardTable("Broken", columns, broken, code=frozenset((3,)), right=frozenset((2,))))
-        tables.append(CardTable("Rules", ("rule", "what must hold", "in the document", "source"), kept, open=False))
+        tables.append(CardTable("Rules", ("rule", "what must hold", "quoted sentence", "source"), kept, open=False))
         facts = (("Kept", f"{len(rows) - len(broken)} of {len(rows)} rules"),)
         return Card(f"Rules of {self.title}", facts=facts, tables=tuple(tables))
 

@@ -38,7 +38,11 @@ def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
         out.append(RuleBreak("one-root", where, "the snapshot references more than one root"))
     if raw.get("root-manifest") and not tree.v4:
         out.append(
-            RuleBreak("one-root", root.location, "the file that the snapshot references as root manifest is not one")
+            RuleBreak(
+                "one-root",
+                root.location,
+                "the snapshot references this file as its root manifest, but it is not a root manifest",
+            )
         )
     stated = root.header.metadata.get("content", "root")
     if tree.v4 and stated != "root":
@@ -117,15 +121,17 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
         return
     held = held.sort_by("first_row_id")
     first = np.asarray(whole(held["first_row_id"]))
-    # sums beyond 64 bits would wrap and become negative
+    # limit the row counts, because sums beyond 64 bits would become negative
     end = first + np.minimum(whole(held["record_count"]), np.iinfo(np.int64).max - np.maximum(first, 0))
     clash = np.flatnonzero(first[1:] < end[:-1])
     if len(clash):
         name = held["location"][int(clash[0]) + 1].as_py()
-        yield RuleBreak("row-ids", name, f"row ids from {first[clash[0] + 1]} are also assigned to another file")
+        yield RuleBreak("row-ids", name, f"its row ids, from {first[clash[0] + 1]} on, overlap those of another file")
     if metadata.next_row_id is not None and int(end.max()) > metadata.next_row_id:
         name = held["location"][int(end.argmax())].as_py()
-        yield RuleBreak("row-ids", name, f"row ids up to {end.max()} reach beyond next-row-id {metadata.next_row_id}")
+        yield RuleBreak(
+            "row-ids", name, f"the row id after its last row is {end.max()}, above next-row-id {metadata.next_row_id}"
+        )
 
 
 def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
@@ -147,5 +153,5 @@ def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
         wrong = np.flatnonzero(~(vectors & within))
         if len(wrong):
             name = mine["location"][int(wrong[0])].as_py()
-            text = f"{name} deletes rows of files outside {view.owner}, with which its manifest is affiliated"
+            text = f"{name} is no deletion vector of a file in {view.owner}, with which its manifest is affiliated"
             yield RuleBreak("affinity", view.location, text)

@@ -1,4 +1,4 @@
-"""Rules for what a root records about a leaf (counts, statistics), and for values that give partition tuples."""
+"""Rules for the counts and statistics of leaves in a root, and for the values from which partitions are derived."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 
 
 def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
-    """Yield violations of ``manifest-stats``: values in the root's row that are not null and do not fit the leaf.
+    """Yield violations of ``manifest-stats``: values in the root's row for a leaf that contradict the leaf's entries.
 
-    Counts must be equal to the leaf's; ``min_sequence_number`` must not be above the lowest in the leaf.
+    Counts must be equal to those of the leaf. ``min_sequence_number`` must not be above the lowest in the leaf. Null
+    values are not checked.
     """
     stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
     where = f"{root.location}#entry {view.row}"
@@ -33,7 +34,7 @@ def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[Rul
             yield RuleBreak("manifest-stats", where, f"{column} is {value}, but {view.location} has {found}")
     stated_lowest, lowest = stated.get("min_sequence_number"), lowest_sequence_number(leaf.entries)
     if stated_lowest is not None and lowest is not None and lowest < stated_lowest:
-        text = f"min_sequence_number is {stated_lowest}, but {view.location} has an entry with {lowest}"
+        text = f"min_sequence_number is {stated_lowest}, but an entry of {view.location} has sequence number {lowest}"
         yield RuleBreak("manifest-stats", where, text)
 
 
@@ -51,7 +52,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
     """
     where = f"{root.location}#entry {view.row}"
     rows = Rows(leaf.entries, leaf.dialect)
-    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # leave out the vectors of data files
+    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # leave out deletion vectors
     exact = _exact_columns(metadata)
     tuples = None
     for field_id in root.stat_field_ids():
@@ -95,7 +96,10 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
 def _exact_bounds(
     lows: AnyArray, highs: AnyArray, tuples: pa.StructArray | None, fields: list[str]
 ) -> tuple[AnyArray, AnyArray]:
-    """Return exact bounds of a partition column: the partition value where known, as stored bounds may be truncated."""
+    """Return the bounds of a partition column: each entry's partition value, or its stored bounds if it has none.
+
+    Stored bounds may be truncated, while partition values are exact.
+    """
     highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
     if tuples is None:
         return lows, highs
@@ -144,7 +148,9 @@ def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]
     out: list[RuleBreak] = []
     for field, differing, missing in _doubtful_values(leaf, metadata):
         name = f"{field.name} ({field.transform})"
-        out += flagged("partition-rebuilds", leaf.location, differing, f"its bounds for {name} differ", leaf.entries)
+        out += flagged(
+            "partition-rebuilds", leaf.location, differing, f"its two bounds for {name} differ", leaf.entries
+        )
         out += flagged("partition-rebuilds", leaf.location, missing, f"it has no value for {name}", leaf.entries)
     return out
 

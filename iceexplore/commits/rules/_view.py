@@ -1,4 +1,4 @@
-"""A snapshot as the rule checker sees it: the root, its leaves, and every live file with its position."""
+"""A snapshot as the rule checker sees it: the root, its leaves, and every live file with the leaf that lists it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LeafView:
     Attributes
     ----------
     row
-        Row in the root.
+        Row number of the manifest's entry in the root.
     owner
         If this is a delete manifest: the data manifest with which it is affiliated.
     old
@@ -38,7 +38,7 @@ class LeafView:
     statuses
         The statuses of the manifest's entries, as stored.
     removed
-        The removed positions (`pyroaring.BitMap`), by status of the live manifest DV.
+        The positions that live manifest DVs remove, as a `pyroaring.BitMap` for each status of these DVs.
     """
 
     row: int
@@ -120,7 +120,10 @@ def view_tree(
 
 
 def _removed(reader: ManifestReader, root: Manifest, rows: Rows) -> dict[str, dict[int, Any]]:
-    """Return the positions that manifest DVs remove, by leaf and status."""
+    """Return the positions that manifest DVs remove, by the leaf's location and the DV's status.
+
+    A manifest DV without an entry of its own (V4 draft) counts as EXISTING.
+    """
     out: dict[str, dict[int, Any]] = {}
     attached = rows.is_kind(*MANIFESTS) & rows.has_vector
     for row in np.flatnonzero(rows.live & (rows.is_kind(ContentType.MANIFEST_DV) | attached)).tolist():

@@ -192,7 +192,7 @@ def test_deletes_of_files_that_are_not_there_are_counted(monkeypatch: pytest.Mon
     r = s.table.replay()
     assert [x.unapplied for x in r.snapshots] == [0, 1]
     assert r.snapshots[1].note == "left out: its deletes change no deletion vector" and r.snapshots[1].replayed is None
-    assert "because their data files, as spelled, are not live: 1." in r.summary
+    assert "because no live data file has the location that they reference, in the same spelling: 1." in r.summary
 
 
 def test_a_field_that_v1_dropped_keeps_its_values() -> None:
