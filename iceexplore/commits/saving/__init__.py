@@ -1,1 +1,1 @@
-"""Save a simulated table with all its files."""
+"""Save a table or simulation with all its files, and find the files that a table references."""

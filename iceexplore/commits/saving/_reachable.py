@@ -1,4 +1,4 @@
-"""The files that a snapshot needs: its manifest list or root, manifests, manifest DVs, and the listed files."""
+"""The files that a snapshot needs: its manifest list or root, manifests, manifest DVs, and data and delete files."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def tree_files(
     Parameters
     ----------
     read
-        Row numbers of manifests in the root: return, besides the root, only these manifests and their manifest DVs; by
-        default all.
+        The manifests to return, together with their manifest DVs, as row numbers in the root; by default all live
+        manifests. The root itself is always returned.
     """
     root = state.root(snapshot)
     if root is None:
@@ -105,7 +105,7 @@ def tree_files(
 
 
 def _own_commit(state: TableState, snapshot: Snapshot) -> list[MetadataFile]:
-    """Return the file of the Delta commit that made this snapshot; it plays the part of a manifest list."""
+    """Return the file of the Delta commit that made this snapshot, as a manifest list; empty if there is none."""
     location = f"{state.metadata.properties.get(DELTA_LOG)}/{commit_name(snapshot.snapshot_id)}"
     try:
         return [MetadataFile(location, "manifest-list", state.storage.stat(location).size or 0)]
@@ -133,8 +133,8 @@ def referenced_files(
 ) -> pa.Table:
     """Return every file that snapshots need, each once: manifest lists or roots, manifests, data and delete files.
 
-    Statistics files are not included. A location that several entries share, such as that of a Puffin file, occurs once
-    for each kind of these entries.
+    Statistics files are not included. Several entries may have the same location, such as that of a Puffin file: it is
+    returned once for each kind of these entries.
 
     Parameters
     ----------
@@ -189,10 +189,10 @@ def files_of_leaves(
     Parameters
     ----------
     among
-        The manifests to read; all by default.
+        Locations of the manifests to read; all by default.
     seen
-        Keys of manifests not to read; the call adds the keys of manifests that it reads. A second call with the same
-        set then reads only manifests that the first did not read.
+        Manifests not to read, each as a tuple of its location and its manifest DVs; the call adds the manifests that it
+        reads. A second call with the same set then reads only manifests that the first call did not read.
     """
     parts = [_SCHEMA.empty_table()]
     seen = set() if seen is None else seen
@@ -262,7 +262,10 @@ def statistics_files(metadata: TableMetadata, snapshots: Iterable[int] | None = 
 
 
 def metadata_files(state: TableState) -> pa.Table:
-    """Return a `REFERENCED_SCHEMA` table of the metadata file, the files in its log, and the version hint; no sizes."""
+    """Return the metadata file, the older ones in its log, and the version hint, as a table of `REFERENCED_SCHEMA`.
+
+    The sizes are null.
+    """
     log = [e.metadata_file for e in state.metadata.metadata_log]
     hint = f"{state.metadata.location.rstrip('/')}/metadata/{HINT}"  # only file-system tables have this file
     places = list(dict.fromkeys([state.metadata_location, *log]))
@@ -278,7 +281,11 @@ def metadata_files(state: TableState) -> pa.Table:
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
     """Return the overlay's files that the table still needs, for any snapshot or as an older metadata file.
 
-    Only manifests among ``own`` are read, because no other manifest lists a file of the overlay.
+    Parameters
+    ----------
+    own
+        The locations of all files of the overlay. Only manifests among these are read, because no other manifest lists
+        a file of the overlay.
     """
     metadata = state.metadata
     needed = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}

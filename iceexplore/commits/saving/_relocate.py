@@ -143,7 +143,7 @@ def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str])
 
 
 def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mapping[str, str]) -> bytes | None:
-    """Return a Puffin file whose vectors reference data files at their new locations; None if none of these has moved.
+    """Return a Puffin file whose deletion vectors reference the new locations of data files; None if none has moved.
 
     All bytes before the footer stay as they are, so that the blobs' offsets in manifest entries remain valid; in the
     footer, only the references to data files change.
@@ -168,7 +168,7 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
 #: Ids of fields that contain locations (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), each with the id
 #: of the field that contains the file's length, if there is one.
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None, 164: 166}
-#: The one among these fields that refers to the file of a different entry.
+#: The field with the referenced data file or manifest: only this field has the location of a different entry's file.
 _REFERENCE = 143
 #: The field with the list of column files: records that contain locations, too (field 164).
 _COLUMN_FILES = 158
@@ -230,18 +230,20 @@ def relocated_manifest(
     lengths: Mapping[str, int],
     paths: Mapping[str, tuple[str, str]] | None = None,
 ) -> bytes:
-    """Return a manifest, manifest list or root with rewritten locations; everything else stays as written.
+    """Return a manifest, manifest list or root with rewritten locations.
+
+    File sizes and bounds of paths that changed with a location are replaced, too; everything else stays as written.
 
     Parameters
     ----------
     moved
         New locations by old ones.
     lengths
-        Bytes of files at new locations, if they changed.
+        The sizes in bytes of the files whose size changed, by new location.
     paths
-        The smallest and largest path in position delete files at new locations, if they changed. Replacing the paths in
-        the old bounds is not enough: new names may sort differently, and readers do not apply a delete file to data
-        files outside its bounds.
+        The smallest and the largest path in each position delete file whose paths changed, by new location. Replacing
+        the paths in the old bounds is not enough: new paths may sort differently, and readers do not apply a delete
+        file to data files outside its bounds.
 
     Raises
     ------
@@ -284,9 +286,9 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 
 
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
-    """Return the function that finds the new location for a value of the field with id ``number``.
+    """Return a function from a location, stored in the field with id ``number``, to the new location.
 
-    It accepts a location in any spelling only if the field refers to the file of a different entry.
+    The function accepts locations in any spelling only if the field refers to the file of a different entry.
     """
     if number != _REFERENCE:
         return moved.place

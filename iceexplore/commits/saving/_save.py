@@ -58,13 +58,13 @@ class Saved:
     Attributes
     ----------
     path
-        The folder.
+        The folder to which the table was saved.
     location
-        The table's location in the metadata.
+        The table's location in the saved metadata.
     metadata_location
         Location of the current metadata file.
     files, bytes
-        Number of files and bytes written.
+        Number of written files, and their total bytes.
     missing
         Files that could not be read and are missing from the folder, each with the reason.
     """
@@ -84,14 +84,14 @@ class Saved:
 def save(
     state: TableState, path: str | os.PathLike[str], *, data: DataFiles = "copy", location: str | None = None
 ) -> Saved:
-    """Write a table to a folder completely or not at all: it is built beside the target and renamed in one step.
+    """Write a table to a folder completely or not at all.
 
-    A killed save leaves the hidden folder that it was building; the next save to the same target removes it if it is
-    older than a day.
+    The files are first written to a hidden folder beside the target, which is then renamed in one step. A killed save
+    leaves this hidden folder; the next save to the same target removes it if it is older than a day.
 
-    Writes the current metadata file and the older ones in the metadata log that still exist; the manifest list or root,
-    manifests and manifest DVs of every snapshot; statistics; and the data and delete files of the overlay, which a
-    simulation wrote.
+    Written are the current metadata file and the older ones in the metadata log that still exist; the manifest list or
+    root, manifests and manifest DVs of every snapshot; statistics files; and the data and delete files of the overlay,
+    which a simulation wrote.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class _Saver:
 
     def run(self) -> Saved:
         """Write everything to the folder under construction."""
-        instead = "Copy the folder itself: ix.open opens the copy."
+        instead = "Copy the table's folder instead: ix.open opens the copy."
         if isinstance(self.storage, OverlayStorage):
             instead = (
                 "If s is the simulation: to see the history as Iceberg snapshots, replay it with s.replay(4). To keep "
@@ -307,7 +307,8 @@ class _Saver:
 
     def _leaves(self, snapshot: Snapshot, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
-        # Also rewrite the draft's manifests: their locations are relative to the table's location, which changes.
+        # Always rewrite manifests of the V4 draft. The locations in them are relative to the table's location, which
+        # saving changes: files that stay where they are need absolute locations.
         relative = self.state.reader.root(snapshot).dialect.deletion_vectors_on_entries
         for f in files:
             if f.kind != "manifest":
@@ -349,7 +350,7 @@ class _Saver:
         return self.moved.with_relative(metadata.location, self.new), {**self.lengths, **short}
 
     def _documents(self) -> str:
-        """Write the metadata files, the current one last; return its location."""
+        """Write the metadata files, the current one last; return the location of the current one."""
         metadata = self.state.metadata
         log = [e.metadata_file for e in metadata.metadata_log]
         documents: dict[str, tuple[dict[str, Any], bool]] = {}

@@ -18,8 +18,8 @@ from iceexplore.storage import Entry, OverlayStorage, Storage, path_only
 __all__ = ["file_kind", "is_referenced", "path_keys"]
 
 _PREFIX = r"^[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?"
-#: Matches locations whose path is what follows scheme and authority. `_NOT_PLAIN` matches the exceptions: paths with
-#: ``.`` or ``..``, and ``file://x/y``, in which all of ``x/y`` is a relative path.
+#: Matches locations that become a path if scheme and authority are removed. `_NOT_PLAIN` matches exceptions, which must
+#: be resolved: locations with ``.`` or ``..`` as a folder, and ``file://x/y``, in which ``x/y`` is a relative path.
 _PLAIN = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?)?/"
 _NOT_PLAIN = r"/\.\.?(?:/|$)|^(?i:file)://[^/]"
 
@@ -27,8 +27,8 @@ _NOT_PLAIN = r"/\.\.?(?:/|$)|^(?i:file)://[^/]"
 def path_keys(storage: Storage, locations: AnyColumn) -> AnyArray:
     """Return the path of each location: two locations with equal paths mean the same file.
 
-    Scheme and authority are left out, as when Iceberg looks for orphan files. In a moved table and a simulation, the
-    path is where the file is now.
+    Scheme and authority are left out, as when Iceberg looks for orphan files. For a moved table or a simulation, the
+    returned path is the file's current one.
     """
     locations = locations.combine_chunks() if isinstance(locations, pa.ChunkedArray) else locations
     paths = _paths(locations)
@@ -65,10 +65,10 @@ def is_referenced(storage: Storage, entries: Sequence[Entry], references: AnyCol
 
 
 def file_kind(real: str) -> str:
-    """Return the kind of a file, by its name and folder.
+    """Return the kind of a file, derived from its name and folder.
 
-    ``data`` (or a delete file), ``manifest`` (also a manifest list or root), ``metadata``, ``puffin``, ``temporary`` (a
-    partial file), ``other``.
+    The kinds are ``data`` (also delete files), ``manifest`` (also manifest lists and roots), ``metadata``, ``puffin``,
+    ``temporary`` (a partially written file) and ``other``.
     """
     folder, name = os.path.split(real)
     if name.startswith(".") and name.endswith(".tmp"):

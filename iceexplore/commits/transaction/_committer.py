@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 Document = dict[str, Any]
-#: A function that builds the change; it is called once per commit. It writes the files to add through the writer that
-#: it gets, and reads the state ``writer.base``.
+#: A function that builds the change; it is called once per commit. It reads the state ``base`` of the writer that it
+#: gets, and writes the files to add through this writer.
 MakeChange = Callable[[CommitWriter], Change]
 #: A change of the document only: a function from the document and the commit's time in milliseconds to the new
 #: document.
@@ -68,8 +68,7 @@ class CommitRecord:
     Attributes
     ----------
     number
-        The commit's number, counted from 1 across a writer and its forks; it is the ``commit`` in the storage's write
-        log.
+        The commit's number, counted from 1 across a writer and its forks. The storage's write log has it as ``commit``.
     what
         The operation, or a description if no files changed.
     snapshot_id
@@ -92,7 +91,7 @@ class CommitRecord:
 
 
 class CommitAttempts:
-    """One commit with all its attempts."""
+    """One commit: its change, and the attempts to publish it."""
 
     def __init__(
         self,
@@ -167,8 +166,8 @@ class CommitAttempts:
         if gone:
             raise CommitConflictError(
                 "files-exist",
-                f"snapshot {gone[-1]}, on which this commit is based, has expired, and files that it reads "
-                f"were deleted; run the operation again ({error})",
+                f"snapshot {gone[-1]}, on which this commit is based, has expired, and files that the commit "
+                f"reads were deleted; run the operation again ({error})",
             ) from error
 
     def _try(self, known: TableState) -> TableState | None:
@@ -289,7 +288,7 @@ class CommitAttempts:
 
 
 def layout_of(options: LayoutOptions) -> Layout:
-    """Return the layout that writes the manifest list or the root manifest."""
+    """Return the function that writes the manifests, and the manifest list or root, of a table with these options."""
     if options.deletion_vectors_on_entries:
         return apply_to_draft_root
     return apply_to_root if options.has_root_manifest else apply_to_list
@@ -388,7 +387,7 @@ class Committer:
         The initial state.
     options
         The layout. If its format version is above the table's, the first commit also upgrades the table in the same
-        metadata file ("the first commit to a V4 table must perform this migration").
+        metadata file (V4 proposal: "the first commit to a V4 table must perform this migration").
     storage
         The storage from which the table is read and to which new files are written.
     pointer
@@ -405,7 +404,7 @@ class Committer:
     state
         The table as of this writer's last commit or `refresh`.
     shared
-        State that this writer shares with its forks: pointer, records, clock.
+        The state that this writer shares with its forks, such as the pointer, the records and the clock.
 
     Raises
     ------
@@ -556,7 +555,7 @@ class Committer:
         CommitConflictError
             A concurrent commit conflicts with this one (the error's rule says why), attempts ran out
             (``table-unchanged``), or the snapshot that this commit reads has expired (``files-exist``). The files that
-            it wrote remain as orphan files unless the subclass removes them (`on_commit_failed`).
+            this commit wrote remain as orphan files unless the subclass removes them (`on_commit_failed`).
         SnapshotNotFoundError
             The branch does not exist.
         FormatError
@@ -606,7 +605,7 @@ def check_options(state: TableState, options: LayoutOptions, max_attempts: int |
     """Refuse a state to which nothing can be committed with these options. Raises as `Committer` does."""
     if options.format_version < state.metadata.format_version:
         raise OptionError(
-            f"format_version={options.format_version}: the table has {state.metadata.format_version}, "
+            f"format_version={options.format_version}: the table has format version {state.metadata.format_version}, "
             "and a table cannot be downgraded"
         )
     if max_attempts is not None and max_attempts < 1:

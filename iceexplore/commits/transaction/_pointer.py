@@ -32,7 +32,7 @@ class Pointer:
         return self._location
 
     def swap(self, expected: str, new: str) -> bool:
-        """Set the pointer to ``new`` if it is still at ``expected``; return whether it was."""
+        """Set the pointer to ``new`` if its location is still ``expected``; return whether the pointer was set."""
         with self._lock:
             if self._location != expected:
                 return False
@@ -127,7 +127,7 @@ class FolderFiles:
     location: str
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file through a temporary one and a hard link, which fails if the name exists.
+        """Write a new file: write a temporary file, and link the new name to it, which fails if this name exists.
 
         Raises
         ------

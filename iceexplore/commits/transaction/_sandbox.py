@@ -65,8 +65,8 @@ class Sandbox(Committer):
     def copy(self) -> Sandbox:
         """Return an independent copy of this writer: later commits of either do not appear in the other.
 
-        In contrast, a `fork` shares the files and the pointer. If the writer has a seed, equal commits to the original
-        and the copy create equal files.
+        In contrast, a `fork` shares the files and the pointer. If the writer has a seed, the same commits to the
+        original and to the copy write identical files.
         """
         other = self.fork()
         other.storage = self.storage.copy()
@@ -84,7 +84,7 @@ class Sandbox(Committer):
         )
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return notes: that this is a simulation, where its files are, and how many are synthetic."""
+        """Return notes: that this is a simulation, where its files are, and how many data files are synthetic."""
         note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
         synthetic = self.shared.synthetic
         if synthetic:

@@ -28,7 +28,7 @@ from iceexplore.planning import partition_keys
 
 __all__ = ["Step", "steps_between", "validate"]
 
-#: The operations whose added files are checked, as Java's VALIDATE_ADDED_FILES_OPERATIONS: a replace adds no rows.
+#: Operations that may add new rows (Java: VALIDATE_ADDED_FILES_OPERATIONS). A replace only writes existing rows again.
 _ADDING = ("append", "overwrite")
 _FILE_PATH = 2147483546
 #: The maximum number of files that a conflict's message lists.
@@ -43,8 +43,8 @@ class Step:
     Attributes
     ----------
     snapshot
-        The commit's snapshot. None if single commits cannot be distinguished, because the state for which the change
-        was made is not an ancestor of the current one; the step is then the difference between the two.
+        The commit's snapshot. None if the snapshot for which the change was made is not an ancestor of the current one:
+        the commits in between are then unknown, and the step is the difference between these two snapshots.
     added, removed
         Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
     updated
@@ -259,13 +259,13 @@ def _check_removed(change: Change, steps: list[Step]) -> None:
     if not change.ignore_missing:
         lost = _gone(steps, change.remove_data, (ContentType.DATA,)) + _gone(steps, change.remove_deletes, deletes)
         if lost:
-            raise CommitConflictError("files-exist", "another commit removed files that this one removes too", lost)
+            raise CommitConflictError("files-exist", "another commit has removed files that this commit removes", lost)
     needed = (_referenced(change) | change.conflict_files) - set(change.remove_data)
     lost = _gone(steps, needed, (ContentType.DATA,))
     if lost:
         raise CommitConflictError(
             "data-files-still-there",
-            "another commit removed data files that this one read, or whose rows it deletes",
+            "another commit removed data files that this commit has read, or whose rows this commit deletes",
             lost,
         )
 
@@ -288,7 +288,7 @@ def _check_vectors(change: Change, steps: list[Step]) -> None:
 def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> None:
     """Check that no concurrent commit added deletes for files that this commit rewrites or has read.
 
-    This commit has not applied such deletes.
+    This commit read the files without these deletes, so it may write rows again that the deletes remove.
     """
     rewritten = set() if change.ignore_missing else set(change.remove_data)
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
@@ -300,7 +300,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
         return
     wanted = pa.array(sorted(looked_at), pa.string())
     kept = change.added.entries.filter(pc.equal(change.added.entries["content_type"], int(ContentType.DATA)))
-    keeps_sequence = kept["sequence_number"].null_count == 0  # also true if no row is left to write
+    keeps_sequence = kept["sequence_number"].null_count == 0  # also true if the change adds no data file
     wide: list[tuple[Step, EntryBatch]] = []
     for step in steps:
         entries = step.added.entries
@@ -372,8 +372,11 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
 
 
 def _seen(change: Change, step: Step) -> pa.BooleanArray:
-    """Return a mask of the updated data files with new values in the columns by which the change selected rows."""
-    if change.conflict_partitions is not None:  # whole partitions: updates of columns move no row to another partition
+    """Return a mask of a step's updated data files: whether a column that the change's filter uses has new values.
+
+    Without a filter, the change has read every column. If it has read whole partitions, no update of columns counts.
+    """
+    if change.conflict_partitions is not None:  # updates of columns move no row to another partition
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])
@@ -413,7 +416,7 @@ def _check_duplicates(change: Change, steps: list[Step]) -> None:
 
 
 def _place(batch: EntryBatch, row: int, metadata: TableMetadata) -> tuple[int, str]:
-    """Return the partition of one file in the form of `Change.conflict_partitions`."""
+    """Return the partition of the file in one row: its spec id and its tuple as JSON, as in `partition_keys`."""
     partition = None if batch.partition is None else batch.partition.slice(row, 1)
     (place,) = partition_keys(whole(batch.entries["partition_spec_id"].slice(row, 1)), partition, metadata)
     return place

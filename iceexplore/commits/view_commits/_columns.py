@@ -32,11 +32,11 @@ def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schem
     Parameters
     ----------
     given
-        Either columns without ids, to which ids are assigned here: a PyArrow schema, a data frame, an Arrow table, or
-        types by column name (with a comment: ``(type, comment)``). Or a schema with ids, which are kept: an iceexplore
-        or PyIceberg schema, or a schema's JSON.
+        Columns without field ids, to which this function assigns ids: a PyArrow schema, a data frame, an Arrow table,
+        or types by column name (with a comment: ``(type, comment)``). Or a schema with field ids, which are kept: an
+        iceexplore or PyIceberg schema, or a schema's JSON.
     known
-        The schemas of the view: a new id is above all ids in these.
+        The schemas of the view. New field ids are above all field ids in these schemas and ``current``.
     current
         The schema of the current version. If this or a known schema has the same columns, that schema is returned.
         Otherwise, a column gets the id of a column with the same name in this or a known schema.
@@ -77,7 +77,7 @@ def same_columns(a: Schema, b: Schema) -> bool:
 
 
 def _stored(given: SchemaLike) -> Schema | None:
-    """Return the given schema if it has field ids; None if these are yet to be assigned."""
+    """Return the given schema if it has field ids; None if ids must be assigned to its columns."""
     if isinstance(given, Schema):
         return parse_schema(schema_to_json(given))
     if isinstance(given, Mapping) and isinstance(given.get("fields"), list):
@@ -97,7 +97,7 @@ def _refuse_invalid(schema: Schema) -> None:
         raise OptionError("schema: a view needs at least one column")
     ids = [f.field_id for _, f in schema.walk()]
     if len(set(ids)) < len(ids):
-        raise OptionError("schema: two fields have the same id; without ids, give types by name: " + _EXAMPLE)
+        raise OptionError("schema: two fields have the same id; to have ids assigned, give types by name: " + _EXAMPLE)
     names = [f.name for f in schema.fields]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -118,7 +118,10 @@ def _without_docs(given: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[str, s
 
 
 class _Ids:
-    """Assigns field ids: the ids of the former column with the same name, or new ones."""
+    """Assigns field ids: the id of the former column with the same name, or a new id above ``last``.
+
+    If ``fixed`` is given, every field gets this id instead.
+    """
 
     def __init__(self, last: int, fixed: int | None = None) -> None:
         self.last = last

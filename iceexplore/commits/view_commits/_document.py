@@ -102,12 +102,12 @@ def new_view_document(
     properties: Mapping[str, str] | None = None,
     early_draft: bool = False,
 ) -> Json:
-    """Return the document of a new view with one version, keys in Java's order.
+    """Return the document of a new view with one version; its keys have the same order as in Java.
 
     Parameters
     ----------
     early_draft
-        Write the form of the early draft of the spec, without ``view_uuid``.
+        Write the form of the early draft of the view spec, which has no ``view-uuid``.
 
     Raises
     ------
@@ -144,15 +144,18 @@ def replace_view_version(
 ) -> Json:
     """Return the document with the query as its current version: a new version, or an identical one that exists.
 
-    Versions are identical if they have the same SQL in the same order, defaults, schema and summary; times, and the
-    ``operation`` of an early draft, are not compared. An equal schema is reused, too.
+    Versions are identical if they have the same SQL in the same order, defaults, schema and summary. Times and the
+    summary's ``operation``, which the early draft stores, are not compared. If the view has a schema with the same
+    columns, this schema is used again.
 
     Raises
     ------
     RuleError
-        ``view-one-sql-per-dialect``, ``view-columns``, ``view-dialects-kept``.
+        The query or the new version violates ``view-one-sql-per-dialect``, ``view-columns`` or ``view-dialects-kept``.
     OptionError
         A property is invalid.
+    FormatError
+        The view already has a version with the largest possible id.
     UnsupportedError
         The view is a materialized view.
     """
@@ -208,6 +211,8 @@ def add_view_dialects(
     UnsupportedError
         The current version cannot be copied, because it has representations of unknown types, or SQL with different
         default catalogs or namespaces; or the view is a materialized view.
+    FormatError
+        The current version has no schema.
     """
     before = _read(document)
     current, schema = before.version(), before.schema(before.version())
@@ -240,7 +245,7 @@ def rollback_view(document: Mapping[str, Any], version_id: int, *, timestamp_ms:
     SnapshotNotFoundError
         The view does not have the version.
     RuleError
-        ``view-dialects-kept``
+        ``view-dialects-kept``: the version lacks a dialect of the current version.
     """
     before = _read(document)
     version = before.version(version_id)
@@ -284,7 +289,7 @@ def _read(document: Mapping[str, Any]) -> ViewMetadata:
 
 
 def _schema_id(out: Json, before: ViewMetadata, query: ViewQuery) -> int:
-    """Return the id of an equal schema; if there is none, add the query's schema, and return its new id."""
+    """Return the id of a schema with the query's columns; if there is none, add the query's schema to ``out``."""
     found = next((s for s in before.schemas if same_columns(s, query.columns)), None)
     if found is not None:
         return found.schema_id
@@ -384,7 +389,7 @@ def _check_dialects(before: ViewVersion | None, after: ViewVersion | None) -> No
         raise RuleError(
             "view-dialects-kept",
             f"version {after.version_id} has no SQL for {shown}, which version {before.version_id} has, so "
-            f"engines of this dialect could not read the view: give SQL for each dialect, or set the property "
+            f"engines that need this SQL could not read the view: give SQL for each dialect, or set the property "
             f"{DROP_DIALECT_PROPERTY} to 'true'",
         )
 

@@ -15,9 +15,9 @@ from iceexplore.views import ViewMetadata, ViewVersion, parse_view_metadata
 __all__ = ["adopted_form", "draft_version"]
 
 Json = dict[str, Any]
-#: The parent id that a view's first version has in the draft's example.
+#: The ``parent-version-id`` of a view's first version, as in the example of the early draft.
 _NO_PARENT = -1
-#: Keys that the draft has in representations, and the adopted spec in versions.
+#: Keys that the early draft of the view spec stores in each representation, and the adopted spec in each version.
 _MOVED = ("schema-id", "default-catalog", "default-namespace")
 
 
@@ -41,15 +41,15 @@ def draft_version(
 def adopted_form(document: Mapping[str, Any], view_uuid: str) -> Json:
     """Return a document of an early draft in the form of the adopted spec; any other document is returned as it is.
 
-    Schema, default catalog and default namespace move from the representations to their version; aliases and comments
-    become part of a schema; ``parent-version-id``, the properties of versions and ``current-schema-id``, which the
-    adopted spec does not have, are left out.
+    Schema id, default catalog and default namespace move from the representations to their version. Aliases and
+    comments become part of a schema. ``parent-version-id``, the properties of versions and ``current-schema-id`` are
+    left out, because the adopted spec does not have them.
 
     Raises
     ------
     UnsupportedError
-        The adopted spec cannot express a version: its representations have different schemas, defaults, aliases or
-        comments, or it has no schema.
+        A version cannot be stored in the adopted form, because it has no schema, or because its representations have
+        different schemas, defaults, aliases or comments.
     """
     metadata = parse_view_metadata(document, str(document.get("location")), Problems())
     if not metadata.early_draft:
@@ -72,7 +72,7 @@ def _adopted_version(version: ViewVersion, metadata: ViewMetadata, schemas: list
             "has no schema" if schema is None else "has dialects with different schemas, defaults, aliases or comments"
         )
         raise UnsupportedError(
-            f"version {version.version_id} {what}, which the adopted spec cannot store: "
+            f"version {version.version_id} {what}, so it cannot be stored in the form of the adopted spec: "
             "v.simulate(early_draft=True) keeps the form of the early draft"
         )
     found = next((s for s in schemas if same_columns(s, schema)), None)

@@ -34,9 +34,9 @@ __all__ = [
     "view_query",
 ]
 
-#: One query, whose dialect is the argument ``dialect``, or several queries by dialect.
+#: The SQL of one query, whose dialect is given by the argument ``dialect``; or the SQL by dialect.
 SqlLike: TypeAlias = str | Mapping[str, str]
-#: A namespace: ``"db"``, ``"a.b"``, or a sequence of its parts, which is needed if a part contains a dot.
+#: A namespace: ``"db"``, ``"a.b"``, or a sequence of its parts. If a part contains a dot, give a sequence.
 NamespaceLike: TypeAlias = str | Sequence[str]
 #: The type of ``...``, the default of arguments that keep the view's value.
 Keep: TypeAlias = EllipsisType
@@ -69,7 +69,7 @@ class ViewQuery:
         return [{"type": "sql", "sql": text, "dialect": dialect} for dialect, text in self.sql.items()]
 
     def check(self) -> None:
-        """Refuse a query that cannot be stored, or whose number of columns is known to differ from the schema's."""
+        """Refuse several SQL texts for one dialect, and SQL known to return more or fewer columns than ``columns``."""
         _refuse_twice(self.sql)
         _check_columns(self, self.columns)
 
@@ -94,8 +94,8 @@ def view_query(
     sql
         One SQL text in ``dialect``, or SQL texts by dialect.
     schema
-        The columns (`view_columns`); by default those of a version with the same SQL; otherwise those of the current
-        version, if the query is known to return the same names.
+        The columns, in a form that `view_columns` accepts. By default, the columns of a version with the same SQL; if
+        there is none, the columns of the current version, if the query is known to return the same column names.
     default_catalog, default_namespace
         The catalog and namespace for unqualified names in the SQL. ``...`` keeps the view's defaults; a new view has
         none.
@@ -123,7 +123,7 @@ def view_query(
         catalog = default_catalog
         if catalog is not None:
             refuse_half_characters(catalog, "default_catalog")
-            text_of("default_catalog", catalog, "a catalog's name, or None for the view's own")
+            text_of("default_catalog", catalog, "a catalog's name, or None for the catalog of the view")
     if default_namespace is ...:
         namespace = () if current is None else current.namespace_of() or ()
     else:
@@ -250,7 +250,7 @@ def _kept_columns(sql: Mapping[str, str], schema: Schema | None) -> Schema:
         if found is None:
             raise OptionError(
                 f"the columns of the {_short(dialect)} query cannot be known from its text: give {example}, or "
-                "the view's own with schema=v.schema"
+                "keep the view's columns with schema=v.schema"
             )
         if [name.lower() for name in found] != wanted:
             raise OptionError(

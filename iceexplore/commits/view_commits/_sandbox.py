@@ -91,7 +91,8 @@ class ViewSandbox:
     seed
         Makes UUIDs, file names and times repeatable.
     early_draft
-        Keep the form of an early draft of the spec; by default the first commit writes the form of the adopted spec.
+        Keep the view in the form of the early draft of the view spec. By default, the first commit converts the view to
+        the form of the adopted spec.
 
     Attributes
     ----------
@@ -168,7 +169,7 @@ class ViewSandbox:
             return self.state
 
     def published(self) -> tuple[str, ...]:
-        """Return the locations of the metadata file at the start and of all files published since, oldest first."""
+        """Return the location of the metadata file with which the writer started, and of all those published since."""
         with self.shared.lock:
             locations = [record.metadata_location for record in self.records]
         # Sort, because writers in several threads may not record their commits in the order of publishing.
@@ -198,6 +199,11 @@ class ViewSandbox:
             the error names the rule that the change would break in the other writer's state.
         RuleError, OptionError, SnapshotNotFoundError
             The change is refused; or the time is before the view's last change.
+        FormatError
+            No commit can be made on the metadata, or no time after the view's last change can be stored.
+        UnsupportedError
+            The view cannot be converted to the form of the adopted spec, or its metadata files are numbered and the
+            change gives it a new location.
         """
         given = None if timestamp is None else _given_time(timestamp)
         with self._lock:
@@ -322,7 +328,7 @@ def _at(state: ViewState) -> str:
 
 
 def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
-    """Return the bytes of a metadata file, compressed if the suffix of the file's name says so."""
+    """Return the bytes of a metadata file; they are compressed if the file ``name`` has the suffix for gzip."""
     data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return gzip.compress(data, mtime=0) if _GZIPPED.search(name) else data
 

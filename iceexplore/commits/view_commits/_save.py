@@ -24,7 +24,7 @@ def save_view(
 ) -> Saved:
     """Write a view's metadata to a folder, completely or not at all.
 
-    Each metadata file has the whole history, so the current one is enough.
+    Each metadata file of a view contains all versions, so only the current one is needed to read the view.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def save_view(
     location
         The view's location in the saved metadata: by default ``path``.
     earlier
-        Locations of earlier metadata files; those that can be read are written, too.
+        Locations of earlier metadata files, oldest first; those that can be read are written, too.
 
     Raises
     ------
