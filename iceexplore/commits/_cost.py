@@ -1,4 +1,4 @@
-"""The cost of commits: files, bytes and requests per commit, what planning then reads, and the metadata retained."""
+"""The cost of commits: the files and requests of each commit, what planning reads, and what expiry frees."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ __all__ = ["Cost", "PlanCost", "Retained", "ancestors", "cost_of", "plan_cost", 
 
 #: The kinds of metadata files, each with the prefix that its columns have in `Cost.commits`.
 _KINDS = {"metadata": "json", "manifest-list": "root", "manifest": "manifest", "puffin": "dv"}
+#: The kinds of reads that are not GET requests.
 _NOT_GETS = ("stat", "list")
 
 
@@ -57,7 +58,7 @@ class PlanCost:
     warm: tuple[MetadataFile, ...]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per kind of file and a row "all": files (each is one request) and bytes read, cold and warm."""
+        """Return the number and bytes of files in `cold` and `warm`, with a row per kind of file and a row "all"."""
         import pandas as pd
 
         kinds = dict.fromkeys(f.kind for f in self.cold)
@@ -107,9 +108,9 @@ class Retained:
     kept, expired
         Ids of snapshots, newest first.
     files
-        Files that the kept snapshots need: manifest lists or roots, manifests, manifest DVs in Puffin files.
+        Metadata files that the kept snapshots need: manifest lists or roots, manifests, manifest DVs in Puffin files.
     freed
-        Files that only expired snapshots need.
+        Metadata files that only expired snapshots need.
     freed_data_files, freed_data_bytes
         The number and the total bytes of the data and delete files that are live only in expired snapshots; None if
         they were not requested.
@@ -124,12 +125,12 @@ class Retained:
 
     @property
     def bytes(self) -> int:
-        """The bytes of metadata kept."""
+        """The total size of the metadata files that are kept."""
         return sum(f.size for f in self.files)
 
     @property
     def freed_bytes(self) -> int:
-        """The bytes of metadata freed."""
+        """The total size of the metadata files that are freed."""
         return sum(f.size for f in self.freed)
 
     def __repr__(self) -> str:
@@ -144,7 +145,7 @@ class Retained:
         return text
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per kind of metadata file and a row "all": files and bytes kept and freed."""
+        """Return the number and bytes of kept and freed files, with a row per kind of metadata file and a row "all"."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -233,7 +234,7 @@ class Cost:
     Attributes
     ----------
     writes
-        Every file written.
+        The written files, including those that are no longer needed.
     records
         The commits, including failed ones.
     reachable

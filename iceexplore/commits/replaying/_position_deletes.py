@@ -32,7 +32,10 @@ _PER_POSITION = 2
 
 @dataclass(frozen=True)
 class Deleted:
-    """The deleted rows of one data file: ``bitmap`` is a `pyroaring.BitMap64`, or None if the count is estimated."""
+    """The number of deleted rows of one data file, and their positions.
+
+    ``bitmap`` is a `pyroaring.BitMap64`; it is None if the number is estimated.
+    """
 
     count: int
     bitmap: Any = None

@@ -38,8 +38,8 @@ _GREY = "#808080"  # readable on white and on black
 _PANELS = (
     ("bytes", "metadata written, bytes"),
     ("files", "metadata written, files"),
-    ("plan_cold_bytes", "planning cold, bytes read"),
-    ("plan_warm_bytes", "planning warm, bytes read"),
+    ("plan_cold_bytes", "planning without a cache, bytes read"),
+    ("plan_warm_bytes", "planning with a cache, bytes read"),
 )
 
 
@@ -245,7 +245,7 @@ class Replay(Generic[T]):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per snapshot: the changes, and each field of `Side` with the prefixes ``before_`` and ``after_``."""
+        """One row per snapshot: its changes, and the fields of `Side` with the prefixes ``before_`` and ``after_``."""
         import pandas as pd
 
         names = [f.name for f in fields(Side)]
@@ -279,7 +279,7 @@ class Replay(Generic[T]):
             f"{len(mine):,} of {len(self.snapshots):,} snapshots committed again in {layout}:",
             f"metadata files written {_change(mine, 'files')}, bytes {_change(mine, 'bytes')},",
             f"manifests rewritten {_change(mine, 'manifests_rewritten')}.",
-            f"On average planning reads {_change(mine, 'plan_cold_bytes', mean=True)} cold,",
+            f"On average, planning reads {_change(mine, 'plan_cold_bytes', mean=True)} without a cache,",
             f"and {_change(mine, 'plan_warm_bytes', mean=True)} with the previous snapshot cached.",
         ]
         text = " ".join(out)

@@ -26,7 +26,7 @@ _OF_OLD = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE, ContentType
 
 
 def content_breaks(manifest: Manifest) -> list[RuleBreak]:
-    """Return violations of ``draft-content-types`` in a root or leaf of the draft; none for other manifests."""
+    """Return violations of ``draft-content-types`` in a root or leaf of the V4 draft; none for other manifests."""
     if not manifest.dialect.deletion_vectors_on_entries:
         return []
     r = Rows(manifest.entries, manifest.dialect)
@@ -35,7 +35,9 @@ def content_breaks(manifest: Manifest) -> list[RuleBreak]:
 
 
 def draft_breaks(reader: ManifestReader, tree: TreeView, parent: Snapshot | None) -> Iterator[RuleBreak]:
-    """Yield a snapshot's violations of rules that only the draft has; its root must be in the draft's form.
+    """Yield a snapshot's violations of the rules that only the V4 draft has.
+
+    The snapshot's root must be in the form of the V4 draft.
 
     Parameters
     ----------

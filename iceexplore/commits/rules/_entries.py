@@ -32,7 +32,7 @@ __all__ = ["RuleBreak", "flagged", "refuse_broken", "root_breaks", "row_breaks"]
 
 @dataclass(frozen=True)
 class RuleBreak:
-    """One violation of a rule by a state.
+    """One violation of a rule by a snapshot.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Tabl
 def row_breaks(
     entries: pa.Table, *, where: str, sequence_number: int, dialect: str = Dialect.V4_PROPOSAL
 ) -> list[RuleBreak]:
-    """Return violations of the rules that each entry of a manifest must follow by itself.
+    """Return violations of the rules that can be checked in each entry of a manifest alone.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ __all__ = ["change_breaks"]
 def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak]:
     """Yield violations of ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``, ``compaction-existing``.
 
-    They apply to V4 roots.
+    These rules apply only to V4 roots.
 
     Parameters
     ----------

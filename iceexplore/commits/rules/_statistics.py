@@ -141,7 +141,7 @@ def _uncovered(
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
     """Return violations of ``partition-rebuilds``: entries from which a partition value cannot be derived.
 
-    Their bounds differ, or they have no value although the file has no nulls.
+    These are entries whose two bounds differ, and entries without a value although their files have no nulls.
 
     For a root, the files that it lists directly (not in leaves) are checked (`ManifestReader.direct`).
     """

@@ -32,7 +32,7 @@ class LeafView:
     row
         Row number of the manifest's entry in the root.
     owner
-        If this is a delete manifest: the data manifest with which it is affiliated.
+        The data manifest with which a delete manifest is affiliated; None for all other manifests.
     old
         Whether the manifest was written before V4.
     statuses

@@ -87,10 +87,10 @@ class Moves(dict[str, str]):
         return other
 
     def place(self, name: PlainValue) -> str | None:
-        """Return the location to write in an entry; None if the old one remains.
+        """Return the location to write in an entry in place of ``name``; None if ``name`` remains.
 
-        This is the file's new location or, if the file has not moved and its location was relative (V4), the absolute
-        old one.
+        This is the file's new location. If the file has not moved and ``name`` is relative (V4), it is the file's
+        absolute location.
         """
         if not isinstance(name, str):
             return None
@@ -188,8 +188,8 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
     Parameters
     ----------
     moved
-        New locations of files by old ones; other files keep theirs. Entries of ``metadata-log`` without a new location
-        are left out, because their files were not written to the new location.
+        New locations of files by old ones; all other files keep their locations. Entries of ``metadata-log`` without a
+        new location are left out, because their files were not written to the new location.
     """
     out = {**document, "location": location}
     if "location" not in document and document.get("format-version") == _OPTIONAL_LOCATION:
@@ -211,7 +211,7 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
 
 
 def _relocated(objects: JsonValue, keys: Iterable[str], moved: Mapping[str, str]) -> JsonValue:
-    """Return a list of JSON objects with the locations under these keys replaced; malformed parts stay as they are."""
+    """Return JSON objects in which the locations under these keys are replaced; malformed parts stay as they are."""
 
     def new(value: JsonValue) -> JsonValue:
         if isinstance(value, list):

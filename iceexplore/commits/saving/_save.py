@@ -448,7 +448,7 @@ def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
 
 
 def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
-    """Copy a file; return None, or why the original could not be read. Errors of writing the copy are raised."""
+    """Copy a file; if the original cannot be read, return the reason. Errors of writing the copy are raised."""
     while True:
         try:
             block = original.read(_BLOCK)

@@ -59,7 +59,7 @@ def _real_path(storage: Storage, location: str | None) -> str | None:
 
 
 def is_referenced(storage: Storage, entries: Sequence[Entry], references: AnyColumn) -> npt.NDArray[np.bool_]:
-    """Return whether each listed file is one of the referenced locations."""
+    """Return, for each file of a listing, whether it is at one of the locations in ``references``."""
     keys = _paths(pa.array([e.real for e in entries], pa.string()))
     return np.asarray(pc.is_in(keys, value_set=path_keys(storage, references)))
 

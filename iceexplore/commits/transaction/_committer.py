@@ -391,7 +391,7 @@ class Committer:
     storage
         The storage from which the table is read and to which new files are written.
     pointer
-        Holds the location of the current metadata file; each commit moves it to a new one.
+        Holds the location of the current metadata file; each commit replaces this location.
     seed
         Makes snapshot ids, file names and times repeatable.
     clock
@@ -545,8 +545,8 @@ class Committer:
 
         Returns
         -------
-        The new snapshot; without file changes the branch's snapshot, None if there is none. No commit is made if the
-        document does not change either.
+        The new snapshot. If no files change: the branch's snapshot, or None if the branch has none. No commit is made
+        if the document does not change either.
 
         Raises
         ------

@@ -40,7 +40,7 @@ class Pointer:
             return True
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
-        """Swap as `swap` does, but create the new file while the pointer is locked."""
+        """Swap as `swap` does, but call ``make``, which creates the new file, while the pointer is locked."""
         with self._lock:
             return self.swap(expected, make())
 

@@ -126,7 +126,7 @@ def start_sandbox(
     overlay: str | PathLike[str] | None = None,
     seed: int | str | None = None,
 ) -> Sandbox:
-    """Return a sandbox for a state; if the state is time-travelled, its snapshot is made current by a first commit.
+    """Return a sandbox for a state; if the state is of another snapshot, a first commit makes this snapshot current.
 
     Raises the same errors as `Sandbox` and `options_for`.
     """

@@ -86,7 +86,9 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
 
 
 def steps_between(start: TableState, current: TableState, *, field_ids: Collection[int] = ()) -> list[Step]:
-    """Return the changes of each commit after ``start``, oldest first; reads roots and the leaves that differ.
+    """Return the changes of each commit after ``start``, oldest first.
+
+    Reads the roots, and the leaves that two consecutive snapshots do not list with the same manifest DVs.
 
     Parameters
     ----------
@@ -154,7 +156,10 @@ def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
 
 
 def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
-    """Return the row number of each live manifest in a root, by location and the manifest DVs that apply to it."""
+    """Return the row number of each live manifest in a root.
+
+    The keys are pairs of the manifest's location and the manifest DVs that apply to it.
+    """
     if root is None:
         return {}
     columns = ["content_type", "location", "referenced_file", "deletion_vector"]
@@ -194,7 +199,7 @@ def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids:
 
 
 def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
-    """Fill ``referenced_file`` of v2 position delete files whose bounds name a single file (Java: ContentFileUtil)."""
+    """Set ``referenced_file`` for v2 position delete files whose bounds name a single file (Java: ContentFileUtil)."""
     of = batch.entries["referenced_file"]
     open_ones = pc.and_(pc.equal(batch.entries["content_type"], int(ContentType.POSITION_DELETE)), of.is_null())
     if not pc.any(open_ones).as_py():

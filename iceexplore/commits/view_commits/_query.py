@@ -84,7 +84,7 @@ def view_query(
     default_namespace: NamespaceLike | Keep = ...,
     summary: Mapping[str, str] | None = None,
 ) -> ViewQuery:
-    """Return a query to store in a new version.
+    """Return the query that a new version of a view stores, built from the given arguments.
 
     Parameters
     ----------

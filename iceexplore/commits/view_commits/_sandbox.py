@@ -65,7 +65,7 @@ class ViewCommit:
     what
         The operation.
     version_id
-        The current version after the commit.
+        The id of the version that is current after the commit.
     attempts
         The number of attempts; above 1 if another writer committed first.
     metadata_location
@@ -169,7 +169,10 @@ class ViewSandbox:
             return self.state
 
     def published(self) -> tuple[str, ...]:
-        """Return the location of the metadata file with which the writer started, and of all those published since."""
+        """Return the locations of the first metadata file, from which the writer started, and of all published since.
+
+        The files are sorted by version, so the oldest file is first.
+        """
         with self.shared.lock:
             locations = [record.metadata_location for record in self.records]
         # Sort, because writers in several threads may not record their commits in the order of publishing.
@@ -296,7 +299,7 @@ class ViewSandbox:
         return self._opened_at(location, document)
 
     def _opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the view at a metadata file that this simulation wrote; drop the problems of the original metadata."""
+        """Return the opened view with a metadata file that this simulation wrote, without the original's problems."""
         return replace(
             self.state.opened,
             metadata_location=location,
@@ -334,7 +337,7 @@ def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
 
 
 def start_view_sandbox(state: ViewState, **how: Any) -> ViewSandbox:
-    """Return a sandbox for a state; if the state is time-travelled, its version is made current by a first commit.
+    """Return a sandbox for a state; if the state is of an older version, a first commit makes this version current.
 
     Raises the same errors as `ViewSandbox`.
     """

@@ -24,7 +24,7 @@ def save_view(
 ) -> Saved:
     """Write a view's metadata to a folder, completely or not at all.
 
-    Each metadata file of a view contains all versions, so only the current one is needed to read the view.
+    The current metadata file contains all versions that have not expired, so it is enough to read the view.
 
     Parameters
     ----------
