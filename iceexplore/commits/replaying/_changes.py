@@ -133,7 +133,7 @@ def _refuse_column_files(entries: pa.Table) -> None:
 
 
 def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:
-    """Return the entries with file sizes; look up missing sizes, such as those of the draft's deletion vectors."""
+    """Return the entries with file sizes; look up missing sizes, such as those of deletion vectors in the V4 draft."""
     sizes = whole(batch.entries["file_size_in_bytes"])
     lacking = pc.and_(sizes.is_null(), batch.entries["location"].is_valid())
     places = build.to_pylist(pc.unique(batch.entries["location"].filter(lacking)))

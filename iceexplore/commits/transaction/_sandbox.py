@@ -126,7 +126,7 @@ def start_sandbox(
     overlay: str | PathLike[str] | None = None,
     seed: int | str | None = None,
 ) -> Sandbox:
-    """Return a sandbox for a state; if the state is of another snapshot, a first commit makes this snapshot current.
+    """Return a sandbox for a state; if its snapshot is not the current one, a first commit makes it current.
 
     Raises the same errors as `Sandbox` and `options_for`.
     """

@@ -337,7 +337,7 @@ def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
 
 
 def start_view_sandbox(state: ViewState, **how: Any) -> ViewSandbox:
-    """Return a sandbox for a state; if the state is of an older version, a first commit makes this version current.
+    """Return a sandbox for a state; if its version is not the current one, a first commit makes it current.
 
     Raises the same errors as `ViewSandbox`.
     """
