@@ -1,4 +1,4 @@
-"""Fold findings under the fault that causes them: one fault, one finding."""
+"""Group findings under the fault that causes them, so that a report lists each fault once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
 
 
 def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Finding]:
-    """Return the findings that no other one explains; the `Finding.follows` of each has those that it explains.
+    """Return the findings that no other finding explains, each with the findings that it explains as `Finding.follows`.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
         The canonical locations of all examined manifests and roots. Only the loss of one of these hides entries.
     """
     merged = _merged(findings)
-    # Lost manifests are tried first, as they explain more than wrong numbers; a cause may itself follow from another
-    # one.
+    # Lost manifests come first, because they explain more findings than wrong numbers do. A cause may itself be
+    # explained by another cause.
     causes = [one for one in merged if _is_cause(one, manifests)]
     causes.sort(key=lambda one: not _is_lost_manifest(one, manifests))
     of: dict[int, int] = {}
     for number, one in enumerate(merged):
         found = [c for c in causes if _explains(c, one, manifests) and not _explains(one, c, manifests)]
-        # If several causes explain a finding, one in the finding's own file is preferred.
+        # If several causes explain a finding, a cause in the same file as the finding is preferred.
         cause = next((c for c in found if c.location == one.location), found[0] if found else None)
         if cause is not None:
             of[number] = next(i for i, other in enumerate(merged) if other is cause)
@@ -137,10 +137,11 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return a key that findings must share to be merged.
+    """Return a text that must be equal for findings to be merged.
 
-    For a part of a file, such as a ref in the metadata file, the key is the place; all snapshots of a metadata file
-    share the file's location as their key. For whole files and for entries of manifests, the key is empty.
+    For whole files and for entries of manifests, it is empty: findings in different files may be merged. For a snapshot
+    in a metadata file, it is the file's location: findings on different snapshots may be merged. For any other part of
+    a file, such as a ref in the metadata file, it is the place itself.
     """
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):

@@ -1,4 +1,4 @@
-"""Examine a table: run the checks of a level, fold the consequences of each fault into it, and return a report."""
+"""Examine a table: run the checks of a level, group the findings under the faults that cause them, and report."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("referenced files exist", check_existence),
     ("health", check_health),
 )
-#: The cache's limit in bytes while checking a table whose decoded manifests do not all fit into the cache. A larger
-#: cache would not help: checks pass over all manifests in turn, so it would drop each manifest before its next use.
+#: The limit of the cache, in bytes, during checks of a table whose decoded manifests do not all fit into the cache. A
+#: larger limit would not help: each check reads all manifests in turn, so the cache would drop each manifest before the
+#: next check needs it.
 _PASSING = 32 << 20
 #: Names of groups of codes; ``only`` and ``skip`` accept these names as well as codes.
 GROUPS: dict[str, frozenset[str]] = {
@@ -96,16 +97,18 @@ def examine_in_steps(
         ``"metadata"`` reads the metadata file, the roots and the manifests; ``"files"`` also opens every data and
         delete file; ``"rows"`` also reads their rows.
     verify
-        Opens the files of one snapshot; required beyond level ``"metadata"``.
+        A function that compares the data and delete files of one snapshot with their metadata. Required at the levels
+        ``"files"`` and ``"rows"``.
     snapshots
-        ``"current"``, ``"all"``, or a list of snapshots, snapshot ids, refs, or states of tables.
+        ``"current"``, ``"all"``, or a list of snapshots, snapshot ids, refs, or `TableState` objects, whose snapshots
+        are meant.
     only, skip
         ``only``: the only codes to report. ``skip``: the codes not to report. ``"health"`` and ``"damage"`` are names
         of groups of codes.
     baseline
-        An earlier report; its findings are left out.
+        An earlier report, or its findings. Findings with the same code, place and field as one of these are left out.
     show
-        Wraps a simulation as a table, for ``report.repair().table``.
+        A function that returns a table for a simulation; ``report.repair().table`` is the table that it returns.
 
     Raises
     ------

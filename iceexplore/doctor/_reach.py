@@ -44,7 +44,7 @@ _OF_NOTHING = frozenset({"delete-dangling"})
 
 
 def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings, each with the number of rows and the partitions that it concerns; consequences get them, too."""
+    """Return findings, and those in their `follows`, with the number of rows and the partitions that each concerns."""
     flat = list(_flat(findings))
     try:
         resolver = _Resolver(examination)
@@ -75,7 +75,7 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
 
 
 def _located(examination: Examination, hits: Hits) -> Hits:
-    """Return hits with their `rows` and `files` as manifests and ordinals, which stay valid after the examination."""
+    """Return hits whose `rows` and `files` are converted to `entries`, which stay valid after the examination."""
     if not (hits.rows or hits.files):
         return hits
     files = examination.files
@@ -113,11 +113,13 @@ class _Reach:
     rows
         Rows of `Examination.files`, sorted, each once.
     stated
-        The number of rows in manifests that cannot be read completely, as stated in their list; None if not stated.
+        The number of live rows in manifests that cannot be read completely, as their manifest list or root states it;
+        None if one of the numbers is unknown.
     complete
         False if the finding concerns further files, which are unknown.
     partitioned
-        False if a manifest that cannot be read completely may list files of partitions, which are then unknown.
+        True if `rows` has the files of all partitions that the finding concerns. False if a manifest that cannot be
+        read completely may list files of further partitions.
     """
 
     rows: _Longs
@@ -136,7 +138,7 @@ class _Resolver:
 
     @cached_property
     def _leaves(self) -> dict[str, list[int]]:
-        """The numbers of manifests in `LiveFiles.leaves`, by canonical location."""
+        """By canonical location, the indices of manifests in `LiveFiles.leaves`."""
         out: dict[str, list[int]] = {}
         for number, (location, _) in enumerate(self._examination.files.leaves):
             out.setdefault(canonical(location), []).append(number)
@@ -191,7 +193,8 @@ class _Resolver:
         Parameters
         ----------
         places
-            Canonical locations of manifests and roots, and the ordinals of entries, None for a manifest as a whole.
+            Canonical locations of manifests and roots, each with the positions of some of its entries; None instead of
+            positions for a manifest as a whole.
         rows
             Rows of `Examination.files`, possibly of other snapshots, too.
         """
@@ -227,14 +230,14 @@ class _Resolver:
         )
 
     def _entries(self, leaf: int, ordinals: _Longs) -> _Longs:
-        """Return the rows of a manifest's entries with these ordinals."""
+        """Return the rows, in `Examination.files`, of the entries at some positions in a manifest."""
         files = self._examination.files
         start, end = files.starts[leaf], files.starts[leaf + 1]
         found: _Longs = start + np.flatnonzero(np.isin(files.ordinals[start:end], ordinals))
         return found
 
     def _without_vectors(self, rows: _Longs) -> _Longs:
-        """Leave out vectors whose data file is among the rows: in the V4 draft, one manifest entry holds both."""
+        """Leave out deletion vectors whose data files are among the rows: in the V4 draft, one entry describes both."""
         files = self._examination.files
         data = files.kinds[rows] == int(ContentType.DATA)
         if data.all() or not data.any():
@@ -246,7 +249,10 @@ class _Resolver:
         return left
 
     def _manifests_at(self, root: Manifest, ordinals: _Longs) -> set[int]:
-        """Return the manifests at some rows of a root; a manifest DV counts as the manifest to which it applies."""
+        """Return the indices, in ``files.leaves``, of the manifests that some entries of a root list.
+
+        A manifest DV counts as the manifest to which it applies.
+        """
         at = np.flatnonzero(np.isin(np.asarray(root.entries["ordinal"]), ordinals))
         some = root.entries.select(["content_type", "location", "referenced_file"]).take(build.array(at))
         out: set[int] = set()
@@ -286,7 +292,7 @@ class _Resolver:
         return added + existing, partitioned
 
     def _rows_in(self, snapshot_id: int) -> dict[str, int]:
-        """Return the row of each manifest in a snapshot's root."""
+        """Return the row of each manifest in a snapshot's root, by the manifest's canonical location."""
         if snapshot_id not in self._root_rows:
             names = build.to_pylist(self._examination.roots[snapshot_id].entries["location"])
             self._root_rows[snapshot_id] = {canonical(name): row for row, name in enumerate(names) if name}
@@ -322,7 +328,8 @@ def _rows(examination: Examination, one: Finding, reach: _Reach) -> int | None:
     ends = pc.min_max(counts).as_py()
     if ends["min"] < 0 or ends["max"] > _MOST_ROWS:
         return None
-    # Several vectors may share a Puffin file. Vectors that are stored inside entries have no location.
+    # Several deletion vectors may share a Puffin file, so their offsets are compared, too. Deletion vectors that are
+    # stored in entries have no location: each gets a different negative number.
     names = files.same[reach.rows]
     names = np.where(names < 0, -1 - np.arange(len(names)), names)
     offsets = pc.struct_field(whole(files.entries["deletion_vector"]), "offset").take(at)
@@ -371,6 +378,8 @@ class _Partitions:
         These rows, sorted.
     codes
         For each row, the index of its partition in `texts`; -1 where the partition is unknown.
+    texts
+        Each partition once, as text: for example ``k=a``, or ``unpartitioned``.
     """
 
     rows: _Longs

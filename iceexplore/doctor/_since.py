@@ -1,4 +1,4 @@
-"""Date findings: the commit that introduced each fault, found with as few reads as possible."""
+"""Find the commit that introduced each fault, with as few reads as possible."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from iceexplore.storage import canonical, parse_document
 __all__ = ["Dates"]
 
 T = TypeVar("T")
-#: The code, field and kind of place of a problem.
+#: Identifies a fault of a metadata file: the problem's code, its field, and the kind of the file's part (see `_part`).
 _Key = tuple[str, str | None, str]
 #: Codes of faults that a commit does not introduce: files are deleted, moved or truncated at a time that nothing
 #: records.
 _UNDATED = frozenset({"file-missing", "outside-roots", "table-moved", "location-guessed", "hint-invalid", "hint-stale"})
-#: Columns of a manifest list's row that readers rely on. When later lists carry the row over, the values stay the same.
+#: Columns of manifest lists on which readers rely. Later manifest lists copy a manifest's row with the same values.
 _CARRIED = ("file_size_in_bytes", "sequence_number", "manifest_stats", "partition_summaries", "partition_spec_id")
 
 
 class Dates:
     """The commits that introduced the findings of one examination.
 
-    A manifest never changes, so its faults and those of its entries date to the snapshot that added it. A
-    manifest's row is carried from list to list: bisection over the ancestors finds the first list that has the row. A
-    fault of the metadata file dates to the first file of the metadata log that has the fault, found by bisection, too.
-    If older lists or metadata files are lost or trimmed from the log, the fault may be older: see `Since.at_latest`.
+    A manifest never changes, so its faults and those of its entries date to the snapshot that added it. Each
+    snapshot's manifest list copies the rows of the manifests that it keeps: for a fault of a manifest's row, bisection
+    over the ancestors finds the first list that has the row. For a fault of the metadata file, bisection over the
+    metadata log finds the first metadata file that has the fault. If older manifest lists or metadata files are lost,
+    or the log no longer names them, the fault may be older: see `Since.at_latest`.
     """
 
     def __init__(self, examination: Examination) -> None:
@@ -43,7 +44,10 @@ class Dates:
         self._documents: dict[str, frozenset[_Key] | None] = {}
 
     def dated(self, finding: Finding) -> Finding:
-        """Return a finding and its consequences with the commit that introduced each."""
+        """Return a finding, and those in its `follows`, with the commit that introduced each.
+
+        The ids of their affected snapshots are sorted, oldest first.
+        """
         follows = tuple(self.dated(one) for one in finding.follows)
         since = finding.since or self._since(finding)
         snapshots = tuple(sorted(finding.snapshots, key=lambda one: self._order.get(one, -1)))
@@ -78,7 +82,7 @@ class Dates:
 
     @cached_property
     def _rows(self) -> dict[str, tuple[Snapshot, int]]:
-        """The newest examined snapshot that lists each manifest, and the manifest's row there."""
+        """By a manifest's canonical location, the newest examined snapshot that lists it, and its row in that list."""
         found: dict[str, tuple[Snapshot, int]] = {}
         for snapshot in self._examination.snapshots:
             for row, name in enumerate(
@@ -113,9 +117,10 @@ class Dates:
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
     def _first_list(self, snapshot: Snapshot, name: str, values: pa.Table | None) -> Since:
-        """Return the first ancestor whose list has a manifest's row; if values are given, the row with these values.
+        """Return the commit of the first ancestor whose manifest list has a row for a manifest.
 
-        Return an empty `Since` if the first one may have expired.
+        If values are given, the row must have these values in the columns `_CARRIED`. An ancestor that has expired may
+        have had the row earlier: return an empty `Since` if this cannot be excluded.
         """
         unread: set[int] = set()
 
@@ -144,7 +149,7 @@ class Dates:
         )
 
     def _root(self, snapshot: Snapshot) -> Manifest:
-        """Return a snapshot's list; problems of lists outside the examination are not reported."""
+        """Return a snapshot's manifest list or root manifest. Problems of one that is not examined are not reported."""
         found = self._examination.roots.get(snapshot.snapshot_id)
         return self._quiet.root(snapshot) if found is None else found
 

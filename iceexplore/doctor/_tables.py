@@ -56,6 +56,8 @@ def check_tables(
         A JSON file, updated as tables are checked. Tables for which it has a report are not checked again.
     workers
         The number of tables that are checked at the same time.
+    show_progress
+        Whether to show a progress bar.
 
     Raises
     ------
@@ -192,7 +194,7 @@ def _resumed(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[s
     if dict(found.options) != dict(options):
         raise OptionError(
             f"resume={str(path)!r} was made with other options ({_shown(found.options)}, not {_shown(options)}): "
-            "give them again, or name another file"
+            "pass the same options, or another file"
         )
     return {one.table: one for one in found.tables if one.error is None}
 

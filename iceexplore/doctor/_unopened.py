@@ -1,4 +1,4 @@
-"""Report on a table that cannot be opened: the reason, the metadata files found, and which of them are readable."""
+"""Report on a table that cannot be opened: the reason, the other metadata files in its folder, and what to do."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def unopened(
     OptionError
         An unknown level or code.
     OptionError, SnapshotNotFoundError, MissingDependencyError, TemporaryFolderError
-        The error is not a fault of the table, and is raised again.
+        ``error`` is one of these: it is not a fault of the table, and is raised again.
     """
     check_options(level, only, skip)
     if isinstance(error, _NOT_THE_TABLES):
@@ -113,7 +113,7 @@ def _advice(found: MetadataSurvey, name: str) -> str:
     meanwhile = f"Until then, open the table with ix.open({place!r})."
     if found.named_by == "catalog":
         lost = "" if not found.newer() else " (nothing is lost: it is newer than the one that the catalog names)"
-        register = f"drop the entry without purging files, then catalog.register_table({name!r}, {place!r})"
+        register = f"drop the table without purging its files, then call catalog.register_table({name!r}, {place!r})"
         return f"Restore the file, or point the catalog to {found.readable.name}{lost}: {register}. {meanwhile}"
     if found.named_by == "hint" and number is not None:
         return f"Write {number} to version-hint.text: {found.readable.name} is the newest metadata file. {meanwhile}"

@@ -1,4 +1,4 @@
-"""Faults in ``docs/doctor.md`` that no check can find, because they are in readers, not in tables."""
+"""Faults that ``docs/doctor.md`` lists but no check can find, because they are in readers, not in tables."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def query_problems(state: ViewState, open_source: OpenSource | None, unknown: di
     open_source
         Opens the tables and views that the queries read; if None, the queries are not compared with them.
     unknown
-        Receives the name of what could not be checked, with the reason.
+        Receives the parts of the view that could not be checked: the name of each, and the reason.
     """
     version = state.version
     if version is None:
@@ -64,7 +64,8 @@ class _Queries:
     def counts(self, opened: bool) -> Iterator[Problem]:
         """Compare each query's number of columns with the schema, and the tables of the queries with each other.
 
-        If the sources are opened, `sources` compares the numbers of columns instead.
+        If the tables and views that the queries read are opened (``opened``), the numbers of columns are not compared
+        here but by `sources`, which knows the columns of ``SELECT *``.
         """
         tables: dict[str, frozenset[str]] = {}
         for r in self.version.sql:
@@ -195,7 +196,7 @@ class _Queries:
 
 
 def _schema_at(table: TableState, ms: int) -> Schema | None:
-    """Return the schema of a table's last snapshot at a time; None if there is no such snapshot or schema."""
+    """Return the schema of the last snapshot that a table had at a time; None if that snapshot or schema is unknown."""
     past = [s for s in table.metadata.snapshots if s.timestamp_ms <= ms]
     if not past:
         return None

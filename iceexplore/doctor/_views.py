@@ -25,7 +25,7 @@ __all__ = ["examine_view"]
 
 #: The maximum number of other metadata files to open: those whose numbers are nearest to the current file's.
 _MOST_OPENED = 20
-#: The maximum size of a metadata file that is opened to look for changed versions.
+#: The maximum size, in bytes, of a metadata file that is opened to look for changed versions.
 _MOST_BYTES = 32 << 20
 _FOLDER = "other metadata files"
 
@@ -47,7 +47,7 @@ def examine_view(
     only, skip
         The only codes to report, and the codes to leave out.
     baseline
-        An earlier report; its findings are left out.
+        An earlier report, or its findings. Findings with the same code, place and field as one of these are left out.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def examine_view(
     queries = list(query_problems(state, open_source, unknown))
     for item in (*changed, *queries):
         state.problems.add_examined(item, ())
-    # `met` leaves out what earlier checks added to the list of problems, perhaps for another version.
+    # `Problems.met` leaves out the problems that earlier checks added to the list, perhaps for another version.
     found = [*_folded([*state.problems.met(), *changed]), *map(finding_of, (*queries, *_too_many(state)))]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
@@ -95,7 +95,7 @@ def _folded(problems: Iterable[Problem]) -> Iterator[Finding]:
 
 
 def _too_many(state: ViewState) -> Iterator[Problem]:
-    """Report versions beyond the number that the view's property keeps; Java removes the oldest at the next change."""
+    """Report that the view has more versions than the property allows: Java removes the oldest at the next change."""
     count, most = len(state.metadata.versions), history_entries(state.metadata)
     if most is None or count <= most:
         return
@@ -121,15 +121,15 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
                 continue
             what = ", ".join(name for name in _content(mine) if _content(mine)[name] != _content(version)[name])
             text = (
-                f"Version {version.version_id} differs in {file.name} ({what}), although its creation "
-                "time is the same: a version must never change."
+                f"Version {version.version_id} is different in {file.name} ({what}), although its creation "
+                "time is the same there: a version must never change."
             )
             where = f"{state.metadata_location}#version {version.version_id}"
             yield problem("view-version-changed", where, text, field=what, found=file.name)
 
 
 def _content(version: ViewVersion) -> dict[str, object]:
-    """Return what must never change in a version, by the spec's field names; its summary may differ."""
+    """Return the fields of a version that must never change, by their names in the spec: all but the summary."""
     return {
         "representations": [(r.type, (r.dialect or "").lower(), r.sql) for r in version.representations],
         "schema-id": version.schema_ids(),
@@ -139,7 +139,10 @@ def _content(version: ViewVersion) -> dict[str, object]:
 
 
 def _other_files(state: ViewState, unknown: dict[str, str]) -> Iterator[tuple[MetadataVersion, ViewMetadata]]:
-    """Yield the view's other metadata files, the nearest first; those that cannot be read are left out."""
+    """Yield the view's other metadata files that can be read, at most `_MOST_OPENED` of them.
+
+    Files whose numbers are nearest to the current file's come first.
+    """
     if state.storage.is_extracted:
         return
     try:
@@ -152,7 +155,9 @@ def _other_files(state: ViewState, unknown: dict[str, str]) -> Iterator[tuple[Me
     if number is not None:
         others.sort(key=lambda f: abs((number if f.number is None else f.number) - number))
     if len(others) > _MOST_OPENED:
-        unknown[_FOLDER] = f"only the {_MOST_OPENED} nearest of {len(others):,} were opened"
+        unknown[_FOLDER] = (
+            f"only {_MOST_OPENED} of {len(others):,} were opened, those with the numbers nearest to the current file's"
+        )
     for file in others[:_MOST_OPENED]:
         if (file.size or 0) > _MOST_BYTES:
             unknown[_FOLDER] = f"{file.name} is larger than {_MOST_BYTES >> 20} MiB"

@@ -248,8 +248,9 @@ def test_what_could_not_be_checked_is_listed(tmp_path: Path) -> None:
     for i in range(3, 30):
         write_view(folder, view(), f"v{i}.metadata.json")
     report = ix.open_view(folder).check()
-    assert report.unknown["other metadata files"] == "only the 20 nearest of 28 were opened"
-    assert "Not checked: other metadata files. Only the 20 nearest" in repr(report)
+    why = "only 20 of 28 were opened, those with the numbers nearest to the current file's"
+    assert report.unknown["other metadata files"] == why
+    assert "Not checked: other metadata files. Only 20 of 28 were" in repr(report)
 
 
 def test_codes_are_chosen_and_a_baseline_is_left_out(tmp_path: Path) -> None:
