@@ -65,7 +65,7 @@ class _Queries:
         """Compare each query's number of columns with the schema, and the tables of the queries with each other.
 
         If the tables and views that the queries read are opened (``opened``), the numbers of columns are not compared
-        here but by `sources`, which knows the columns of ``SELECT *``.
+        here but by `sources`, which can often tell the columns of ``SELECT *``.
         """
         tables: dict[str, frozenset[str]] = {}
         for r in self.version.sql:

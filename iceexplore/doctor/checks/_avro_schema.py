@@ -24,7 +24,8 @@ _REQUIRED_SINCE_V2 = {503: "added_snapshot_id", 515: "sequence_number", 516: "mi
 
 _INTEGERS, _DECIMALS = frozenset({"int", "long"}), frozenset({"float", "double"})
 _BYTES = frozenset({"bytes", "fixed"})
-#: By the type of a partition field, the Avro types that its values may have. Readers accept either width of a number.
+#: By a partition field's type, the Avro types in which its values may be stored. Readers accept integers and
+#: floating-point numbers of either width: 32 or 64 bits.
 _STORED: dict[str, frozenset[str]] = {
     "boolean": frozenset({"boolean"}),
     **dict.fromkeys(("int", "long", "date", "time"), _INTEGERS),
@@ -68,9 +69,9 @@ def _partition_problems(
             continue
         kind, logical = found
         if kind == "null" and field.field_id in dropped:
-            continue  # allowed: Java, too, writes only nulls here, as it has no type for a dropped column
+            continue  # allowed: Java also writes the type null here, because it does not know a dropped column's type
         time = base if base in ("date", "time") else "timestamp" if base.startswith("timestamp") else ""
-        # the spec has int for day, Java writes date
+        # the spec makes int the result type of the day transform, but Java writes date
         other_time = bool(logical) and logical != time and not (logical == "date" and base == "int")
         if kind in due and not other_time:
             continue
@@ -89,9 +90,9 @@ _MOST_KEPT = 256
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _read(schema: str) -> tuple[frozenset[int], tuple[tuple[int, tuple[str, str]], ...]]:
-    """Return the ids of nullable fields, and the Avro and logical type of each partition field by id.
+    """Return the ids of nullable fields, and pairs of a partition field's id and its Avro type and logical type.
 
-    The schema was parsed when the manifest was read, so its size and depth are checked.
+    The schema's size and depth need no check here: reading the manifest has parsed the schema already.
     """
     try:
         tree = json.loads(schema)
@@ -126,7 +127,10 @@ def _number(field: dict[str, Any]) -> int | None:
 
 
 def _branch(kind: JsonValue) -> tuple[Any, bool]:
-    """Return the type besides null, None if a union has several, and whether the type is a union with null."""
+    """Return the type of the values that are not null, and whether the values may be null.
+
+    The type is None for a union that has no type other than null, or several.
+    """
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]
         return (others[0] if len(others) == 1 else None), "null" in kind

@@ -72,7 +72,7 @@ def _repeated(
     Parameters
     ----------
     same
-        A number per row, equal for equal values; -1 where there is none.
+        A number per row, equal for equal values; -1 for a row without a value.
     name
         The column of the values.
     text
@@ -182,8 +182,8 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     reach = np.maximum.accumulate(ends[order])
     taken = np.zeros(len(order), bool)
     taken[order[1:]] = starts[order][1:] < reach[:-1]
-    text = "Data files share row ids with another live data file: readers that track rows by id confuse them."
-    yield from found("row-ids-twice", taken & (starts >= 0), text, (23, 60, 65), "ids of its own")
+    text = "Data files share row ids with another live data file: readers that track rows by id mix up these rows."
+    yield from found("row-ids-twice", taken & (starts >= 0), text, (23, 60, 65), "row ids that no other file has")
 
 
 def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Check deletes against their data files: incomplete vectors, old paths, deletes that are too old or were lost."""
+"""Check deletes against their data files: missing fields, old paths, deletes that are too old or wrongly removed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_deletes(examination: Examination) -> None:
 
 
 def respelled(named: AnyArray, live: AnyArray) -> pa.BooleanArray:
-    """Return which of the named paths are outdated: not live, though a live path ends in the same folder and file.
+    """Return which paths are outdated: they are not live, but a live path has the same folder name and file name.
 
     Moving or copying a table changes the beginning of its paths, but not their last two components.
     """
@@ -155,8 +155,9 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
 def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
     """Check for deletes that a commit removed, although they apply to data files that it added.
 
-    A compaction gives its files the sequence number from which it started, so that deletes committed meanwhile apply to
-    them. Only the commit itself shows the loss: the next one leaves out its DELETED entries.
+    A compaction gives its data files the sequence number of the snapshot from which it started, so that deletes that
+    are committed meanwhile apply to them. Only the manifests of the compaction's snapshot show which deletes it
+    removed: the next commit leaves out their DELETED entries.
     """
     entries = examination.files.entries
     own = pc.equal(entries["snapshot_id"], snapshot.snapshot_id)
@@ -175,7 +176,8 @@ def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
     if not len(data):
         return
     if len(data) + len(deletes) > _MOST_COMPARED:
-        examination.cannot_know("deletes that a compaction dropped", f"it changed more than {_MOST_COMPARED:,} files")
+        why = f"the commit changed more than {_MOST_COMPARED:,} files"
+        examination.cannot_know("deletes that a compaction dropped", why)
         return
     keys = examination.partition_keys(np.concatenate([deletes, data]))
     numbers = np.asarray(pc.fill_null(entries["sequence_number"], -1))

@@ -19,9 +19,10 @@ _RESERVED = 2147483447
 #: The size of a metadata file, in bytes, above which reading it takes most of the time of planning a scan. The limit
 #: is the doctor's own: no table property sets it.
 LARGE_METADATA = 16 << 20
-#: The clocks of two writers may differ by this much.
+#: The clocks of two writers may differ by this many milliseconds.
 _CLOCKS_MS = 60_000
-#: Gzip makes text at most about a thousand times smaller: smaller files cannot hold a large document.
+#: A gzip file of at most this many bytes cannot hold a large document: gzip makes text at most about a thousand times
+#: smaller.
 _SMALL_PACKED = LARGE_METADATA >> 10
 
 
@@ -79,9 +80,9 @@ def _more(examination: Examination) -> Iterator[Problem]:
 
 
 def _size(examination: Examination) -> int:
-    """Return the size of the metadata file's JSON in bytes, uncompressed, as readers hold it in memory.
+    """Return the size of the metadata file's JSON in bytes, before compression, as readers hold it in memory.
 
-    For gzip files that are too small to hold a large document, return the compressed size.
+    Return the compressed size for a gzip file that is too small to hold a large document, or whose end cannot be read.
     """
     state = examination.state
     where = state.metadata_location
@@ -118,7 +119,7 @@ def _times(metadata: TableMetadata, where: str) -> Iterator[Problem]:
         if parent is not None and s.timestamp_ms < parent.timestamp_ms - _CLOCKS_MS:
             text = (
                 f"Snapshot {s.snapshot_id} is from {format_ms(s.timestamp_ms)}, before its parent "
-                f"({format_ms(parent.timestamp_ms)}): time travel by time may pick the wrong one."
+                f"({format_ms(parent.timestamp_ms)}): time travel to a timestamp may find the wrong snapshot."
             )
             place = f"{where}#snapshot {s.snapshot_id}"
             yield problem("metadata-times", place, text, field="timestamp-ms", found=s.timestamp_ms)
@@ -154,7 +155,10 @@ def _columns(metadata: TableMetadata, where: str) -> Iterator[Problem]:
                 )
                 yield problem("field-id-reserved", place, text, field="id", found=number)
             elif last is not None and number > last:
-                text = f"Column {name!r} has field id {number}, above last-column-id {last}: a new column gets it, too."
+                text = (
+                    f"Column {name!r} has field id {number}, above last-column-id {last}: a new column may get the "
+                    "same field id."
+                )
                 yield problem("field-id-reserved", place, text, field="last-column-id", found=last, expected=number)
 
 

@@ -31,11 +31,13 @@ __all__ = ["check_existence", "missing_rows"]
 #: The maximum number of files in a remote store that are looked up one by one at level "metadata"; local folders are
 #: listed instead.
 _MOST_LOOKED_UP = 200
-#: From this number of files on, a local folder is listed instead of looking up each file.
+#: If a local folder has at least this many of the files to look up, the folder is listed instead.
 _MANY = 20
-#: From this number of unlisted files on, folders are looked up before their files: without its folder, no file exists.
+#: If a listing lacks at least this many files, their folders are looked up first: the files of a folder that does not
+#: exist need no lookup.
 _MANY_ABSENT = 500
-#: The longest path whose folders are looked up: the time for this grows quadratically with the path's length.
+#: The length of the longest path, in characters, whose folders are looked up: the time for this grows with the square
+#: of the length.
 _LONGEST = 4096
 _CHECK = "data and delete files exist"
 
@@ -93,7 +95,7 @@ def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
         return rows
     same = files.same[rows]
     firsts = np.full(int(same.max()) + 1, -1)
-    firsts[same[::-1]] = rows[::-1]  # assigned in reverse order, so that the first row with each location is kept
+    firsts[same[::-1]] = rows[::-1]  # in reverse order, so that the first row of each location is the last one assigned
     known = firsts >= 0
     of = (np.cumsum(known) - 1)[same]
     missing = _missing(examination, files.locations.take(build.array(firsts[known])), of)
@@ -143,9 +145,10 @@ def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int6
 
 
 def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, list[str], Problem | None]:
-    """Return the real locations of files, the locations outside the roots, and the first problem of the latter.
+    """Return the real locations of files, the locations that may not be read, and the problem of the first of these.
 
-    Real locations are bytes, null where unknown.
+    Real locations are bytes, null where unknown. A location may not be read if it is outside the storage's roots: the
+    folders from which a table's files may be read.
     """
     reals, errors = real_locations(examination.state.storage, unique)
     # any other error: the location is invalid, which is reported when the manifest is read
@@ -181,7 +184,10 @@ class _Folders:
 
 
 def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
-    """List the folders with many of the files to check, which is faster than many lookups; return all files there."""
+    """Return the real locations of all files in the folders that hold many of the files to check, as bytes.
+
+    Listing these folders is faster than many lookups. A folder that cannot be listed is left out.
+    """
     storage = examination.state.storage
     found: set[bytes] = set()
     counts = np.bincount(folders.of, minlength=len(folders.names))
@@ -228,7 +234,7 @@ def _without_folder(examination: Examination, folders: _Folders) -> npt.NDArray[
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:
-    """Report live files outside the table's roots: in a copy of a table, they belong to the original."""
+    """Report live files outside the folders that may be read: in a copy of a table, they belong to the original."""
     files, names = examination.files, pa.array(outside, pa.string())
     mask = np.asarray(pc.is_in(files.entries["location"], names))
     if files.entries["column_files"].null_count < len(mask):

@@ -1,4 +1,4 @@
-"""Open data and delete files and compare them with their metadata: the findings of verification."""
+"""Report the faults that are found by opening data and delete files and comparing them with their metadata."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def check_files(examination: Examination, verify: Verify) -> Generator[str, None
 
 
 def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
-    """Return findings; dangling deletes whose data file is live under another path become deletes with an old path."""
+    """Return findings in which some dangling deletes have the code ``delete-path`` instead of ``delete-dangling``.
+
+    These are deletes whose data file is live under another path.
+    """
     dangling = pc.fill_null(pc.equal(found["code"], "delete-dangling"), False)
     if not pc.any(dangling).as_py():
         return found
@@ -142,7 +145,7 @@ class _Collected:
 
 
 def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
-    """Return one finding for places with the same fault, with the text and the evidence of the first place."""
+    """Return one finding for places with the same fault, with the text and the values of the first place."""
     row = rows.slice(0, 1).to_pylist()[0]
     text, code = str(row["text"]), str(row["code"])
     if row["location"] and str(row["location"]) not in text and row["entry"] is not None:
@@ -160,7 +163,7 @@ def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
 
 
 def _ordinals(rows: pa.Table) -> tuple[tuple[str, npt.NDArray[np.int64]], ...]:
-    """Return the ordinals of the entries by manifest."""
+    """Return, for each manifest, its location and the positions in it of the entries that the findings are about."""
     found = rows.filter(rows["entry"].is_valid()).select(["manifest", "entry"])
     lists = found.group_by("manifest", use_threads=False).aggregate([("entry", "list")])
     names, ordinals = build.to_pylist(lists["manifest"]), whole(lists["entry_list"])

@@ -17,7 +17,7 @@ from iceexplore.storage import MetadataVersion, OverlayStorage, list_versions, p
 __all__ = ["check_folder"]
 
 HINT = "version-hint.text"
-#: The maximum number of other metadata files to open; those nearest to the current one are opened.
+#: The maximum number of other metadata files to open: those whose numbers are nearest to the current file's.
 _MOST_OPENED = 20
 _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
@@ -109,7 +109,9 @@ def _hint(state: TableState, versions: Sequence[MetadataVersion]) -> Iterator[Pr
             expected=newest,
         )
     elif newest is not None and number < newest:
-        missing = f"version-hint.text names version {number}, but {newest} exists: readers that trust it see old rows."
+        missing = (
+            f"version-hint.text names version {number}, but {newest} exists: readers that trust the hint see old rows."
+        )
         yield problem("hint-stale", place, missing, found=number, expected=newest)
 
 
@@ -142,15 +144,18 @@ Document = tuple[MetadataVersion, dict[str, Any]]
 
 
 def _documents(examination: Examination, versions: Sequence[MetadataVersion]) -> list[Document]:
-    """Return the other metadata files nearest to the current one, parsed; unreadable ones are left out."""
+    """Return other metadata files, parsed: those whose numbers are nearest to the current file's.
+
+    At most `_MOST_OPENED` files are opened. Files that cannot be read are reported and left out.
+    """
     state = examination.state
     others = [v for v in versions if not same_location(v.location, state.metadata_location) and v.size is not None]
     number = state.opened.version
     if number is not None:
         others.sort(key=lambda v: abs((v.number if v.number is not None else number) - number))
     if len(others) > _MOST_OPENED:
-        text = f"only the {_MOST_OPENED} nearest of {len(others)} other metadata files were opened"
-        examination.cannot_know("metadata files far from the current one", text)
+        text = f"only {_MOST_OPENED} of {len(others)} were opened, those with the numbers nearest to the current file's"
+        examination.cannot_know("some of the other metadata files", text)
     found: list[Document] = []
     for version in others[:_MOST_OPENED]:
         try:
@@ -229,7 +234,10 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
 
 
 def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
-    """Report a file outside the metadata log whose current snapshot is lost: two commits were built on one file."""
+    """Report a metadata file that the metadata log does not name and whose current snapshot the table lacks.
+
+    Two commits were then based on the same metadata file, and one of them is lost.
+    """
     known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
     oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
     number = state.opened.version

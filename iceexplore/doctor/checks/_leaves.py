@@ -1,4 +1,4 @@
-"""Check leaf manifests: the problems found while reading them, the claims of their root, and their headers."""
+"""Check leaf manifests: problems found while reading them, wrong statements of their root, and their headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from iceexplore.storage import canonical
 __all__ = ["check_leaves", "plain_keys"]
 
 _PARTS = frozenset({"entries", "partition", "stats"})
-#: Limits for decoding the statistics of several manifests together: the number of manifests, and of their values.
+#: Limits for decoding the statistics of several manifests together: the number of manifests, and the number of values
+#: in their statistics.
 _MOST_MANIFESTS = 256
 _MOST_TOGETHER = 200_000
 #: The modes (``docs/doctor.md``) of faults of whole manifests, by problem code.
@@ -31,7 +32,7 @@ _OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncat
 
 def check_leaves(examination: Examination) -> None:
     """Report faults of every examined leaf manifest; statistics and partition tuples are decoded."""
-    # A separate list of problems: parts of a manifest that are decoded later report their problems to this list.
+    # This check uses another list of problems, to which parts of a manifest that are decoded later report theirs.
     late = Problems()
     state = examination.state
     looking = examination.with_problems(late)
@@ -93,9 +94,10 @@ _Listed = tuple[Manifest, tuple[int, ...]]
 
 
 def _batches(leaves: Iterable[_Listed]) -> Iterator[list[_Listed]]:
-    """Yield manifests in batches, in order. A batch has several small manifests (v1 to v3) or one other manifest.
+    """Yield manifests in batches, in order.
 
-    Decoding the statistics of small manifests one by one would take longer.
+    A batch has several small manifests of v1 to v3, one large manifest, or one of V4. Decoding the statistics of small
+    manifests one by one would take longer.
     """
     batch: list[_Listed] = []
     total = 0
@@ -133,7 +135,7 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
         what, field = ("manifest", 519) if manifest.is_root else ("file", 131)
         text = (
             f"This file is not encrypted, but has keys for {amount(len(hit), what)}: anyone who reads it can decrypt "
-            f"what they encrypt. If a {what} with a key is not encrypted at all, readers fail."
+            f"what these keys encrypt. If a {what} with a key is not encrypted at all, readers fail."
         )
         at = np.asarray(manifest.entries["ordinal"])[hit]
         place = f"{manifest.location}#entry {at[0]}"
@@ -172,7 +174,7 @@ def _damaged(
     Yields
     ------
     tuple
-        The number of the manifest in `leaves`, and the problem.
+        The index of the manifest in `leaves`, and the problem.
     """
     if not isinstance(stats.type, PrimitiveType):
         return
@@ -237,7 +239,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
 def _unsorted(leaf: Manifest) -> Iterator[Problem]:
     """Check for split offsets (field id 132) that are not ascending, as the spec requires ("Data File Fields").
 
-    In V4's manifests, reading reports them.
+    V4 manifests are skipped: such split offsets are reported when these manifests are read.
     """
     lists = whole(leaf.entries["split_offsets"])
     if lists.null_count == len(lists) or leaf.dialect.has_root_manifest:
@@ -254,14 +256,14 @@ def _unsorted(leaf: Manifest) -> Iterator[Problem]:
 
 
 def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
-    """Return which entries are live data files with rows: empty files need no metrics."""
+    """Return a mask of the live data files that have rows; files without rows need no metrics."""
     data = pc.fill_null(pc.equal(leaf.entries["content_type"], int(ContentType.DATA)), True)
     rows = pc.greater(pc.fill_null(leaf.entries["record_count"], 1), 0)
     return np.asarray(pc.fill_null(pc.and_(pc.and_(live(leaf.entries), data), rows), False))
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count, for each column of one type, the data files that have bounds and the data files that have values."""
+    """Count the data files that have bounds of each column, and those that have values, for columns of one type."""
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # A file without a count of nulls or NaNs is assumed to have none of them.
     empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))
@@ -273,7 +275,7 @@ def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats,
 
 
 class _Bare:
-    """Counts live data files without column metrics, to find writers that omit metrics which others record."""
+    """Counts live data files without column metrics, which matter if other data files of the table have metrics."""
 
     def __init__(self) -> None:
         self._with = 0
@@ -290,7 +292,7 @@ class _Bare:
             self._without.append((leaf.location, np.asarray(leaf.entries["ordinal"])[bare]))
 
     def problems(self) -> Iterator[tuple[Problem, Hits]]:
-        """Yield a problem with the data files without column metrics, if other data files have column metrics."""
+        """Yield the problem that data files lack column metrics, and these files, if other data files have metrics."""
         if self._with and self._without:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (

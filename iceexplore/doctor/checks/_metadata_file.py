@@ -1,4 +1,4 @@
-"""Describe a metadata file that is missing or unreadable by the metadata files around it."""
+"""Report a metadata file that is missing, and describe the other metadata files in its folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def missing_metadata(found: MetadataSurvey) -> Problem:
 
 
 def other_files(found: MetadataSurvey) -> str:
-    """Return sentences about other metadata files in the folder: newer ones, older ones, and the newest readable."""
+    """Return a sentence about the other metadata files in the folder.
+
+    It has the numbers of newer and older files, with the names of some, and the newest file that can be read.
+    """
     if found.unlisted is not None:
         return f"Its folder could not be listed: {found.unlisted}"
     newer, older = found.newer(), found.older()

@@ -1,4 +1,4 @@
-"""Find out where files really are, for many locations at a time."""
+"""Convert many locations, as written in the metadata, to the real locations of the files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from iceexplore.storage import Storage
 
 __all__ = ["as_bytes", "real_locations"]
 
-#: The number of locations that are processed at a time.
+#: The maximum number of locations that are converted at a time.
 _AT_ONCE = 1 << 16
 
 
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
-    """Return the real locations of files, as `Storage.resolve` finds them, and the errors by location, both in order.
+    """Return the real location of each file, as `Storage.resolve` finds it, and the errors of files without one.
 
     Most files of a table are in few folders, so folders are resolved instead of files where possible, and only few
     locations become Python objects.
@@ -25,12 +25,13 @@ def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dic
     Parameters
     ----------
     locations
-        Strings without nulls, each once.
+        Locations as strings, without nulls; each occurs once.
 
     Returns
     -------
     tuple
-        An array of bytes, because names of files may not be valid text; null where resolving failed.
+        The real locations in the order of ``locations``: an array of bytes, because names of files may not be valid
+        text; null where `Storage.resolve` failed. The errors that it raised, by location, in the same order.
     """
     errors: dict[str, IceexploreError] = {}
     parts: list[AnyArray] = [pa.array([], pa.binary())]
@@ -48,7 +49,10 @@ def as_bytes(place: str) -> bytes:
 
 
 def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int, IceexploreError]]:
-    """Return where files are, and the errors by row."""
+    """Return the real locations of files as bytes, null where `Storage.resolve` fails, and the errors that it raises.
+
+    The keys of the errors are indices in ``locations``.
+    """
     failed: dict[int, IceexploreError] = {}
 
     def resolve(row: int) -> bytes | None:

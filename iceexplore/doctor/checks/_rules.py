@@ -51,7 +51,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 _VECTOR, _STATUS = "147 deletion_vector", "0 status"
 _REFERENCED, _STATS = "143 referenced_file", "146 content_stats"
 
-#: Every rule that `check_rules` checks under a root manifest.
+#: How violations are reported, for every rule that `check_rules` checks in snapshots with a root manifest.
 _KINDS: dict[str, _Kind] = {
     "added-is-change": _Kind("changes-untrue", _STATUS, (57,)),
     "affinity": _Kind("entry-invalid", _REFERENCED, (56,)),
@@ -90,7 +90,8 @@ _KINDS: dict[str, _Kind] = {
     "timestamp-order": _Kind("changes-untrue", "timestamp-ms", (85,)),
     "two-levels": _Kind("file-corrupt", "134 content_type", (50,)),
 }
-#: Rules about the deletion vectors of data files, whose violations the checker reports at the vector's file.
+#: How violations of some of these rules are reported if the place that `check_rules` names is a file, such as that of a
+#: deletion vector, and not the root, a manifest or an entry.
 _OF_FILES: dict[str, _Kind] = {
     "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
     "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
@@ -176,7 +177,7 @@ class _Known:
         return any(not self._at.get(name, set()).isdisjoint(codes) for name in self._names(item.where))
 
     def _names(self, place: str) -> set[str]:
-        """Return the names of a place: an entry of the root is also named by the manifest that it references."""
+        """Return the names that findings may use for a place; for an entry of the root, also those of its files."""
         file, _, entry = place.partition("#entry ")
         if not entry:
             return {canonical(place)}

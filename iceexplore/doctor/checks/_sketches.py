@@ -56,7 +56,7 @@ def _compared(storage: Storage, file: StatisticsFile, blob: PuffinBlob, stated: 
         if ndv is None or estimate is None or abs(ndv - estimate) <= _ROUNDING:
             continue
         source = f"{source[:1].upper()}{source[1:]}"
-        what = f"{source} states {ndv:,} distinct values of column {column}; its sketch estimates"
+        what = f"{source} states {ndv:,} distinct values of column {column}; the sketch estimates"
         yield problem(
             "ndv-untrue", place, f"{what} {estimate:,.0f}.", field="ndv", found=ndv, expected=f"{estimate:.0f}"
         )
