@@ -173,7 +173,7 @@ def test_partitions_are_sorted_by_bytes(tmp_path: Path) -> None:
     assert f"has {max(by.values()) / np.median(list(by.values())):.0f} times the bytes" in figure.verdict
     assert figure.attention
     assert len(figure.bars) == 10
-    assert figure.notes == ("2 smaller partitions not drawn.",)
+    assert figure.notes == ("Not drawn: 2 smaller partitions.",)
     assert "add a partition field" in t.health().gain_note("partitions")
     rows = t.inspect.partitions.arrow().to_pylist()
     assert figure.show is not None
@@ -244,7 +244,7 @@ def test_a_damaged_manifest_is_stated_at_the_figures(tmp_path: Path) -> None:
         assert health[key].notes[0] == "Incomplete: 1 manifest cannot be read.", key
     assert "1 manifest cannot be read." in health["manifests"].notes
     assert "No rewrite can be planned" in health.gain_note("sizes")
-    assert any(text.startswith("Not in the figures: ") for text in health.unchecked)
+    assert any(text.startswith("Files may be missing from the figures: ") for text in health.unchecked)
     assert "[incomplete]" in repr(health)
     for one in lab.inspect.manifests.arrow()["path"].to_pylist():
         os.truncate(str(one).removeprefix("file:"), 40)

@@ -104,7 +104,7 @@ class LiveFiles:
 
     @cached_property
     def ordinals(self) -> npt.NDArray[np.int64]:
-        """The column ``ordinal``."""
+        """The column ``ordinal``: the position of each entry in its manifest, from 0."""
         return np.asarray(self.entries["ordinal"])
 
     @cached_property
@@ -131,7 +131,7 @@ class LiveFiles:
         return np.asarray(pc.fill_null(self.entries["live"], False))
 
     def place(self, row: int) -> str:
-        """Return the place of one row: manifest and entry."""
+        """Return the place of one row as text: its manifest's location, ``#entry`` and its position in the manifest."""
         leaf = self.leaves[self.entries["leaf"][row].as_py()][0]
         return f"{leaf}#entry {self.entries['ordinal'][row].as_py()}"
 
@@ -143,16 +143,16 @@ class LiveFiles:
 
 @dataclass
 class ColumnBounds:
-    """For each column, how many live data files of the state's snapshot have bounds.
+    """The numbers of live data files of the state's snapshot that have bounds of each column. Empty files are left out.
 
     Attributes
     ----------
     files
         The number of data files with rows.
     bare
-        The number of data files without metrics of any column.
+        The number of these files that have no metrics of any column.
     bounded
-        By field id, the number of data files that have both bounds.
+        By field id, the number of data files that have a lower and an upper bound.
     valued
         By field id, the number of data files with values that are neither null nor NaN.
     """
@@ -199,7 +199,7 @@ class Examination:
         return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
 
     def with_problems(self, problems: Problems) -> Examination:
-        """Return a copy of this examination with its own reader, which reports problems to another list.
+        """Return a copy of this examination with a new reader, which reports problems to the given list.
 
         The copy shares the manifest lists, of which there may be many. Root manifests are read again: they may list
         data and delete files themselves, whose statistics are decoded later, and may then have further problems.
@@ -243,7 +243,7 @@ class Examination:
     def entry_count(self) -> int:
         """The number of live entries in all examined manifests, as their roots state it; unknown counts are left out.
 
-        0 if a root cannot be read and reading is strict, so that it raises an error; the checks report the error.
+        0 if reading a root raises an error, which only strict reading does. The checks report this error.
         """
         try:
             rows = [(root.entries["location"], whole(root.entries["manifest_stats"])) for root in self.roots.values()]
@@ -293,7 +293,10 @@ class Examination:
         return tuple(LeafPlace(*first[key], tuple(dict.fromkeys(listing[key]))) for key in first)
 
     def leaves(self, parts: frozenset[str] = frozenset({"entries"})) -> Iterator[tuple[Manifest, tuple[int, ...]]]:
-        """Yield every examined leaf manifest and the snapshots that list it; a V4 root's own files come first."""
+        """Yield every examined leaf manifest with the ids of the snapshots that list it.
+
+        First, for each V4 root that lists data or delete files directly, yield a manifest of these files.
+        """
         for snapshot_id, root in self.roots.items():
             own = self.state.reader.direct(root)
             if own is not None:
@@ -354,7 +357,7 @@ class Examination:
         return out
 
     def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
-        """Return the spec and partition tuple of some rows of `files`, as text. This reads their manifests again."""
+        """Return texts of the spec id and partition tuple of some rows of `files`. This reads their manifests again."""
         leaf = self.files.leaf
         specs = self.files.entries["partition_spec_id"]
         out: dict[int, str] = {}
@@ -406,7 +409,7 @@ def engine_of(snapshot: Snapshot) -> str | None:
 
 
 def attempt(examination: Examination, check: str, run: Callable[[Examination], object]) -> None:
-    """Run a check; if it raises an error of this library, record that the check could not be done."""
+    """Run a check; if it raises an `IceexploreError`, record that the check could not be done, and why."""
     try:
         run(examination)
     except IceexploreError as error:

@@ -37,8 +37,8 @@ class DeleteGroups:
     Attributes
     ----------
     rows, gone, touched
-        For each data file, its number of rows, the number of rows that vectors and position deletes remove, and whether
-        any delete applies.
+        For each data file, its number of rows, the number of rows that deletion vectors and position deletes remove,
+        and whether any delete applies.
     """
 
     tasks: FileTasks
@@ -72,9 +72,9 @@ class DeleteGroups:
 
 
 def files_of_group(state: TableState, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return, for each data file of a group, the row of its manifest in the root, and its ordinal in the manifest.
+    """Return, for each data file of a group, the row of its manifest in the root, and its position in the manifest.
 
-    This plans a full scan. The row is -1 for files in the root itself.
+    This plans a full scan. The row is -1 for files that a V4 root lists directly; their position is that in the root.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A figure of a table's health: bars, a sentence about them, the rows of metadata tables behind them, and a gain."""
+"""A figure of a table's health: a bar chart, a verdict, and a link to rows of metadata tables; also its gain."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class Shown:
     largest
         The column by which the rows are sorted, the largest value first.
     of
-        A column of the table, a group of data files by their deletes, or the row of a manifest in the snapshot's
-        manifest list or root.
+        For ``ranges``, a column of the table. For ``map``, a group of data files: one of `DELETE_GROUPS`. For
+        ``manifests``, the row of one manifest in the snapshot's manifest list or root.
     instead
-        What a saved page shows instead: such a page has only metadata tables, whose values may be redacted.
+        The rows that a saved page shows instead, if it cannot show these: it has only metadata tables, and their values
+        may be redacted.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]
@@ -54,7 +55,7 @@ class FigureBar:
     Attributes
     ----------
     values
-        Pairs of a length and the text beside it; None where there is no value.
+        For each column of the figure, the length of its bar and the text beside it; None if there is no value.
     """
 
     label: str
@@ -72,22 +73,22 @@ class HealthGain:
     procedure
         The name of the procedure.
     text
-        What it would do, as its plan words it.
+        A description of what the procedure would do, from its plan.
     nothing
-        True if it would do nothing.
+        True if the procedure would do nothing.
     sql
         The statement for Spark; empty if there is nothing to do.
     unit
         What is counted: ``data files``, ``delete files``, ``data and delete files`` or ``manifests``.
     files, size
-        Their number and bytes, before and after.
+        The number of these files, and their total bytes, each before and after the procedure.
     requests
-        The requests that planning a full scan takes, before and after: one for the manifest list or root, and one for
-        each manifest. The second number is None if it is unknown.
+        The number of requests for planning a full scan, before and after the procedure: one for the manifest list or
+        root, and one for each manifest. The second number is None if it is unknown.
     accuracy
-        The accuracy of the number of files afterwards.
+        How exactly the plan knows the number of files after the procedure.
     notes
-        Limits of the plan.
+        Sentences on what the plan does not take into account.
     """
 
     procedure: str
@@ -113,11 +114,11 @@ class HealthGain:
         )
         before, after = self.requests
         if after is None:
-            return f"{text}; a full plan takes {before:,} requests now."
+            return f"{text}; planning a full scan takes {before:,} requests now."
         if after == before:
-            return f"{text}; a full plan takes {before:,} requests before and after it."
+            return f"{text}; planning a full scan takes {before:,} requests before and after it."
         why = ", as the commit adds manifests" if after > before else ""
-        return f"{text}; a full plan would take {after:,} requests instead of {before:,}{why}."
+        return f"{text}; planning a full scan would take {after:,} requests instead of {before:,}{why}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gain as plain values."""
@@ -139,13 +140,13 @@ class HealthFigure(BarPicture):
     attention
         True if it shows something that makes scans slower; the thresholds are those of `iceexplore.Table.check`.
     columns, bars
-        The measures, and a bar per row of the chart.
+        The names of the measures, and the rows of the chart, each with a value per measure.
     rows
         All rows behind the chart, as an Arrow table.
     show
         The rows of a metadata table that the verdict is about; None if there are none.
     notes
-        What is missing, or only estimated.
+        Sentences on what is missing from the figure, or only estimated.
     """
 
     key: FigureKey

@@ -29,7 +29,7 @@ from iceexplore.planning import (
 
 __all__ = ["deletes_figure", "partitions_figure", "sizes_figure"]
 
-#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: fewer small files of a partition are left alone.
+#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: fewer small files in a partition are not rewritten.
 _MIN_INPUT_FILES = 5
 #: The maximum number of bins in the histogram; if more would be needed, each bin covers two powers of two.
 _MOST_BINS = 16
@@ -60,7 +60,7 @@ def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     code = (powers - low) // step
     count = int(code.max()) + 1
     starts = [2 ** (low + step * i) for i in range(count)]
-    # The bin that contains the target is marked. If it is outside the range of the files' bins, it is added, empty.
+    # The bin that contains the target size is marked. If it lies outside the bins of the files, an empty bin is added.
     of_target = (target.bit_length() - 1 - low) // step
     if not 0 <= of_target < count:
         starts.append(2 ** (low + step * of_target) if low + step * of_target >= 0 else 1)
@@ -117,7 +117,7 @@ def _bound(size: int) -> str:
 
 def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     """Return the figure with the number of data files that have deletes, by kind, and the share of deleted rows."""
-    title = "Deletes of data files"
+    title = "Deletes that apply to data files"
     found = DeleteGroups.of(tasks)
     rows, gone, touched = found.rows, found.gone, found.touched
     if not touched.any():
@@ -168,7 +168,7 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         title=title,
         verdict=verdict,
         attention=any(masks[name].any() for name in _TO_LOOK_AT),
-        columns=("number", "rows", "deleted rows"),
+        columns=("data files", "rows", "deleted rows"),
         bars=bars,
         rows=build.table(table),
         show=Shown("map", of=DELETE_GROUPS[0]) if on_entries else Shown("files", (("content", "!=", "0"),)),
@@ -177,9 +177,9 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _on_entries(tasks: FileTasks) -> bool:
-    """Return whether all deletes are vectors that are stored in the entries of their data files.
+    """Return whether all deletes are deletion vectors that are stored in the entries of their data files.
 
-    No metadata table has rows for such vectors.
+    No metadata table has rows for deletion vectors in entries.
     """
     content = whole(tasks.matched.deletes.entries["content_type"])
     return bool(pc.all(pc.equal(content, int(ContentType.DATA)), min_count=0).as_py())
@@ -239,7 +239,7 @@ def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     least = max(int(SKEW * middle) + 1, options.size)
     show = replace(_SORTED, where=((_BYTES, ">=", str(least)),)) if skewed else _SORTED
     left = count - len(shown)
-    notes = (f"{amount(left, 'smaller partition')} not drawn.",) if left else ()
+    notes = (f"Not drawn: {amount(left, 'smaller partition')}.",) if left else ()
     return HealthFigure(
         key="partitions",
         title=title,

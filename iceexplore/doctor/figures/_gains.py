@@ -1,4 +1,4 @@
-"""What a rewrite would gain, from its maintenance plan: files, bytes and requests for planning, before and after."""
+"""Gains of rewrites, from their maintenance plans: files, bytes and planning requests before and after a rewrite."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _MOST_DELETES = 100
 
 
 def gain_of(key: FigureKey, state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return what the procedure for a figure would gain; None if no procedure applies.
+    """Return what the procedure for a figure would gain; None if the figure has no procedure.
 
-    None applies to partitions, to deletes if there are none, to clustering without a sort order or data files, and to
-    manifests without a snapshot.
+    There is no procedure for partitions, for deletes if none apply, for clustering if the table has no sort order or no
+    data files, and for manifests if there is no snapshot.
 
     Parameters
     ----------
     scan
-        The plan of a full scan of the state, read strictly.
+        The plan of a full scan of the state, made with strict reading, so that it lacks no files.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _of_data(
     return _made(state, plan, unit, files, size, simulated=simulated, accuracy=plan.accuracy)
 
 
-def _rows(plan: RewriteDataFilesPlan[TableState]) -> Any:  # noqa: ANN401  rows of an array
+def _rows(plan: RewriteDataFilesPlan[TableState]) -> Any:  # noqa: ANN401  an array of row numbers
     return pc.index_in(plan.files["file_path"], value_set=whole(plan.tasks.files.entries["location"]))
 
 
@@ -142,7 +142,7 @@ def _of_sort(state: TableState, scan: ScanPlan) -> HealthGain | None:
         return None
     plan = plan_rewrite_data_files(state, _state, strategy="sort", rewrite_all=True, scan=scan)
     made = _of_data(state, scan, plan)
-    note = "How deeply ranges overlap after a sort is not in metadata; at best, a value lies in one or two files."
+    note = "Metadata cannot show how much ranges overlap after a sort; at best, a value lies in one or two files."
     return HealthGain(**{**vars(made), "notes": (note, *made.notes)})
 
 
@@ -158,7 +158,7 @@ def _made(
     size: tuple[int, int],
     *,
     simulated: bool,
-    accuracy: Any,  # noqa: ANN401  as the plan has it
+    accuracy: Any,  # noqa: ANN401  the accuracy of a plan of any kind
 ) -> HealthGain:
     before = 1 + _manifests(state)
     if plan.nothing:
@@ -169,7 +169,7 @@ def _made(
         try:
             after = 1 + _manifests(plan.table)
         except IceexploreError:
-            after = None  # the requests after the rewrite are then unknown
+            after = None  # unknown, because the rewrite could not be simulated
     sql = next((call.code for call in plan.calls if call.engine == "Spark SQL"), "")
     return HealthGain(plan.procedure, plan.text, False, sql, unit, files, size, (before, after), accuracy, plan.notes)
 

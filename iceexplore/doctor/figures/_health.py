@@ -1,4 +1,4 @@
-"""The health of a table: its figures, what each rewrite would gain, and what was not checked."""
+"""The health of a table: figures (charts with a verdict), gains of rewrites, and a list of what was not checked."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _ALWAYS = (
 )
 _OF_DELTA = "Iceberg's procedures do not apply to a Delta table; its OPTIMIZE and VACUUM maintain it."
 _NO_PROCEDURE = (
-    "No procedure changes this alone: add a partition field, such as a bucket or a finer time, then rewrite the files "
-    "with rewrite_data_files."
+    "No procedure alone changes this: first add a partition field, such as a bucket or a shorter period of time, then "
+    "rewrite the files with rewrite_data_files."
 )
 
 
@@ -61,7 +61,7 @@ class MetadataSize:
 
 
 def metadata_size(state: TableState) -> MetadataSize:
-    """Return the number of the snapshot's manifests, and their bytes. Reads its manifest list or root manifest."""
+    """Return the number and total size of the snapshot's manifests, from its manifest list or root manifest."""
     root = state.root()
     places = [] if root is None else live_manifests(root)
     if root is None or not places:
@@ -74,9 +74,9 @@ def metadata_size(state: TableState) -> MetadataSize:
 class TableHealth(Mapping[str, HealthFigure]):
     """Figures of a table's health, by key: ``sizes``, ``deletes``, ``manifests``, ``partitions`` and ``clustering``.
 
-    Returned by ``t.health()``. The figures describe the snapshot of ``t``, and need only metadata. What a
-    rewrite would gain is computed when it is first asked for; displaying the health of a table of up to 100,000 data
-    files computes all gains.
+    Returned by ``t.health()``. Each figure is a chart with a verdict about the snapshot of ``t``, computed from
+    metadata only. The gain of a rewrite is computed when it is first requested; displaying the health of a table of up
+    to 100,000 data files requests all gains.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class TableHealth(Mapping[str, HealthFigure]):
     scan
         The plan of a full scan, from which the figures are computed.
     missing
-        Why files or deletes may be missing from the figures; empty if all metadata could be read.
+        Sentences on why files or deletes may be missing from the figures; empty if all metadata could be read.
     """
 
     state: TableState
@@ -122,7 +122,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         exact, why = None, ""
         try:
             exact = plan_scan(strict(state))
-        except IceexploreError as error:  # A manifest is damaged: the figures leave it out, and note this.
+        except IceexploreError as error:  # A manifest is damaged: the figures lack its files, and note this.
             why = str(error)
         scan = exact or plan_scan(state)
         missing = " ".join(_sentence(note) for note in (*scan.notes, *((why,) if why and not scan.notes else ())))
@@ -187,7 +187,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return len(self.scan.files) <= FEW_FILES
 
     def gain(self, key: str) -> HealthGain | None:
-        """Return what the procedure for a figure would gain; None without a procedure, or if it cannot be planned.
+        """Return what the procedure for a figure would gain; None if there is no procedure, or if it cannot be planned.
 
         The gain is planned on the first call. If there is none, `gain_note` may give the reason.
         """
@@ -234,23 +234,23 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """What was not checked, in sentences."""
+        """Sentences on what was not checked, and on what may be missing from the figures or gains."""
         out = [] if "clustering" in self._figures else [
             f"Clustering was not measured: the table has more than {FEW_FILES:,} data files. "
             "t.health()['clustering'] measures it."
         ]  # fmt: skip
         if self.missing:
-            out.append(f"Not in the figures: {self.missing}")
+            out.append(f"Files may be missing from the figures: {self.missing}")
         if self._why and self._why not in self.missing:
             out.append(f"No rewrite can be planned: {self._why}")
         current = self.state.metadata.snapshot()
         if self.state.snapshot is not None and current is not None and self.state.snapshot is not current:
-            out.append("This is not the table's current snapshot, which is what engines would rewrite.")
+            out.append("Engines would rewrite the table's current snapshot, which is not the one that is shown.")
         return (*out, *_ALWAYS)
 
     @property
     def scope(self) -> str:
-        """What the figures are about, in a phrase."""
+        """The snapshot that the figures describe, with its numbers of data files and manifests, in a phrase."""
         snapshot = self.state.snapshot
         if snapshot is None:
             return "no snapshot"
@@ -263,7 +263,10 @@ class TableHealth(Mapping[str, HealthFigure]):
     # Display ----------------------------------------------------------------------------------------------------------
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per figure: the verdict, and what a rewrite would gain. Plans all gains."""
+        """Return a row per figure: the verdict, and what a rewrite would gain.
+
+        This measures clustering and plans all gains, unless that has been done before.
+        """
         import pandas as pd
 
         rows: list[tuple[Any, ...]] = []
@@ -282,7 +285,10 @@ class TableHealth(Mapping[str, HealthFigure]):
         return shown_frame(frame)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return verdicts, gains and what was not checked, as plain values. Plans all gains."""
+        """Return the verdicts, the gains and the list of what was not checked, as plain values.
+
+        This measures clustering and plans all gains, unless that has been done before.
+        """
         figures = {}
         for key in _KEYS:
             figure, gain = self[key], self.gain(key)
@@ -294,7 +300,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return {"scope": self.scope, "figures": figures, "unchecked": list(self.unchecked)}
 
     def _shown_gain(self, key: str) -> tuple[str, str]:
-        """Return a sentence about the gain of a figure, and the SQL statement for it; empty if there is none.
+        """Return a sentence about the gain of a figure, and the SQL statement to achieve it; each may be empty.
 
         For a large table whose gain has not been planned, the sentence says how to plan it.
         """
@@ -304,7 +310,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return (self.gain_note(key), "") if gain is None else (gain.sentence, gain.sql)
 
     def card(self) -> Card:
-        """Return a card with the verdicts, the gains, and what was not checked."""
+        """Return a card with the verdicts, the gains, and the list of what was not checked."""
         facts = []
         for figure in self.measured:
             sentence, sql = self._shown_gain(figure.key)

@@ -1,4 +1,4 @@
-"""Figures of manifests, by the rows of the manifest list or root, and of clustering, by the bounds of columns."""
+"""Make the figure of manifests from the manifest list or root, and that of clustering from the bounds of columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     Parameters
     ----------
     tasks
-        The data files, which are counted for each manifest whose row does not state how many entries it has.
+        The data files. Those of a manifest are counted if its row in the root does not state how many entries it has.
     """
     title = "Manifests"
     root = state.root()
@@ -76,7 +76,7 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     )
     notes = []
     if len(places) > len(bars):
-        notes.append(f"The {len(bars)} smallest are drawn.")
+        notes.append(f"Only the {len(bars)} smallest manifests are drawn.")
     if unread := unread_manifests(state):
         notes.append(unread)
     half = human_bytes(target // 2)
@@ -102,7 +102,7 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _faults(state: TableState) -> set[str]:
-    """Return the locations of files that cannot be read in full."""
+    """Return the locations of files in which reading has found errors, such as missing or damaged manifests."""
     return {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
 
 
@@ -119,13 +119,13 @@ def unread_manifests(state: TableState) -> str:
 
 
 def _sum(stats: AnyArray, names: Iterable[str]) -> AnyArray:
-    """Return the sum of some counts of manifests; null where one is unknown."""
+    """Return the sum of two counts in the statistics of each manifest; null where one of the counts is unknown."""
     first, second = (pc.struct_field(stats, name) for name in names)
     return pc.add(first, second)
 
 
 def sorted_by(state: TableState) -> list[str]:
-    """Return the columns of the table's sort order, in its order."""
+    """Return the names of the columns by which the table's sort order sorts, the first sort field first."""
     metadata = state.metadata
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
     names = {f.field_id: name for name, f in state.schema.walk()}
@@ -134,7 +134,7 @@ def sorted_by(state: TableState) -> list[str]:
 
 
 def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
-    """Return the figure of how many files may hold the same value of a column; it also names the sort columns."""
+    """Return the figure of how many files may hold a value of each column; columns of the sort order are marked."""
     title, notes = "Clustering", found.notes
     if not found.files:
         return HealthFigure(key="clustering", title=title, verdict="There are no data files.")

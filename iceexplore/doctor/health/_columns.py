@@ -72,7 +72,7 @@ def check_bounds(examination: Examination) -> Iterator[Finding]:
 
 
 def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) -> tuple[str, Threshold] | None:
-    """Return the reason why a column has no bounds; None if the files may simply have no values in it.
+    """Return why a column has no bounds, and the setting of its metrics mode; None if the files may lack values in it.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) ->
             limit = Threshold(_DEFAULT_MODE, given[_DEFAULT_MODE], PROPERTY)
         else:
             limit = Threshold(_INFERRED, given.get(_INFERRED, "100"), PROPERTY if _INFERRED in given else DEFAULT)
-        return f"the metrics mode is {column.mode} by {limit.name}", limit
+        return f"the metrics mode is {column.mode}, because of {limit.name}", limit
     mode = f"{column.mode}({column.length})" if column.length else column.mode
     source = PROPERTY if name in given or _DEFAULT_MODE in given else DEFAULT
     limit = Threshold(name if name in given else _DEFAULT_MODE, mode, source)
@@ -102,7 +102,7 @@ def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) ->
 
 
 def check_sort_order(examination: Examination) -> Iterator[Finding]:
-    """Check files against the table's sort order: their ``sort_order_id``, and how deeply their ranges overlap."""
+    """Check whether data files have the table's ``sort_order_id``, and whether their ranges overlap too deeply."""
     state = examination.state
     order = default_order(state.metadata)
     if order is None or state.snapshot is None:
@@ -136,8 +136,8 @@ def check_sort_order(examination: Examination) -> Iterator[Finding]:
 def _unsorted(examination: Examination, batch: EntryBatch, rows: Longs, setting: Threshold) -> Finding:
     number = batch.entries["sort_order_id"][int(rows[0])].as_py()
     text = (
-        f"{len(rows):,} of {amount(len(batch), 'data file')} are not marked as sorted by the table's order "
-        f"{setting.value}: engines cannot rely on the order of their rows."
+        f"{len(rows):,} of {amount(len(batch), 'data file')} are not marked as sorted by the table's sort "
+        f"order {setting.value}: engines cannot rely on the order of their rows."
     )
     names = list(map(str, build.to_pylist(batch.entries["location"].take(build.array(rows[:_SHOWN])))))
     return health_finding(
@@ -177,7 +177,8 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         field="125 lower_bounds",
         found=f"depth {mean:,.1f}",
         thresholds=(Threshold("overlap depth", str(DEPTH), f"{DOCTOR}, like Iceberg's min-input-files"), setting),
-        # Even of sorted files, such a filter may read two: adjacent files may share a boundary value.
+        # The cost of two files is not counted: even if all files are sorted, a filter for one value may read two of
+        # them, because adjacent files may share a boundary value.
         severity=waste.severity((mean - 2) * float(np.maximum(sizes, waste.open_cost).mean())),
         waste=waste,
         count=row["files"],

@@ -42,7 +42,7 @@ __all__ = [
 _MIN_INPUT_FILES = 5
 #: A partition is disproportionately large if it has this many times the bytes of the median partition.
 SKEW = 10
-#: With fewer partitions than this, their median means little, and sizes are not compared with it.
+#: If a table has fewer partitions than this, their sizes are not compared with the median, which then means little.
 FEW_PARTITIONS = 4
 
 
@@ -51,15 +51,15 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
     files, added = (np.asarray(plan.groups[name]) for name in ("files", "added_files"))
     because = plan.groups["why"]
     by_size = pc.or_(pc.match_substring(because, "number of files"), pc.match_substring(because, "bytes"))
-    chosen = np.asarray(by_size) & (added < files)  # splitting files that are too large yields more files
+    chosen = np.asarray(by_size) & (added < files)  # without groups of large files, which would be split
     before, after = int(files[chosen].sum()), int(added[chosen].sum())
     if not before:
         return
     waste = Waste(examination)
     limits = [_limit(plan, name) for name in ("min-input-files", "min-file-size-bytes", "target-file-size-bytes")]
     text = (
-        f"{before:,} of {amount(len(plan.tasks), 'data file')} are small, and their partitions have enough of them: "
-        f"rewrite_data_files would combine them into about {after:,}."
+        f"{before:,} of {amount(len(plan.tasks), 'data file')} are small, and their partitions have enough "
+        f"small files for rewrite_data_files to combine them, into about {after:,}."
     )
     yield health_finding(
         examination,
@@ -146,7 +146,7 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
     waste = Waste(examination)
     read = int(equality.totals(np.maximum(content_sizes(tasks.matched.deletes), waste.open_cost)).sum())
     sizes = np.maximum(counted(tasks.files, "file_size_in_bytes"), waste.open_cost)
-    rewrite = 2 * int(sizes[hit].sum())  # a rewrite reads these bytes once and writes them once
+    rewrite = 2 * int(sizes[hit].sum())  # a rewrite reads and writes each of these data files once
     if read <= rewrite:
         return
     source = PROPERTY if OPEN_COST in examination.state.metadata.properties else DEFAULT
@@ -214,14 +214,14 @@ def _limit(plan: RewriteDataFilesPlan[Any], name: str) -> Threshold:
 
 def _root(examination: Examination) -> str:
     snapshot = examination.state.snapshot
-    assert snapshot is not None  # checked only if there are data files
+    assert snapshot is not None  # `check_health` runs these checks only if there is a snapshot
     return examination.roots[snapshot.snapshot_id].location
 
 
 def _hits(examination: Examination, tasks: FileTasks, rows: Longs) -> Hits:
-    """Return some data files as the entries of their manifests."""
+    """Return the data files at some rows of the tasks as hits: the manifests' locations, and positions in them."""
     snapshot = examination.state.snapshot
-    assert snapshot is not None  # checked only if there are data files
+    assert snapshot is not None  # `check_health` runs these checks only if there is a snapshot
     root = examination.roots[snapshot.snapshot_id]
     of = np.asarray(pc.fill_null(tasks.root_row, -1))[rows]
     ordinals = np.asarray(whole(tasks.files.entries["ordinal"]))[rows]

@@ -15,14 +15,14 @@ from iceexplore.planning import SplitOptions
 
 __all__ = ["DOCTOR", "OPEN_COST", "PROPERTY", "SPLIT_SIZE", "Waste", "first_number", "health_finding"]
 
-#: Where a threshold comes from, if not from Iceberg's defaults (`DEFAULT`): a table property, or the doctor, if Iceberg
-#: has no such property.
+#: Sources of thresholds, besides Iceberg's defaults (`DEFAULT`): a table property, or the doctor where Iceberg has no
+#: property for a threshold.
 PROPERTY, DOCTOR = "table property", "the doctor's default"
 SPLIT_SIZE, OPEN_COST = "read.split.target-size", "read.split.open-file-cost"
 
 
 def first_number(properties: dict[str, str], name: str, default: int) -> Threshold:
-    """Return a table property as a threshold, or Iceberg's default if it is missing or no whole number."""
+    """Return a table property as a threshold; Iceberg's default if the property is not set or not a whole number."""
     text = properties.get(name, "")
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return Threshold(name, text, PROPERTY)
@@ -30,7 +30,7 @@ def first_number(properties: dict[str, str], name: str, default: int) -> Thresho
 
 
 class Waste:
-    """The rule for the severity ``slow``: without the fault, a scan would need at least one read task fewer.
+    """The rule that makes a fault ``slow``: without the fault, a scan would need at least one fewer read task.
 
     The cost of reading a file is counted as in Spark's planner: its bytes, but at least
     ``read.split.open-file-cost``. Readers hardly notice a fault that costs less than one task
@@ -82,8 +82,8 @@ def health_finding(
     snapshots
         The ids of the affected snapshots; by default, the id of the state's snapshot.
     hits
-        All data files that the finding is about; None if its places are these files. They are given as entries where
-        the entries are known, so that long locations need not be compared, else as locations.
+        All data files that the finding is about: as entries of manifests if these are known, so that long locations
+        need not be compared, else as locations. None if ``places`` names all these files.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)

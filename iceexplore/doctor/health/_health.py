@@ -1,4 +1,4 @@
-"""Check a table's health: nothing is damaged, but scans are slower, or the table is larger, than necessary."""
+"""Check a table's health: faults that damage nothing, but make scans slower or the table larger than necessary."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _OF_FILES = (check_small_files, check_delete_ratio, check_delete_files, check_eq
 
 
 def begin_health(examination: Examination) -> None:
-    """Start a thread that plans ``rewrite_data_files`` for `check_health`; call this after all manifests were decoded.
+    """Start a thread that plans ``rewrite_data_files`` for `check_health`, unless the table is small or large.
 
-    The plan uses a reader and a list of problems of its own. It takes a fifth of the time of a check of 100,000 files.
-    There is no thread for small tables, because threads that take turns would be slower, and none for large ones,
-    because the plan would be in memory beside what the other checks need.
+    Call this after all manifests were decoded. The thread uses another reader and another list of problems than the
+    checks. In a check of 100,000 files, the plan takes a fifth of the time. For a small table, a thread would take
+    longer than planning without one; for a large table, the plan and the checks together would need too much memory.
     """
     if examination.entry_count >= _FEWEST_ENTRIES and not examination.is_large and _has_files(examination):
         pool = ThreadPoolExecutor(1, thread_name_prefix="iceexplore-doctor")
@@ -60,7 +60,7 @@ def _plan(examination: Examination) -> RewriteDataFilesPlan[TableState]:
 
 
 def check_health(examination: Examination) -> None:
-    """Report faults that make scans slower or the table larger than necessary.
+    """Report what makes scans slower or the table larger than necessary.
 
     Data files and manifests are checked in the state's snapshot only. Nothing is reported for a Delta table, to which
     neither the defaults nor the procedures of Iceberg apply.

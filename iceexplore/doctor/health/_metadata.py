@@ -29,11 +29,14 @@ _MOST_LISTS, _MOST_V4_ROOTS = 200, 20
 
 
 def check_snapshots(examination: Examination) -> Iterator[Finding]:
-    """Yield findings for snapshots that ``expire_snapshots`` would remove now: one per branch, one for all others."""
+    """Check for snapshots that ``expire_snapshots`` would remove now.
+
+    Yield a finding for each branch with such snapshots, and one for all such snapshots outside the branches.
+    """
     state = examination.state
     metadata = state.metadata
     if str(metadata.properties.get("gc.enabled", "true")).lower() == "false":
-        return  # engines refuse to expire snapshots
+        return  # gc.enabled is false: engines then refuse to expire snapshots
     _, expired = expire_snapshots(state.opened.document, now_ms=examination.now_ms)
     left = dict.fromkeys(expired)
     by_id = {s.snapshot_id: s for s in metadata.snapshots}
@@ -84,7 +87,7 @@ def check_metadata_files(examination: Examination) -> Iterator[Finding]:
     state = examination.state
     most = int(first_number(dict(state.metadata.properties), _MOST, 100).value)
     if len(state.metadata.metadata_log) + 1 <= max(1, most):
-        return  # the log is not full, so no file has been dropped from it
+        return  # the metadata log is not full, so no metadata file has been dropped from it
     plan = plan_metadata_files(state, lambda sandbox: sandbox.state)
     if not plan.nothing:
         yield health_finding(
@@ -128,7 +131,7 @@ def check_schemas(examination: Examination) -> Iterator[Finding]:
 
 
 def check_manifest_sizes(examination: Examination) -> Iterator[Finding]:
-    """Check whether there are enough small manifests for a commit to merge them."""
+    """Check for so many small manifests that the next commit that merges manifests would merge them."""
     state = examination.state
     root = None if state.snapshot is None else examination.roots.get(state.snapshot.snapshot_id)
     rows = [] if root is None else live_manifests(root)
