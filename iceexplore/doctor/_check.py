@@ -39,10 +39,10 @@ _CHECKS: tuple[tuple[str, Callable[[Examination], None]], ...] = (
     ("the folder of metadata files", check_folder),
     ("manifest lists and roots", check_roots),
     ("manifests", check_leaves),
-    ("entries against each other", check_entries),
+    ("contradictions between entries", check_entries),
     ("rules of V4 roots", check_v4_rules),
     ("deletes", check_deletes),
-    ("referenced files exist", check_existence),
+    ("whether referenced files exist", check_existence),
     ("health", check_health),
 )
 #: The limit of the cache, in bytes, during checks of a table whose decoded manifests do not all fit into the cache. A

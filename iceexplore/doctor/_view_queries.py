@@ -175,7 +175,7 @@ class _Queries:
         then = _schema_at(table, self.version.timestamp_ms)
         if then is None:
             if len(table.metadata.schemas) > 1:
-                self.unknown[f"changes of {name}"] = "it has no snapshot from the time when the version was created"
+                self.unknown[f"changes of {name}"] = "the table has no snapshot that is as old as the version"
             return
         before, now = ({f.name.lower(): f for f in schema.fields} for schema in (then, table.schema))
         for column in source.reference.columns:

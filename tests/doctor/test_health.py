@@ -139,7 +139,7 @@ CASES = (
     ),
     Health(
         "equality-deletes-costly", "untidy", lambda f: with_equality(f, 3), lambda f: with_equality(f, 2),
-        ("12.0 MiB a scan", "read.split.open-file-cost = 4194304", "delete_file_threshold=1"),
+        ("12.0 MiB per scan", "read.split.open-file-cost = 4194304", "delete_file_threshold=1"),
     ),
     Health(
         "partition-skew", "untidy", lambda f: simulated(f, sizes(512, 512, 512, 6000)),

@@ -193,7 +193,8 @@ def test_clustering_is_compared_with_the_sort_order(tmp_path: Path) -> None:
     t = simulated(tmp_path, [{"low": 0, "high": 9}] * 6)
     health = t.health()
     figure = health["clustering"]
-    assert figure.verdict.startswith("The table is sorted by id: a value of it lies in 6.0 of 6 files on average")
+    verdict = "The table is sorted by id: a value of this column lies in 6.0 of 6 files on average"
+    assert figure.verdict.startswith(verdict)
     assert figure.attention
     assert figure.bars[0].note == "no. 1 of the sort order"
     gain = health.gain("clustering")

@@ -76,8 +76,8 @@ def _partition_problems(
         if kind in due and not other_time:
             continue
         text = (
-            f"Values of partition field {field.name!r} are stored as {logical or kind}, but the partition spec "
-            f"makes them {base}: readers fail, or prune by a wrong value."
+            f"Values of partition field {field.name!r} are stored as {logical or kind}, but have type {base} "
+            "in the partition spec: readers fail, or skip files because of wrong values."
         )
         yield problem(
             "value-undecodable", manifest.location, text, field="102 partition", found=logical or kind, expected=base

@@ -103,8 +103,8 @@ def _respelled(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iter
     if len(hit):
         old = entries["referenced_file"][int(hit[0])].as_py()
         text = (
-            f"{len(hit):,} delete files name data files by a path that is not the live file's, such as {old}: engines "
-            "that compare paths do not apply them, and deleted rows come back."
+            f"{len(hit):,} delete files name data files by outdated paths, such as {old}: engines that compare paths "
+            "do not apply these deletes, and deleted rows come back."
         )
         item = problem(
             "delete-path", examination.files.place(int(hit[0])), text, field="143 referenced_data_file", found=old
@@ -194,8 +194,8 @@ def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
             hit.append(row)
     if hit:
         text = (
-            f"The commit removed {len(hit):,} delete files that apply to data files which it added with an older "
-            "sequence number: rows that were deleted while it ran are back."
+            f"The commit removed {len(hit):,} delete files that apply to data files that it added with an older "
+            "sequence number: rows that were deleted while the compaction ran are back."
         )
         found, expected = int(numbers[hit[0]]), f"at most {int(numbers[data].min())}"
         item = problem(

@@ -69,7 +69,7 @@ def _more(examination: Examination) -> Iterator[Problem]:
     yield from _sources(metadata, where)
     raw = metadata.raw
     if metadata.requires_snapshot_parts and metadata.current_snapshot_id is not None and "refs" not in raw:
-        text = "The table has no refs: readers take main from current-snapshot-id."
+        text = "The table has no refs: readers use current-snapshot-id as the head of the branch main."
         yield problem("metadata-incomplete", where, text, field="refs")
     size = _size(examination)
     if size >= LARGE_METADATA:

@@ -39,7 +39,7 @@ _MANY_ABSENT = 500
 #: The length of the longest path, in characters, whose folders are looked up: the time for this grows with the square
 #: of the length.
 _LONGEST = 4096
-_CHECK = "data and delete files exist"
+_CHECK = "whether data and delete files exist"
 
 
 def check_existence(examination: Examination) -> None:
@@ -282,7 +282,7 @@ def _statistics(examination: Examination) -> Iterator[tuple[Problem, int]]:
             yield problem("statistics-missing", place, text, field="statistics-path"), file.snapshot_id
             continue
         except IceexploreError as error:
-            examination.cannot_know("statistics files exist", str(error))
+            examination.cannot_know("whether statistics files exist", str(error))
             continue
         if size is not None and size != file.file_size_in_bytes:
             text = f"The statistics file has {size:,} bytes, but the metadata file states {file.file_size_in_bytes:,}."

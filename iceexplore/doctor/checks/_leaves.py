@@ -189,7 +189,7 @@ def _damaged(
             leaf, mine = leaves[number], hit[of == number]
             column, ordinals = ids[int(mine[0]) // rows], np.asarray(leaf.entries["ordinal"])
             places = mine % rows - starts[number]
-            means = "readers fail, or prune by a wrong value"
+            means = "readers fail, or skip files because of a wrong bound"
             text = f"A bound of column {column} cannot be decoded as {stats.type}: {means}."
             yield (
                 number,
@@ -221,7 +221,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     deletes = pc.any(pc.not_equal(kinds, int(ContentType.DATA))).as_py()
     if deletes and not v4 and {"format-version", "content"} & set(lacking):
         text = (
-            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that rely on it treat the "
+            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that need these keys treat the "
             "manifest as one of version 1, and its delete files as data files."
         )
         yield problem("header-version-missing", leaf.location, text, field="format-version")
@@ -249,7 +249,7 @@ def _unsorted(leaf: Manifest) -> Iterator[Problem]:
     if len(falls):
         row = int(rows[falls[0]])
         at = np.asarray(leaf.entries["ordinal"])[np.unique(rows[falls])]
-        text = "The split offsets of an entry are not ascending: readers that split the file by them lose rows."
+        text = "The split offsets of an entry are not ascending: readers that split files at the offsets lose rows."
         place = f"{leaf.location}#entry {leaf.entries['ordinal'][row].as_py()}"
         found = lists[row].as_py()[:10]
         yield problem("split-offsets-invalid", place, text, field="132 split_offsets order", found=found, entries=at)
@@ -297,7 +297,7 @@ class _Bare:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (
                 f"{count:,} data files have no column metrics at all, while {self._with:,} others of the table "
-                "do: filters cannot skip any file without metrics."
+                "have metrics: filters cannot skip any file without metrics."
             )
             first, ordinals = self._without[0]
             item = problem(

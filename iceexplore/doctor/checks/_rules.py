@@ -138,7 +138,7 @@ def check_v4_rules(examination: Examination) -> None:
         try:
             broken = check_rules(examination.state, snapshot, relaxed=_BY_ATTACHING if _attaches(root) else ())
         except IceexploreError as error:
-            examination.cannot_know(f"rules of snapshot {snapshot.snapshot_id}", str(error))
+            examination.cannot_know(f"the V4 rules of snapshot {snapshot.snapshot_id}", str(error))
             continue
         known = _Known(root, [f for f in examination.findings if snapshot.snapshot_id in f.snapshots])
         for item in broken:

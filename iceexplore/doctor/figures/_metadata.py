@@ -164,7 +164,7 @@ def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
     files = f"{named['average_depth']:,.1f} of {amount(named['files'], 'file')}"
     inner = f", {depth:,.1f} within its partition" if parted else ""
     if first is not None:
-        verdict = f"The table is sorted by {shown}: a value of it lies in {files} on average{inner}."
+        verdict = f"The table is sorted by {shown}: a value of this column lies in {files} on average{inner}."
     else:
         why = "No bounds of the sort columns were measured" if order else "The table has no sort order"
         verdict = (

@@ -161,7 +161,7 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
         _place(tasks, hit),
         text,
         field="134 content",
-        found=f"{human_bytes(read)} a scan",
+        found=f"{human_bytes(read)} per scan",
         thresholds=(
             Threshold("cost of the rewrite", str(rewrite), DOCTOR, human_bytes(rewrite)),
             Threshold(OPEN_COST, str(waste.open_cost), source, human_bytes(waste.open_cost)),
@@ -193,7 +193,8 @@ def check_skew(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Ite
     times = sizes[largest] / max(middle, 1.0)
     text = (
         f"{amount(len(large), 'partition')} of {len(sizes):,} {'has' if len(large) == 1 else 'have'} more than {SKEW} "
-        f"times the bytes of the median partition; the largest is {name}: writers and joins by partition wait for it."
+        f"times the bytes of the median partition; the largest is {name}. Writers, and joins on the partition columns, "
+        "wait for the largest partition."
     )
     yield health_finding(
         examination,

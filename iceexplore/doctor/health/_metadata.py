@@ -53,7 +53,7 @@ def check_snapshots(examination: Examination) -> Iterator[Finding]:
             yield _old(examination, f"of branch {name}", mine, limit)
     rest = [by_id[i] for i in left if i in by_id]
     if rest:
-        yield _old(examination, "of no branch", rest, None)
+        yield _old(examination, "outside all branches", rest, None)
 
 
 def _old(examination: Examination, whose: str, snapshots: list[Snapshot], limit: Threshold | None) -> Finding:
