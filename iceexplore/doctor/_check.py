@@ -188,7 +188,7 @@ def _examined(
 
 
 def _remember(state: TableState, finding: Finding) -> None:
-    """Add a finding and its consequences to the table's problems if they affect readers, so that reads warn of them."""
+    """Add a finding, and those in its `follows`, to the table's problems if readers fail or return wrong rows."""
     if finding.severity in ("fail", "wrong"):
         kind = PROBLEM_KINDS[finding.code]
         item = Problem(
@@ -202,7 +202,7 @@ def _remember(state: TableState, finding: Finding) -> None:
 def check_options(
     level: str, only: Iterable[str] | None, skip: Iterable[str]
 ) -> tuple[frozenset[str] | None, frozenset[str]]:
-    """Return the only codes to report (None if all are reported), and the codes to leave out.
+    """Return the codes to report (None for all), and the codes to leave out; names of groups become their codes.
 
     Raises
     ------

@@ -424,7 +424,7 @@ class _Partitions:
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
-        """Return the first partitions of some of the rows, and the number of all (None if any is unknown)."""
+        """Return some rows' first partitions, as text, and the number of their partitions; None if one is unknown."""
         codes = self.codes[np.searchsorted(self.rows, rows)]
         known, firsts = np.unique(codes[codes >= 0], return_index=True)
         first = known[np.argsort(firsts)][:MOST_PLACES]
@@ -440,7 +440,7 @@ def _keys(metadata: TableMetadata, spec_id: int) -> list[str]:
 
 
 def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask:
-    """Return the entries whose partition is unknown; in a damaged manifest, also those with a null partition value."""
+    """Return a mask of entries with an unknown partition; in a damaged manifest, also those with a null value in it."""
     specs = np.asarray(pc.fill_null(whole(batch.entries["partition_spec_id"]), -1))
     out = np.zeros(len(batch), bool)
     for spec_id in np.unique(specs).tolist():
@@ -464,7 +464,7 @@ def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask
 
 
 def _full(batch: EntryBatch) -> EntryBatch:
-    """Return a batch with all columns, so that batches can be concatenated; all but the spec are filled with nulls."""
+    """Return a batch with all entry columns, null except for the spec id, so that batches can be concatenated."""
     columns = [
         whole(batch.entries[f.name]) if f.name == "partition_spec_id" else build.nulls(len(batch), f.type)
         for f in ENTRY_SCHEMA

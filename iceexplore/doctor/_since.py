@@ -105,14 +105,14 @@ class Dates:
         return canonical(name) if name and canonical(name) in self._rows else None
 
     def _of_manifest(self, name: str) -> Since:
-        """Return the snapshot that added a manifest, as its row states; if unknown, the first that lists it."""
+        """Return the snapshot that added a manifest, according to its row; if unknown, the first that lists it."""
         snapshot, row = self._rows[name]
         added_by = self._root(snapshot).entries["snapshot_id"][row].as_py()
         known = next((s for s in self._line if s.snapshot_id == added_by), None)
         return self._first_list(snapshot, name, None) if known is None else since_snapshot(known)
 
     def _of_row(self, name: str) -> Since:
-        """Return the first snapshot whose list has a manifest's row with the values of the newest examined list."""
+        """Return the commit of the first snapshot whose list has the row that the newest examined list has."""
         snapshot, row = self._rows[name]
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
@@ -190,7 +190,7 @@ class Dates:
 
 
 def _part(where: str) -> str:
-    """Return the kind of a place within a file: ``ref`` for ``v5.metadata.json#ref audited``."""
+    """Return the kind of the file's part that a place names: ``ref`` for ``v5.metadata.json#ref audited``."""
     return where.partition("#")[2].split(" ")[0]
 
 

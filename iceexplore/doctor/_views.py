@@ -1,4 +1,4 @@
-"""Examine a view: the problems found on opening it, its other metadata files, its queries, and its version count."""
+"""Examine a view: problems found when it was opened, other metadata files, queries, and the number of versions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,10 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
 
 
 def _content(version: ViewVersion) -> dict[str, object]:
-    """Return the fields of a version that must never change, by their names in the spec: all but the summary."""
+    """Return the fields of a version that are compared because they must never change, by their names in the spec.
+
+    The summary is not compared.
+    """
     return {
         "representations": [(r.type, (r.dialect or "").lower(), r.sql) for r in version.representations],
         "schema-id": version.schema_ids(),

@@ -1,1 +1,1 @@
-"""The checks: each looks at one theme of an examination and reports what it finds."""
+"""The checks: each looks for one kind of fault in the examined parts of a table, and reports what it finds."""

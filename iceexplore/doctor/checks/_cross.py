@@ -94,7 +94,7 @@ def _repeated(
 
 
 def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for two live deletion vectors of one data file, and for vectors whose data file is not live."""
+    """Check for data files with several live deletion vectors, and for deletion vectors whose data file is not live."""
     deletes = _of_type(examination, rows, ContentType.POSITION_DELETE)
     named = _texts(examination, "referenced_file", deletes)
     vector = np.asarray(pc.is_valid(named)) & _is_vector(examination, deletes)

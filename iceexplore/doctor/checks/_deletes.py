@@ -116,7 +116,7 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     """Check for deletes that are older than every data file of their spec, and therefore apply to none.
 
     An equality delete applies to older data files only, a position delete also to those of its own commit (spec, "Scan
-    Planning"). Equality deletes of an unpartitioned spec apply to all specs.
+    Planning"). Equality deletes of an unpartitioned spec apply to data files of all specs.
     """
     entries = examination.files.entries
     some = entries.select(["content_type", "partition_spec_id", "sequence_number", "file_format"]).take(
@@ -176,8 +176,9 @@ def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
     if not len(data):
         return
     if len(data) + len(deletes) > _MOST_COMPARED:
-        why = f"the commit changed more than {_MOST_COMPARED:,} files"
-        examination.cannot_know("deletes that a compaction dropped", why)
+        examination.cannot_know(
+            "deletes that a compaction dropped", f"the commit changed more than {_MOST_COMPARED:,} files"
+        )
         return
     keys = examination.partition_keys(np.concatenate([deletes, data]))
     numbers = np.asarray(pc.fill_null(entries["sequence_number"], -1))

@@ -187,7 +187,7 @@ def _uuids(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
 
 
 def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
-    """Report metadata files that have the current one in their history: the catalog or hint points to an old state."""
+    """Report a metadata file whose log names the current one: the catalog or version hint points to an old state."""
     number = state.opened.version
     for version, document in documents:
         log = document.get("metadata-log")
@@ -208,7 +208,7 @@ def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
 
 
 def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
-    """Report files of the metadata log whose current snapshot is missing from the file after them.
+    """Report the first file of the metadata log whose current snapshot is missing from the next metadata file.
 
     No commit removes the snapshot that a branch points to: expiring keeps it, and rolling back keeps it until it is
     expired later. So if the next file lacks the snapshot, another commit overwrote it without having seen it.

@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 16
 
 
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
-    """Return the real location of each file, as `Storage.resolve` finds it, and the errors of files without one.
+    """Return the real location of each file, as `Storage.resolve` finds it, and the errors where that fails.
 
     Most files of a table are in few folders, so folders are resolved instead of files where possible, and only few
     locations become Python objects.

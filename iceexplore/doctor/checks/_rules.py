@@ -147,7 +147,7 @@ def check_v4_rules(examination: Examination) -> None:
 
 
 class _Known:
-    """The findings of other checks about a snapshot, used to leave out violated rules that are the same faults.
+    """The findings of other checks about a snapshot, so that a violated rule that is the same fault is left out.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
 
 
 def _older_vectors(examination: Examination, snapshot: Snapshot, root: Manifest) -> None:
-    """Report manifest DVs in an older form of the draft, except in Delta Lake's tables, which have only this form."""
+    """Report manifest DVs in a form of an earlier V4 draft, except in Delta tables, which have only this form."""
     if examination.state.opened.is_delta:
         return
     vectors = Rows(root.entries, root.dialect)
@@ -226,7 +226,7 @@ def _attaches(root: Manifest) -> bool:
 
 
 def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None:
-    """Narrow the modes of findings from reading V4 trees, because the codes are shared by all format versions."""
+    """Set more specific modes for findings from reading V4 trees: their codes are shared by all format versions."""
     vectors = {place for root in roots.values() for place in manifest_dv_places(root)}
     for number, one in enumerate(examination.findings):
         if not one.snapshots or not roots.keys() >= set(one.snapshots):

@@ -1,4 +1,4 @@
-"""One examination of a table: the examined snapshots, their manifests (each read once), and the findings."""
+"""One examination of a table: the examined snapshots, the entries of their manifests, and the findings so far."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LeafPlace:
 
 @dataclass(frozen=True)
 class LiveFiles:
-    """The entries of all examined leaf manifests.
+    """The entries, live or not, of all examined leaf manifests, and the files that V4 roots list directly.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class Examination:
 
     @cached_property
     def leaf_places(self) -> tuple[LeafPlace, ...]:
-        """The leaf manifests that any root lists as live, with the snapshots that list them.
+        """The leaf manifests that at least one examined root lists as live, with the snapshots that list them.
 
         Each leaf occurs once; a V4 leaf occurs once for each set of entries that manifest DVs remove from it.
         """

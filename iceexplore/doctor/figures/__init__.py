@@ -1,1 +1,1 @@
-"""The health of a table in figures, with what each rewrite would gain."""
+"""Figures (charts with a verdict) of a table's health, and the gains of rewrites."""

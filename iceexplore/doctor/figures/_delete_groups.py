@@ -32,7 +32,7 @@ DELETE_GROUPS = (_ANY, _VECTOR, _POSITIONS, _EQUALITY, _FEW, _MANY, _SLIGHTLY, _
 
 @dataclass(frozen=True)
 class DeleteGroups:
-    """The groups of a plan's data files.
+    """The data files of a scan plan, grouped by the deletes that apply to them.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ def _rows(plan: RewriteDataFilesPlan[TableState]) -> Any:  # noqa: ANN401  an ar
 
 
 def _removed_bytes(plan: RewriteDataFilesPlan[TableState]) -> int:
-    """Return the bytes of the deletion vectors of rewritten files; dangling delete files are not counted."""
+    """Return the total size of the rewritten files' deletion vectors; dangling delete files are not counted."""
     matched = plan.tasks.matched
     mine = np.unique(np.asarray(matched.vector.take(whole(_rows(plan))).drop_null()).astype(np.int64))
     return int(content_sizes(matched.deletes)[mine].sum())
@@ -93,9 +93,9 @@ def _deletes_read(plan: RewriteDataFilesPlan[TableState]) -> int:
 
 
 def _of_deletes(state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return the gain of merging position deletes; if none would be merged, of rewriting the files with deletes.
+    """Return the gain of merging position deletes; None if no deletes apply.
 
-    None if no deletes apply.
+    If no position deletes would be merged, return the gain of rewriting the data files to which deletes apply.
     """
     if not len(scan.files.matched.deletes):
         return None

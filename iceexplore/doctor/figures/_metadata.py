@@ -24,7 +24,7 @@ _SHOWN_COLUMNS = 20
 
 
 def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
-    """Return the figure of the snapshot's manifests, the smallest first: their sizes and numbers of live entries.
+    """Return the figure of the sizes and live entries of the snapshot's manifests; the smallest manifests come first.
 
     Parameters
     ----------
