@@ -112,7 +112,7 @@ class Dates:
         return self._first_list(snapshot, name, None) if known is None else since_snapshot(known)
 
     def _of_row(self, name: str) -> Since:
-        """Return the commit of the first snapshot whose list has the row that the newest examined list has."""
+        """Return the commit of the first list that has a manifest's row with the values in the newest examined list."""
         snapshot, row = self._rows[name]
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
