@@ -22,8 +22,9 @@ EFFECTS: tuple[Effect, ...] = ("fail", "wrong", "slow", "untidy")
 MOST_PLACES = 10
 
 
-#: Attributes of findings that are lists in JSON, and those that reports of earlier versions do not have.
+#: Attributes of findings that are lists in JSON.
 _LISTS = frozenset({"modes", "places", "snapshots", "refs", "partitions"})
+#: Attributes of findings that reports written by earlier versions of iceexplore do not have.
 _ADDED = frozenset({"rows", "partitions", "partition_count"})
 #: Codes of findings that, if they are about a manifest, are dated to the first snapshot that lists it: no metadata
 #: records when the manifest was lost.
@@ -41,11 +42,12 @@ class Since:
     timestamp_ms
         The time of this snapshot, in milliseconds since the epoch (UTC).
     operation, engine
-        From the snapshot's summary; None if it lacks them.
+        The operation and the engine that the snapshot's summary states; None if it does not state them.
     metadata_file
-        For faults of the JSON document, the first metadata file that has the fault.
+        For faults of the metadata file, the first metadata file that has the fault; None for other faults.
     at_latest
-        True if the fault may be older: earlier evidence is lost, or would not reveal the fault.
+        True if the fault may be older than this commit or file: earlier manifest lists or metadata files are lost, or
+        reading them would not reveal the fault.
     """
 
     snapshot_id: int | None = None
@@ -69,10 +71,11 @@ class Finding:
     severity
         ``fail`` (readers fail), ``wrong`` (readers return wrong rows or numbers), ``slow``, ``untidy``.
     where
-        The first place: a file's location, for part of the file followed by, for example, ``#entry 3`` or
-        ``#snapshot 17``.
+        The first place: the location of a file. If the place is a part of the file, ``#entry 3`` or ``#snapshot 17``,
+        for example, follows.
     field, found, expected
-        Evidence, with fields named as in the spec; None where there is none.
+        The field that has the fault, named as in the spec, the value found, and the value expected; None if there is
+        no such field or value.
     text
         The fault in a sentence.
     means
@@ -86,23 +89,23 @@ class Finding:
     snapshots, refs
         Ids of the affected snapshots, oldest first, and the branches and tags that point to one of them.
     rows
-        The rows that the fault concerns in the newest affected snapshot, by the record counts in the metadata: the
-        rows of the data files at its places, and the rows that delete files and deletion vectors at its places delete
-        (0 for those that apply to no data file). A file counts once. A manifest counts with its live entries or, if it
-        cannot be read completely, with what its row in the manifest list states. None if the number is unknown
-        (equality deletes, lost delete manifests, missing or impossible counts), and for faults of the metadata file or
-        of a whole manifest list.
+        The number of rows that the fault concerns in the newest affected snapshot, computed from record counts in the
+        metadata. Counted are the rows of the data files at the finding's places, and the rows that delete files and
+        deletion vectors at these places delete (0 for those that apply to no data file). A file counts once. A manifest
+        counts with its live entries or, if it cannot be read completely, with what its row in the manifest list states.
+        None if the number is unknown (equality deletes, lost delete manifests, missing or impossible counts), and for
+        faults of the metadata file or of a whole manifest list.
     partitions
-        The first ten partitions of these files, as ``k=a``. Unpartitioned files are listed as ``unpartitioned``, but
-        only beside partitions of other files.
+        The first ten partitions of the files whose rows `rows` counts, as ``k=a``. Unpartitioned files are listed as
+        ``unpartitioned``, but only beside partitions of other files.
     partition_count
-        The number of these partitions; None where it is unknown, and for faults of the metadata file or of a whole
-        manifest list.
+        The number of all partitions of these files; None if it is unknown, and for faults of the metadata file or of
+        a whole manifest list.
     since
         The commit that introduced the fault, or, for a missing manifest, the first snapshot that lists it; None if
         it is unknown or was not searched for.
     follows
-        Findings that this fault causes; they are not listed by themselves.
+        Findings that this fault causes. The report lists them only here.
     """
 
     code: str
@@ -145,7 +148,7 @@ class Finding:
 
     @property
     def hits(self) -> Hits:
-        """All places of the finding; only the listed ones for health findings, and in reports read from JSON."""
+        """All places of the finding; for health findings, and in reports read from JSON, only those in `places`."""
         if self._hits is not None:
             return self._hits
         return Hits(places=self.places or (self.where,), complete=self.count <= max(1, len(self.places)))
@@ -200,14 +203,19 @@ def finding_of(
     rows: npt.NDArray[np.int64] | None = None,
     hits: Hits | None = None,
 ) -> Finding:
-    """Return a problem as a finding; its effect, modes, meaning and advice come from the registry of codes.
+    """Convert a problem to a finding; its severity, meaning and advice come from the registry of codes.
 
     Parameters
     ----------
+    modes
+        The finding's modes; by default those of the problem's code and field in the registry.
+    places, count
+        The first places of the finding, by default only the problem's, and the number of all places. If the problem
+        lists entries of a manifest, and neither ``rows`` nor ``hits`` is given, these entries are used instead.
     rows
-        The finding's places, if they are rows of ``Examination.files``.
+        All places of the finding, if they are rows of ``Examination.files``.
     hits
-        All of the finding's places, if they are not such rows, and if there are more of them than a finding lists.
+        All places of the finding, if they are not such rows, and if there are more of them than ``places`` can list.
     """
     if rows is not None:
         hits = Hits(rows=(np.asarray(rows, np.int64),))
@@ -246,7 +254,11 @@ def snapshots_text(snapshots: tuple[int, ...], refs: Iterable[str]) -> str:
 
 
 def rank(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings worst first: by severity, damage before health, then by affected refs, snapshots and places."""
+    """Return findings sorted, the worst first.
+
+    They are sorted by severity. Within a severity, damage comes before health findings; then come the findings with
+    more affected refs, with more affected snapshots, and with more places.
+    """
     return sorted(
         findings,
         key=lambda f: (
@@ -262,5 +274,5 @@ def rank(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def with_follows(finding: Finding, more: Iterable[Finding]) -> Finding:
-    """Return the finding with further consequences."""
+    """Return a copy of the finding with further findings in its attribute `follows`."""
     return replace(finding, follows=(*finding.follows, *more))

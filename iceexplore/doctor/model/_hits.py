@@ -1,4 +1,4 @@
-"""All places of a finding, as columns; the finding itself lists only the first ones."""
+"""All places of a finding, as columns; `Finding.places` has only the first ten."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Found:
     manifest
         The manifest's location.
     ordinals
-        The ordinals of its entries.
+        The position in the manifest of each of these entries, from 0 (`ENTRY_SCHEMA`'s column ``ordinal``).
     values
         The whole number found at each of these entries.
     """
@@ -44,7 +44,7 @@ class Hits:
     places
         Locations, possibly with ``#entry 3`` after them.
     entries
-        Manifests, and the ordinals of some of their entries.
+        Pairs of a manifest's location and an array: the positions, in this manifest, of the entries that are places.
     rows
         Rows of ``Examination.files``. They are used during the examination only.
     files
@@ -76,7 +76,10 @@ class Hits:
         )
 
     def by_file(self) -> dict[str, npt.NDArray[np.int64] | None]:
-        """Return the ordinals of entries by file; None for files as a whole."""
+        """Return, by file location, the positions in the file of the entries that are places.
+
+        The value is None if the file as a whole is a place. Places in `rows` and `files` are not included.
+        """
         found: dict[str, list[int]] = {}
         wholes: dict[str, None] = {}
         for place in self.places:

@@ -14,12 +14,12 @@ class Mode:
     Attributes
     ----------
     number
-        Its number in ``docs/doctor.md`` and in `Finding.modes`.
+        The mode's number in ``docs/doctor.md`` and in `Finding.modes`.
     text
         What breaks, in a sentence.
     source
-        The issues that report it (a bare ``#n`` is in apache/iceberg, others name their project), or the document with
-        the rule.
+        The issues that report the mode, separated by commas, or the document that has the rule; empty if there is
+        neither. An issue without a project, such as ``#7007``, is one of apache/iceberg.
     """
 
     number: int
@@ -28,7 +28,7 @@ class Mode:
 
     @property
     def issues(self) -> tuple[str, ...]:
-        """The issues among the sources, with their project: ``apache/iceberg#7007``."""
+        """The issues in `source`, each with its project, such as ``apache/iceberg#7007``."""
         names = (name.strip() for name in self.source.split(",") if "#" in name)
         return tuple(f"apache/iceberg{name}" if name.startswith("#") else name for name in names)
 
@@ -46,8 +46,8 @@ MODES: dict[int, Mode] = _modes(
     (2, "A manifest is gone.", "#6136, #10535"),
     (3, "The manifest list of the current snapshot is gone.", "#1944, #9406"),
     (4, "Manifest lists of old snapshots are gone, so that expiring them fails.", "#9584"),
-    (5, "The catalog points to a metadata file that was deleted after an ambiguous commit.", "#7151"),
-    (6, "Files of a committed snapshot were cleaned up after a timeout.", "#12792, #12499"),
+    (5, "The catalog points to a metadata file that its writer deleted, because it wrongly took the commit for failed.", "#7151"),
+    (6, "After a timeout, a writer took its commit for failed and deleted the files of the committed snapshot.", "#12792, #12499"),
     (7, "Expiring snapshots deleted files that are still referenced.", "#13568"),
     (8, "Removing orphan files deleted live files or statistics files.", "#4194"),
     (9, "Two tables share a location.", "#17213"),
@@ -55,14 +55,14 @@ MODES: dict[int, Mode] = _modes(
     (11, "The table was moved or copied, but its metadata has the old absolute paths.", "#3142, #1617"),
     # Metadata JSON
     (12, "The version hint is missing, stale or corrupt.", "duckdb-iceberg#29, #1443"),
-    (13, "A metadata file is compressed but its name does not show it, or the reverse.", "#7977"),
+    (13, "A metadata file is compressed although its name does not show this, or its name wrongly shows that it is.", "#7977"),
     (14, "The metadata file is huge.", "iceberg-python#3162"),
     (15, "Two writers committed at once to a file-system table, and one commit was lost.", "#970, #14857"),
     (16, "A ref names a snapshot that the table does not have."),
     (17, "Several snapshots have the same id.", "iceberg-go#1592"),
     (18, "last-sequence-number is below the sequence number of a snapshot.", "lakekeeper#949"),
     (19, "The snapshot log is out of order.", "#4144"),
-    (20, "A snapshot has the parent -1, or the metadata log lists the file itself."),
+    (20, "A snapshot has the parent -1, or a metadata file lists itself in its metadata-log."),
     (21, "Several columns have the same field id.", "iceberg-go#593"),
     (22, "The source column of an old partition spec was dropped.", "#10234, #4563"),
     (23, "A v3 table has no next-row-id, or a rewrite reassigned row ids."),
@@ -72,20 +72,20 @@ MODES: dict[int, Mode] = _modes(
     (26, "Manifests have no partition summaries, and later commits do not add them.", "iceberg-go#1309"),
     (27, "The bounds of a partition summary are the wrong way round."),
     (28, "min_sequence_number or a sequence number is wrong, so that deletes are dropped.", "iceberg-go#1147, #4514"),
-    (29, "The totals of snapshot summaries are wrong, and the error grows.", "iceberg-rust#2576"),
+    (29, "The totals of snapshot summaries are wrong, and the error grows with further commits.", "iceberg-rust#2576"),
     (30, "The table has very many small manifests.", "#16336"),
     # Manifests and entries
     (31, "A data file is live twice.", "#13763"),
-    (32, "Entries of one file have different sizes or row counts: it was overwritten.", "#8953, #7890, #9172"),
+    (32, "Several entries list one file with different sizes or row counts, because the file was overwritten.", "#8953, #7890, #9172"),
     (33, "The size or row count of an entry is wrong.", "#1980"),
     (34, "The bounds of a column are the wrong way round, so that filters drop rows."),
-    (35, "Counts are impossible, such as more nulls than rows."),
-    (36, "Column metrics were lost when manifests were rewritten after a change of the spec.", "#5641"),
+    (35, "Counts in column metrics are impossible, such as more nulls than rows."),
+    (36, "Column metrics were lost when manifests were rewritten after the partition spec had changed.", "#5641"),
     (37, "Split offsets are past the end of the file.", "#8834, #8860"),
-    (38, "The partition tuple of a file does not fit its spec."),
-    (39, "Keys in a manifest's Avro header are malformed.", "#13895, #17535, duckdb-iceberg#799"),
+    (38, "The partition tuple of a file does not fit the file's partition spec."),
+    (39, "The key-value metadata in a manifest's Avro header is malformed.", "#13895, #17535, duckdb-iceberg#799"),
     (40, "The fields of an Avro manifest have no field ids."),
-    (41, "Delete files are listed in a data manifest, or the reverse.", "#11981"),
+    (41, "A data manifest lists delete files, or a delete manifest lists data files.", "#11981"),
     (42, "Data files have no field ids.", "duckdb-iceberg#242"),
     (43, "An EXISTING entry has no sequence number."),
     # Deletes
@@ -93,18 +93,18 @@ MODES: dict[int, Mode] = _modes(
     (45, "Position or equality deletes apply to no live data file.", "#6126, #4127"),
     (46, "A deletion vector is live after its data file was compacted away.", "iceberg-go#1221, #13042"),
     (47, "A data file has two live deletion vectors.", "#17206, iceberg-go#1372"),
-    (48, "A deletion vector is incomplete, not in a Puffin file, corrupt, or beyond its file's rows.", "#12088"),
+    (48, "A deletion vector is incomplete, corrupt, or not in a Puffin file, or it deletes positions past the end of its data file.", "#12088"),
     (49, "An equality delete has no columns, or one of its columns was dropped.", "iceberg-go#1951"),
     # V4 trees
-    (50, "A content type is at a level where it is not allowed; there are more than two levels, or not one root.", _PROPOSAL),
-    (51, "A manifest deletion vector applies to no manifest of the root, occurs twice, is out of range, or is malformed.", _PROPOSAL),
-    (52, "An entry's content type does not allow its deletion_vector or manifest_stats, or requires a missing one.", _PROPOSAL),
-    (53, "Counts or aggregated statistics of a manifest's entry disagree with the manifest.", _PROPOSAL),
-    (54, "A leaf was written again with changed data, or a commit's own files are in an EXISTING manifest.", _PROPOSAL),
+    (50, "A content type is not allowed at its level of the tree, the tree has more than two levels, or a snapshot does not have exactly one root.", _PROPOSAL),
+    (51, "A manifest deletion vector references no manifest of the root, is one of two for a manifest, removes more entries than the manifest has, or is malformed.", _PROPOSAL),
+    (52, "An entry has a deletion_vector or manifest_stats that its content type does not allow, or lacks one that its content type requires.", _PROPOSAL),
+    (53, "The counts or aggregated statistics in a root's entry for a manifest disagree with the manifest.", _PROPOSAL),
+    (54, "A commit removed a file by rewriting or dropping the leaf manifest, or listed files that it added in an EXISTING manifest.", _PROPOSAL),
     (55, "A deletion vector is live, but a manifest deletion vector removes its data file.", _PROPOSAL),
-    (56, "The data manifest of a delete manifest is lost or refers back to it, or deletes apply to files of other manifests.", _PROPOSAL),
-    (57, "Entries that a commit changed are EXISTING, or entries that it deleted are missing.", _PROPOSAL),
-    (58, "A partition value has no statistic to derive it from, or was truncated.", _PROPOSAL),
+    (56, "The data manifest with which a delete manifest is affiliated is not live or refers back to it, or the delete manifest has deletes for files of other data manifests.", _PROPOSAL),
+    (57, "The statuses of entries do not match what the commit changed, or entries that it deleted are missing.", _PROPOSAL),
+    (58, "A file's partition value cannot be derived from its column statistics, because they are missing or truncated.", _PROPOSAL),
     # Reported in 2026
     (59, "The bounds of a partition summary are too narrow, so that readers skip manifests.", "#15128"),
     (60, "first_row_id is negative, or ranges of row ids overlap.", "ClickHouse#118299, iceberg-go#741"),
@@ -114,23 +114,23 @@ MODES: dict[int, Mode] = _modes(
     (64, "All column metrics are missing because one column has an unsupported type.", "ClickHouse#112934"),
     (65, "Rows got new row ids in an update.", "ClickHouse#119377, olake#1162, #13232, paimon#9244"),
     (66, "A snapshot names the manifest list of another commit attempt.", "#14195, #14583"),
-    (67, "There is newer metadata than the hint or the catalog points to.", "ClickHouse#114324, ClickHouse#120165"),
-    (68, "Deletes of one partition spec never match the data files of another.", "ClickHouse#109838"),
-    (69, "Equality deletes were lost because compaction kept a starting sequence number.", "#10312"),
+    (67, "There is a newer metadata file than the one that the version hint or the catalog points to.", "ClickHouse#114324, ClickHouse#120165"),
+    (68, "Deletes have another partition spec than the data files that they are meant for, so they never apply.", "ClickHouse#109838"),
+    (69, "Equality deletes were lost because compacted files got the sequence number at which the compaction started.", "#10312"),
     (70, "Engines answer count(*) from totals that are wrong.", "ClickHouse#111617"),
     (71, "A snapshot has no operation or summary, or a v2 table has no refs.", "duckdb-iceberg#412, ClickHouse#106896"),
     (72, "A column has field id 0, or one in the reserved range.", "paimon#9012"),
-    (73, "A delete manifest's header does not state its version: it is taken for v1.", "duckdb-iceberg#1315, iceberg-go#1760"),
-    (74, "A manifest's header has the schema of entries under schema.", "iceberg-rust#2791, duckdb-iceberg#1020"),
-    (75, "A manifest's Avro schema has nullable fields that must not be, or the reverse.", "duckdb-iceberg#504, paimon#5384"),
+    (73, "A delete manifest's header does not state the format version, so that readers take it for a v1 manifest.", "duckdb-iceberg#1315, iceberg-go#1760"),
+    (74, "The key 'schema' in a manifest's header has the schema of manifest entries instead of the table's schema.", "iceberg-rust#2791, duckdb-iceberg#1020"),
+    (75, "A manifest's Avro schema lets required fields be null, or does not let optional fields be null.", "duckdb-iceberg#504, paimon#5384"),
     (76, "A partition value has the wrong type.", "Embucket#125, seaweedfs#11090"),
-    (77, "Names that Avro does not allow were changed and not mapped back.", "iceberg-rust#2536"),
+    (77, "Names that Avro does not allow were escaped, and a reader does not restore the original names.", "iceberg-rust#2536"),
     (78, "A manifest lacks its last block, or ends too early.", "iceberg-go#644"),
-    (79, "Old bounds of a widened column are compared in the new type.", "trino#30544"),
-    (80, "Key metadata is in plain text, or was copied by a writer that does not encrypt.", "#17533"),
+    (79, "A reader decodes the old bounds of a widened column with the new type, although they were written with the old one.", "trino#30544"),
+    (80, "A manifest that is not encrypted has key metadata, or a writer that does not encrypt copied key metadata.", "#17533"),
     (81, "A snapshot's schema-id names a schema that the table does not have.", "#3849"),
     (82, "Timestamps of snapshots and logs contradict each other.", "#1109, #17360, iceberg-python#2938"),
     (83, "A metadata file lacks a snapshot that an older one has."),
     (84, "A manifest's header lacks required keys."),
-    (85, "A V4 entry has an unknown status, unsorted split offsets, or another field that the draft does not allow.", "V4 draft"),
+    (85, "A V4 entry has an unknown status, unsorted split offsets, or another value that the V4 draft does not allow.", "V4 draft"),
 )  # fmt: skip

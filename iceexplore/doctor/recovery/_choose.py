@@ -11,13 +11,16 @@ import numpy.typing as npt
 __all__ = ["Choice", "Counts", "choose"]
 
 _Mask = npt.NDArray[np.bool_]
-#: The maximum number of steps of the search for subsets with the stated counts; beyond it, the choice is left open.
+#: The maximum number of steps of the search for subsets with the stated counts. If it needs more, no file is chosen.
 _MOST_STEPS = 50_000
 
 
 @dataclass(frozen=True)
 class Counts:
-    """A number of files, and the number of their rows (for delete files and vectors, of their deletes)."""
+    """A number of files, and the sum of their record counts.
+
+    The record count of a delete file or deletion vector is the number of its deletes.
+    """
 
     files: int
     rows: int
@@ -38,7 +41,8 @@ class Choice:
     taken
         The candidates that must have been in the manifest, if the counts are right.
     doubtful
-        The candidates that may have been in the manifest: more than one choice fits the counts, or none was found.
+        The candidates that may have been in the manifest; there are such candidates if several choices fit the counts,
+        or if none was found that does.
     exact
         Whether `taken` has exactly the stated counts.
     """
@@ -53,7 +57,8 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
 
     If there are more candidates than the manifest had files, all subsets with the stated counts are compared: a
     candidate that is in every subset is taken, one that is in none is left out, and the others are doubtful. If there
-    are fewer candidates, all are taken unless they have too many rows.
+    are fewer candidates, all are taken unless they have too many rows. If no choice fits the counts, or if the search
+    takes too long, all candidates are doubtful.
     """
     counts = np.asarray(rows, np.int64)
     none, everything = np.zeros(len(counts), bool), np.ones(len(counts), bool)
@@ -66,7 +71,7 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
     if surplus.files == 0 or surplus.rows < 0:
         return Choice(none, everything, False)
     values, of, many = np.unique(counts, return_inverse=True, return_counts=True)
-    # The smaller of the two complementary subsets takes fewer steps to find.
+    # A choice of files to take is also a choice of files to drop: search for the smaller one, which takes fewer steps.
     dropped = surplus.files <= stated.files
     found = _subsets(values.tolist(), many.tolist(), surplus if dropped else stated)
     if not found:
@@ -79,7 +84,18 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
 
 
 def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[int, ...]]:
-    """Return the multisets with the wanted counts, as frequencies of the values; empty if the search takes too long."""
+    """Return all ways to pick files with the wanted counts; none if the search takes too long.
+
+    Parameters
+    ----------
+    values, many
+        The distinct row counts of the candidates, ascending, and the number of candidates with each.
+
+    Returns
+    -------
+    list of tuple
+        For each way, how many files to pick of each row count in ``values``.
+    """
     out: list[tuple[int, ...]] = []
     left = _MOST_STEPS
     stack: list[tuple[tuple[int, ...], Counts]] = [((), wanted)]
@@ -94,7 +110,7 @@ def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[i
                 out.append((*picked, *(0 for _ in values[at:])))
             continue
         if at == len(values) or not values[at] * rest.files <= rest.rows <= values[-1] * rest.files:
-            continue  # values ascend: even the smallest exceed the count, or the largest do not reach it
+            continue  # even files with the fewest rows exceed the wanted rows, or those with the most do not reach them
         stack += [
             ((*picked, n), rest - Counts(n, n * values[at])) for n in range(min(many[at], rest.files) + 1)
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Files in a table's data folder that no readable manifest lists, as entries that could be listed again."""
+"""Find the files in a table's data folder that no readable manifest lists, and create entries for them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["DataFolder", "Unlisted", "fits_summaries"]
 
 #: Properties that can place data files outside the folder ``data``.
 _FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
-#: The maximum number of files to open.
+#: The maximum number of files to open; if there are more, none is opened.
 _MOST_OPENED = 2_000
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: The approximate number of known files to compare with their commits, to learn whether file times can be trusted.
@@ -46,7 +46,7 @@ _MOST_COMPARED = 100
 _DELETE_TYPE, _DELETE_IDS = "delete-type", "delete-field-ids"
 #: Field ids from here on are reserved (spec, "Reserved Field IDs").
 _RESERVED = 2147483447
-#: The clocks of machines may differ by this many milliseconds.
+#: The number of milliseconds by which the clocks of machines may differ.
 _TOLERANCE = 60_000
 
 
@@ -129,16 +129,18 @@ class DataFolder:
         ]
         if len(found) > _MOST_OPENED:
             self.notes.append(
-                f"{len(found):,} files of the data folder are in no manifest, more than are opened ({_MOST_OPENED:,})."
+                f"{len(found):,} files of the data folder are in no manifest; none of them was opened, because "
+                f"the limit is {_MOST_OPENED:,} files."
             )
             return ()
         return tuple(found)
 
     @cached_property
     def has_clock(self) -> bool | None:
-        """True if file times show when files were written: no known file is younger than the commit that added it.
+        """Whether modification times can be trusted to show when files were written.
 
-        None if no file can be compared with its commit.
+        False if a listed file was modified after the commit that added it; None if no listed file can be compared with
+        its commit. Of many listed files, about a hundred are compared.
         """
         files, listed = self._listed
         known = [entry for (_, entry), is_listed in zip(files, listed, strict=True) if is_listed]
@@ -159,7 +161,10 @@ class DataFolder:
         return True if checked else None
 
     def _committed_ms(self, snapshot: Snapshot) -> int:
-        """Return when a commit wrote its manifest list (after its data files); an estimate if the list is gone."""
+        """Return the time at which a commit wrote its manifest list; it had written its data files before.
+
+        If the list's time is unknown, for example because the list is gone, use the snapshot's time plus a tolerance.
+        """
         if snapshot.snapshot_id not in self._committed:
             try:
                 found = self.state.storage.stat(snapshot.root_location or "").modified_ms
@@ -229,7 +234,7 @@ class DataFolder:
             return None
         if file.location.endswith(Parquet.suffixes):
             return files_of_paths(self.state, [file.location], check_duplicates=False, spec_id=spec_id)
-        # Without field ids, nothing shows that the file is one of this table.
+        # Without field ids, nothing shows that the file belongs to this table.
         required = {f.field_id for f in self.state.schema.fields if f.required and f.initial_default is None}
         return entry_of_file(self.state, file.location, spec_id) if ids and required <= ids else None
 
@@ -261,7 +266,10 @@ class DataFolder:
         return path is not None and nulls.null_count == 0 and not any(build.to_pylist(nulls))
 
     def _vectors(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
-        """Return the deletion vectors in a Puffin file for known data files of this spec; None if there are none."""
+        """Return entries for those deletion vectors of a Puffin file whose data files are known and of this spec.
+
+        None if there are none.
+        """
         footer = read_puffin_footer(self.state.storage, file.location, file.size)
         rows = []
         of = []
@@ -338,7 +346,7 @@ def _is_puffin(location: str) -> bool:
 def fits_summaries(batch: EntryBatch, lost: LostManifest, state: TableState) -> npt.NDArray[np.bool_]:
     """Return which entries have a partition within the bounds of the lost manifest's partition summaries.
 
-    All do if the summaries or the partitions are unknown.
+    If the summaries or the partitions are unknown, all entries count as within the bounds.
     """
     spec = state.metadata.spec(lost.spec_id)
     if spec is None or batch.partition is None or any(s is None for s in lost.summaries):
@@ -356,7 +364,7 @@ def fits_summaries(batch: EntryBatch, lost: LostManifest, state: TableState) -> 
 
 
 def _fits(values: AnyArray, kind: Type, summary: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    """Return which values are within the bounds of one partition field; all if values cannot be compared."""
+    """Return which values are within the bounds of a partition field's summary; all if they cannot be compared."""
     fits = np.ones(len(values), bool)
     if summary["contains_null"] is False:
         fits &= np.asarray(values.is_valid())

@@ -55,12 +55,17 @@ class History:
     next_row_id
         The first unassigned row id. It is set before recovery, and increases as recovery assigns ids.
     key
-        A number for each entry; entries of the same file have the same number.
+        A number for each entry; entries of the same file have the same number. -1 if the location is unknown.
+    keys
+        The texts of `keys_of`, by these numbers.
+    locations
+        The location of each entry's file.
     alive, deletes
-        Whether an entry is live, and whether it belongs to a delete file or deletion vector.
+        Masks of the entries that are live, and of those of delete files and deletion vectors.
     spec, adder, number, records, status
-        Spec id, snapshot id, file sequence number, row count (0 where unknown) and status; -1 where unknown. The
-        snapshot id of a DELETED entry is the id of the snapshot that deleted the file.
+        For each entry, its partition spec id, snapshot id, file sequence number, record count and status. Unknown
+        record counts are 0, other unknown values are -1. The snapshot id of a DELETED entry is the id of the snapshot
+        that deleted the file.
     """
 
     def __init__(self, state: TableState) -> None:
@@ -151,7 +156,10 @@ class History:
         return [s for s in self.snapshots.values() if s.parent_snapshot_id in snapshots]
 
     def best(self, mask: Mask) -> Rows:
-        """Return the row number of one masked entry for each file; a live entry is preferred."""
+        """Return, for each file among the entries that a mask selects, the row number of one of its entries.
+
+        If a file has live entries, one of these is chosen.
+        """
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(~self.alive[rows], kind="stable")]
         return np.sort(rows[np.unique(self.key[rows], return_index=True)[1]])

@@ -45,10 +45,10 @@ class LostManifest:
     least_number
         The lowest sequence number of the manifests' entries, as the manifest list states it.
     first_row_id, has_row_ids
-        The first row id that the manifest list states, None if it states none or there are several manifests; and
-        whether the data files have row ids (from v3 on).
+        The first row id that the manifest list states, and whether it states one (from v3 on; then the data files have
+        row ids). The first is None if there are several manifests.
     added, existing, deleted
-        The counts that the manifest list states, less the entries that can still be read; None if unknown.
+        The counts that the manifest list states, minus those of the entries that can still be read; None if unknown.
     summaries
         The partition summaries of each of the manifests.
     kept
@@ -79,12 +79,13 @@ class LostManifest:
 def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManifest, ...]:
     """Return those of the named manifests that cannot be read completely.
 
-    Data manifests come before delete manifests; both are sorted by sequence number.
+    Data manifests come before delete manifests; both are sorted by sequence number. Manifests of V4 trees are left
+    out, and so are manifests without an unreadable entry, according to the counts in the manifest list.
 
     Parameters
     ----------
     names
-        Canonical locations.
+        Canonical locations of manifests.
     """
     rows: dict[str, dict[str, Any]] = {}
     listed: dict[str, set[int]] = {}

@@ -32,7 +32,7 @@ class Recovery:
     Attributes
     ----------
     known
-        The entries that can still be read, and those that other manifests list.
+        The entries of the lost manifest that can still be read, followed by those that were found in other manifests.
     found
         The entries made from files in the data folder.
     certain
@@ -45,8 +45,8 @@ class Recovery:
         Whether files of `found` got the lowest possible sequence number (position deletes: the highest), because their
         real sequence numbers are unknown.
     doubtful_deletes
-        The number of equality delete files that may delete rows written after them, because data files got the lowest
-        sequence number.
+        The number of equality delete files that may delete rows written after them, because data files of `found` got
+        the lowest possible sequence number.
     new_row_ids
         Whether files of `found` got new row ids, because the old ones are unknown.
     """
@@ -63,12 +63,12 @@ class Recovery:
 
     @property
     def batch(self) -> EntryBatch:
-        """All entries to write."""
+        """All entries to write to the new manifest: `known`, then `found`."""
         return concat_batches([self.known, self.found])
 
     @property
     def again(self) -> EntryBatch:
-        """The live entries of `known` that other manifests list; they follow the entries that can still be read."""
+        """The live entries of `known` that were found in other manifests, not in the rest of the lost one."""
         rest = self.known.take(np.arange(len(self.lost.kept), len(self.known)))
         return rest.filter(live(rest.entries))
 
@@ -84,12 +84,14 @@ class Recovery:
 
 
 def recover(history: History, folder: DataFolder, lost: LostManifest, others: Sequence[LostManifest]) -> Recovery:
-    """Recover those entries of a lost manifest that its stated counts determine, and add them to the history.
+    """Recover the entries of a lost manifest, as far as the counts in the manifest list determine which they are.
+
+    The recovered entries are added to ``history``.
 
     Parameters
     ----------
     others
-        The other lost manifests.
+        The other lost manifests, some of which may have listed the same files.
     """
     made = _from_history(history, lost, [o for o in others if _compete(o, lost)])
     if made.missing is not None and made.missing.files > 0 and not made.candidates:
@@ -100,7 +102,10 @@ def recover(history: History, folder: DataFolder, lost: LostManifest, others: Se
 
 
 def _compete(one: LostManifest, other: LostManifest) -> bool:
-    """Return whether two lost manifests may have listed the same files: the same kind, spec and a common snapshot."""
+    """Return whether two lost manifests may have listed the same files.
+
+    They may if they are of the same kind (data or deletes) and partition spec, and if a snapshot lists both.
+    """
     return (one.deletes, one.spec_id) == (other.deletes, other.spec_id) and bool(one.snapshots & other.snapshots)
 
 
@@ -113,6 +118,11 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
     Each live file of a snapshot is in one of its manifests, so a file that was live and is in no readable manifest was
     in the lost one. The EXISTING entries of a commit were live in its parent. Files that a child snapshot deleted, or
     lists but did not add, were live before it.
+
+    Parameters
+    ----------
+    rivals
+        The other lost manifests that may have listed the same files.
     """
     key, alive, adder, status = history.key, history.alive, history.adder, history.status
     listed = history.listed_by(lost.snapshots)
@@ -145,7 +155,8 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         before = older & ~np.isin(key, np.unique(key[removed]))
     added = np.where(is_deleted, (history.number == number) & (number > 0), alive & (adder == lost.snapshot_id))
     if whole or (number == 0 and lost.existing == _NOTHING):
-        # A DELETED entry lacks the snapshot id of the commit that added the file, and in v1 the file's sequence number.
+        # A DELETED entry does not have the id of the snapshot that added its file, and in v1 no file sequence number.
+        # But a file that was certainly in the manifest, and was not live before the manifest's commit, was added by it.
         added |= proven & ~np.isin(key, np.unique(key[before]) if whole else ())
     added &= pool
     added_rows = history.best(added)
@@ -182,15 +193,26 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
 
 
 def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
-    """Return whether a commit's summary states that it removed no data file or, with ``deletes``, no delete file."""
+    """Return whether a commit removed no data file (with ``deletes``, no delete file), according to its summary.
+
+    Only commits with the operation ``append`` or ``replace`` are trusted; a count that the summary lacks counts as 0.
+    """
     name = "removed-delete-files" if deletes else "deleted-data-files"
     return commit.operation in ("append", "replace") and (commit.summary or {}).get(name, "0") == "0"
 
 
 def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *, take_all: bool) -> Choice:
-    """Choose among candidates; those that are ``proven`` were certainly in the manifest."""
+    """Choose, among candidates with these row counts, files that have the counts that the manifest list states.
+
+    Candidates that are ``proven`` were certainly in the lost manifest.
+
+    Parameters
+    ----------
+    take_all
+        Take all candidates if the manifest list states no counts; otherwise only the proven ones are taken then.
+    """
     none = np.zeros(len(records), bool)
-    if stated is None:  # v1 allows lists without counts
+    if stated is None:  # v1 allows manifest lists without counts
         return Choice(proven | take_all, none, False)
     left = stated - Counts(int(proven.sum()), int(records[proven].sum()))
     if left.files < 0 or left.rows < 0:
@@ -203,13 +225,17 @@ def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *
 
 
 def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> EntryBatch:
-    """Convert entries of the history to entries of the lost manifest, with unchanged sequence numbers and row ids."""
+    """Convert entries of the history to entries of the lost manifest that have the given status.
+
+    Sequence numbers and row ids do not change.
+    """
     batch = history.fetch(rows)
     if not len(batch):
         return batch
     if status is Status.ADDED:
         return batch.with_columns(status=int(status), snapshot_id=lost.snapshot_id)
-    # A DELETED entry has the snapshot id of the deletion. The file's sequence number shows which commit added it.
+    # A DELETED entry has the id of the snapshot that deleted the file. Its file sequence number shows which snapshot
+    # added the file.
     by_number = {s.sequence_number: s.snapshot_id for s in history.snapshots.values() if s.sequence_number}
     given = batch.entries.select(["status", "snapshot_id", "file_sequence_number"]).to_pylist()
     ids = [
@@ -254,7 +280,7 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
 def _candidates(
     history: History, folder: DataFolder, lost: LostManifest, files: Sequence[Unlisted], need: Counts
 ) -> EntryBatch:
-    """Return entries for the files, without the files that cannot have been in the lost manifest."""
+    """Return entries for those of the files that may have been in the lost manifest."""
     batches = [b for f in files if (b := folder.entries(f, lost.spec_id, deletes=lost.deletes)) is not None]
     batch = concat_batches(batches)
     if not len(batch):
@@ -279,14 +305,15 @@ def _candidates(
 def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBatch:
     """Return the found files as entries of the lost manifest, with sequence numbers and row ids.
 
-    Where the original ones are unknown, others are assigned, and attributes of ``made`` record this.
+    Where the original numbers or ids are unknown, others are assigned; ``made.numbers_lost`` and ``made.new_row_ids``
+    record this.
     """
     lost = made.lost
     existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
     if added_by_commit:
-        # The files of a compaction have an older sequence number than its commit, so that newer deletes apply to them.
-        # If all entries are ADDED, this older number is the lowest in the manifest.
+        # The files of a compaction have a lower sequence number than its commit, so that deletes that were committed
+        # while it ran apply to them. If all entries are ADDED, this is the manifest's lowest sequence number.
         alone = counts_of(made.known, Status.EXISTING).files == 0
         number = lost.least_number if alone else lost.sequence_number
         batch = found.with_columns(
@@ -296,8 +323,8 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
     else:
         made.numbers_lost = lost.least_number < lost.sequence_number
         # Data files get the lowest number, so that none is too new for the position deletes that name it; position
-        # deletes get the highest, so that none is too old for its file. Equality deletes get the lowest: they may
-        # delete too few rows.
+        # deletes get the highest, so that none is too old for its file. Equality deletes get the lowest number, too:
+        # some deleted rows may come back, but no row that was written after such a delete is deleted.
         least = lost.least_number
         kinds = found.entries["content_type"]
         named = pc.fill_null(pc.equal(kinds, int(ContentType.POSITION_DELETE)), False)
@@ -321,7 +348,11 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
 
 
 def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
-    """Return start and length of the gap in the row ids of a manifest's known files; None unless there is one gap."""
+    """Return the first row id, and the number of ids, of the only gap between the known ADDED files of a manifest.
+
+    The gap is in the range of row ids that the manifest assigned. None if there are several gaps or none, or if this
+    range or a file's row ids are unknown.
+    """
     lost = made.lost
     if lost.first_row_id is None or lost.added is None:
         return None
@@ -344,7 +375,8 @@ def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
 def _doubtful_deletes(history: History, lost: LostManifest) -> int:
     """Count the equality delete files that may be older than a recovered file.
 
-    Recovered files get the lowest sequence number that the lost manifest may contain.
+    Recovered files get the lowest sequence number that the lost manifest may contain, so that these delete files apply
+    to them.
     """
     rows = np.flatnonzero(history.alive & history.deletes & history.listed_by(lost.snapshots))
     entries = history.fetch(rows).entries
