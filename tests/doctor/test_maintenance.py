@@ -426,7 +426,7 @@ def test_metadata_files_beyond_the_log(lab: ix.Lab) -> None:
     assert places(plan.files) == {f"{lab.location}/metadata/v{n}.metadata.json" for n in range(1, 5)}
     assert places(plan.next_commit) == {f"{lab.location}/metadata/v5.metadata.json"}
     assert plan.text.startswith("3 metadata files in the log; 4 older ones (")
-    assert plan.text.endswith("; the next commit drops from the log, but does not delete, 1")
+    assert plan.text.endswith("; the next commit drops 1 from the log, but deletes no file")
     assert plan.cost.bytes_freed == sum(
         Path(lab.state.storage.resolve(p)).stat().st_size for p in plan.to_pandas()["location"]
     )

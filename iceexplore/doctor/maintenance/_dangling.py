@@ -19,7 +19,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def removes_dangling(metadata: TableMetadata) -> bool:
-    """Return whether Spark looks for dangling deletes: not in a table that has always been unpartitioned.
+    """Return whether Spark looks for dangling deletes, which it does not in a table that was never partitioned.
 
     In such a table, every commit that removes data files drops the delete files that are older than all data files.
     """
@@ -28,7 +28,7 @@ def removes_dangling(metadata: TableMetadata) -> bool:
 
 
 def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequence: Longs) -> Mask:
-    """Return which deletes no longer apply to any data file, by partitions and sequence numbers alone.
+    """Return a mask of the deletes that, by their partitions and sequence numbers, apply to no data file any more.
 
     These are the deletes of a partition without data files, position deletes that are older than all data files of
     their partition, equality deletes that are not newer than the oldest data file of their partition, and deletion
@@ -37,6 +37,8 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 
     Parameters
     ----------
+    found
+        The deletes.
     data
         The live data files with their partition tuples.
     sequence
@@ -54,15 +56,18 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 
 
 def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
-    """Return which deletes are dropped by a commit that removes data files: those older than all remaining files.
+    """Return a mask of the deletes that a commit drops when it removes data files: those older than all other files.
 
-    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. The commit
-    compares the deletes with the data manifests before it adds new ones: with the remaining files of each manifest that
-    it rewrites, and with what the manifest list states about the others. If the commit removes deletion vectors, it
-    drops older deletes only in the manifests that list these vectors (``canTrustManifestReferences``).
+    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. The commit compares
+    sequence numbers before it adds data manifests: those of deletes with those of the remaining files of each manifest
+    that it rewrites, and with the lowest number that the manifest list states for each other data manifest. If the
+    commit removes deletion vectors, it drops older deletes only in the manifests that list these vectors
+    (``canTrustManifestReferences``).
 
     Parameters
     ----------
+    found
+        The live deletes of the snapshot.
     files, gone
         The live data files of the snapshot, and which of them the commit removes.
     names

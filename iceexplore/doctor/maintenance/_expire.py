@@ -77,6 +77,8 @@ class ExpirePlan(Plan[T]):
         snapshot needs. An Arrow table: ``location``, ``kind``, ``bytes``.
     now_ms
         The time from which ages were computed, in milliseconds since the epoch.
+    older_than_ms, retain_last
+        The arguments of the procedure, the first as a time in milliseconds since the epoch; None if not given.
     schemas, specs
         With ``clean_expired_metadata``: the ids of schemas and partition specs that no kept snapshot uses.
     """
@@ -113,7 +115,7 @@ class ExpirePlan(Plan[T]):
     def counts(self) -> dict[str, int]:
         """The numbers of deleted files, in the columns that Spark's procedure returns.
 
-        Manifest deletion vectors of V4 tables have no column there; `files` has them.
+        Spark has no column for manifest deletion vectors of V4 tables; `files` has a row for each.
         """
         found = files_by_kind(self.files)
         return {column: found.get(kind, (0, 0))[0] for column, kind in _SPARK_COUNTS.items()}
@@ -200,7 +202,7 @@ def plan_expire_snapshots(
     Parameters
     ----------
     older_than, retain_last
-        As the procedure's arguments; by default the table's properties.
+        The arguments of the procedure; by default the values of the table's properties.
     clean_expired_metadata
         Also remove the schemas and partition specs that no kept snapshot uses.
 
@@ -258,7 +260,7 @@ def plan_expire_snapshots(
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
     """Return the files that Iceberg deletes, the manifests and manifest lists that it reads for this, and a warning.
 
-    The warning is None unless kept snapshots need some of the deleted files, but spell their locations differently.
+    The warning is None unless kept snapshots need some of the deleted files, whose locations they spell differently.
     """
     if not gone:
         return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None
@@ -317,7 +319,8 @@ def _calls(
     if expired:
         ids = ", ".join(map(str, expired[:_SHOWN])) + (", ..." if len(expired) > _SHOWN else "")
         note = (
-            "removes the snapshots, keeps their files (remove_orphan_files finds them), and ignores retention of refs"
+            "removes the snapshots, keeps their files (remove_orphan_files finds them), and ignores the retention "
+            "settings of branches and tags"
         )
         yield EngineCall("PyIceberg", f"table.maintenance.expire_snapshots().by_ids([{ids}]).commit()", note)
     given = [] if before is None else [f"older_than={before}"]

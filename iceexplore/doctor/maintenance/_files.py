@@ -1,4 +1,4 @@
-"""Tables of files: counts and sizes by kind, and strict reading, which fails rather than overlook references."""
+"""Count and display files by kind, and read manifests strictly, so that no reference to a file is overlooked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMPLETE = frozenset(
 
 
 class _ReadingProblems(Problems):
-    """A list of problems: one that may hide entries is raised as an error, others go to ``contradictions``."""
+    """A list of problems that raises those that may hide entries as errors, and keeps others in ``contradictions``."""
 
     def __init__(self) -> None:
         super().__init__(strict=True)
@@ -60,13 +60,13 @@ def contradictions(state: TableState) -> tuple[str, ...]:
 
 
 def bytes_of(files: pa.Table) -> int:
-    """Return the bytes of files; a location that occurs more than once counts once."""
+    """Return the total size of files in bytes; a location that occurs more than once counts once."""
     once = files.group_by("location", use_threads=False).aggregate([("bytes", "max")])
     return int(pc.sum(once["bytes_max"]).as_py() or 0)
 
 
 def files_by_kind(files: pa.Table) -> dict[str, tuple[int, int]]:
-    """Return the number of files and their bytes by kind, in alphabetical order."""
+    """Return, by kind of file, the number of files and their total bytes; the kinds are in alphabetical order."""
     counted = (
         files.group_by("kind", use_threads=False).aggregate([("location", "count"), ("bytes", "sum")]).sort_by("kind")
     )

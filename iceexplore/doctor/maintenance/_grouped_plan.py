@@ -30,7 +30,7 @@ class GroupedPlan(Plan[T]):
     candidates
         The number of files that pass the filter.
     accuracy
-        The accuracy of the number of new files.
+        How accurate the planned number of new files is: ``exactly``, ``at least``, ``at most`` or ``about``.
     """
 
     groups: pa.Table = field(repr=False)

@@ -40,9 +40,9 @@ MAINTENANCE_JSON_VERSION = 1
 class Maintenance(Generic[T]):
     """Plans of the engines' maintenance procedures: what each would do now, given the table's properties.
 
-    Returned by ``t.maintenance()``. Nothing is read before a plan is requested, and no plan changes the table. Each
-    procedure has a method that makes its plan; `plans` has all plans with default arguments, and a notebook displays
-    them as a card. The plans are for the current snapshot of the metadata file, even if ``t`` is at another one.
+    ``t.maintenance()`` returns this object. Nothing is read before a plan is requested, and no plan changes the table.
+    For each procedure, a method makes the plan; `plans` has the plans with default arguments, and a notebook displays
+    these as a card. The plans are for the current snapshot of the metadata file, even if ``t`` shows another snapshot.
 
     Parameters
     ----------
@@ -119,25 +119,27 @@ class Maintenance(Generic[T]):
         Parameters
         ----------
         older_than
-            An age (``"3d"``, a timedelta) or a time: files modified later may belong to a running commit.
+            An age (``"3d"``, a timedelta) or a time. Only files modified before this time are orphans, because newer
+            ones may belong to a running commit.
         location
             The folder to list instead of the table's, for example its data folder.
         equal_schemes, equal_authorities
             Schemes and authorities to treat as equal. Iceberg's default for schemes is ``{"s3a,s3n": "s3"}``; an
             example of authorities is ``{"namenode1,namenode2": "ha"}``.
         prefix_mismatch_mode
-            For listed files that differ from referenced ones only in scheme or authority: with ``"error"``, the
-            procedure refuses and the plan lists them as ``conflicts``; ``"ignore"`` keeps them; ``"delete"`` treats
-            them as orphans.
+            What to do with listed files whose locations differ from referenced ones only in scheme or authority. With
+            ``"error"``, the procedure deletes nothing, and ``conflicts`` of the plan has the differing prefixes;
+            ``"ignore"`` keeps these files; ``"delete"`` treats them as orphans.
 
         Raises
         ------
         OptionError
             An argument is invalid.
         OutsideRootsError
-            ``location`` is outside the places that may be read: see ``allow=`` of `iceexplore.open`.
+            ``location`` is outside the folders that may be read: see ``allow=`` of `iceexplore.open`.
         FormatError, FileMissingError
-            A manifest list or manifest is damaged or missing, so that it is unknown which files are needed.
+            A manifest list or manifest is damaged or missing, so that it is unknown which files are needed; or
+            ``location`` does not exist.
         """
         return plan_orphan_files(
             self.state,
@@ -155,9 +157,9 @@ class Maintenance(Generic[T]):
     def unused_schemas_and_specs(self) -> UnusedPlan[T]:
         """Plan the removal of schemas and partition specs that no snapshot uses, without expiring snapshots.
 
-        These are what the option ``clean_expired_metadata`` of ``expire_snapshots`` removes. If there is more than one
-        spec, manifest lists are read until every spec is known to be used; of V4 trees, the leaf manifests are read,
-        too.
+        The option ``clean_expired_metadata`` of ``expire_snapshots`` removes these schemas and specs. If there is more
+        than one spec, manifest lists are read until every spec is known to be used. In V4, root manifests and their
+        leaf manifests are read instead.
 
         Raises
         ------
@@ -198,8 +200,8 @@ class Maintenance(Generic[T]):
         strategy
             ``"binpack"`` combines files, ``"sort"`` also sorts their rows.
         sort_order
-            For ``"sort"``, the order as Spark's procedure takes it (``"id DESC NULLS LAST, name"``,
-            ``"zorder(a, b)"``); by default the table's.
+            For ``"sort"``, the sort order in the syntax of Spark's procedure (``"id DESC NULLS LAST, name"``,
+            ``"zorder(a, b)"``); by default the table's sort order.
         **options
             The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
             ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
@@ -231,7 +233,7 @@ class Maintenance(Generic[T]):
         Parameters
         ----------
         spec_id
-            Rewrite the manifests of this partition spec; by default the table's.
+            Rewrite the manifests of this partition spec; by default those of the table's default spec.
         sort_by
             Names of the partition fields by which entries are clustered; by default all.
 
@@ -252,16 +254,17 @@ class Maintenance(Generic[T]):
     ) -> RewritePositionDeletesPlan[T]:
         """Plan ``rewrite_position_delete_files``: which delete files are merged, or become deletion vectors.
 
-        The manifests are read, and delete files that may name several data files.
+        The manifests are read. Delete files that may name several data files are read, too, unless ``read`` or their
+        number prevents it.
 
         Parameters
         ----------
         where
-            Rewrite only delete files of partitions that may contain matching rows; conditions that partition values
-            do not decide have no effect.
+            Rewrite only delete files of partitions that may contain matching rows. Conditions that cannot be decided
+            by partition values have no effect.
         read
-            Open delete files that may name several data files, because the number of new files depends on them. By
-            default they are opened if there are at most 100 of them.
+            Whether to open delete files that may name several data files: the number of new files depends on which
+            data files they name. By default, they are opened if there are at most 100 of them.
         **options
             The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
             ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
@@ -325,7 +328,7 @@ class Maintenance(Generic[T]):
 
     @cached_property
     def refused(self) -> Mapping[str, str]:
-        """The procedures for which no plan can be made, with the reason: engines would refuse or fail, too."""
+        """The procedures for which no plan can be made, with the reasons; engines would refuse them or fail, too."""
         return {name: str(found) for name, found in self._made.items() if not isinstance(found, Plan)}
 
     @cached_property
@@ -347,7 +350,10 @@ class Maintenance(Generic[T]):
         return iter(self.plans.values())
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per procedure: whether there is something to do, what it would do, and at what cost."""
+        """Return a row per procedure: whether it is needed, what it would do, and its cost.
+
+        For a procedure in `refused`, ``needed`` and the cost are missing, and ``text`` is the reason.
+        """
         import pandas as pd
 
         costs = ("files_read", "bytes_read", "files_written", "bytes_written", "files_freed", "bytes_freed")

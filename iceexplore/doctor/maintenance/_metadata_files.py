@@ -41,13 +41,14 @@ class MetadataFilesPlan(Plan[T]):
     Attributes
     ----------
     files
-        Metadata files in the table's metadata folder that are older than the current one and that its log does not
-        list. No commit deletes them; ``remove_orphan_files`` does. An Arrow table: ``location``, ``kind``, ``bytes``.
+        Metadata files in the table's metadata folder that are older than the current one, and that are not in the
+        current file's metadata log. No commit deletes them; ``remove_orphan_files`` does. An Arrow table: ``location``,
+        ``kind``, ``bytes``.
     next_commit
         The files that the next commit drops from the log, because ``write.metadata.previous-versions-max`` is exceeded.
-        The commit deletes them if `deletes` is true.
+        The commit deletes these files if `deletes` is true. A table like `files`.
     deletes
-        The table's ``write.metadata.delete-after-commit.enabled``.
+        Whether ``write.metadata.delete-after-commit.enabled`` is true.
     logged
         The number of files in the metadata log.
     """
@@ -62,19 +63,20 @@ class MetadataFilesPlan(Plan[T]):
 
     @property
     def nothing(self) -> bool:
-        """True if no old metadata file is left over, and the next commit will not leave one over."""
+        """True if there is no old metadata file that the log does not list, and the next commit will leave none."""
         return not len(self.files) and (self.deletes or not len(self.next_commit))
 
     @property
     def text(self) -> str:
-        """A sentence about what is left over."""
+        """A sentence about the metadata files in the log, those not in it, and those that the next commit drops."""
         parts = [f"{amount(self.logged, 'metadata file')} in the log"]
         if len(self.files):
             size = human_bytes(bytes_of(self.files))
-            parts.append(f"{amount(len(self.files), 'older one', 'older ones')} ({size}) that it does not list")
+            parts.append(f"{amount(len(self.files), 'older one', 'older ones')} ({size}) not in the log")
         if len(self.next_commit):
-            how = "deletes" if self.deletes else "drops from the log, but does not delete,"
-            parts.append(f"the next commit {how} {len(self.next_commit):,}")
+            count = f"{len(self.next_commit):,}"
+            how = f"deletes {count}" if self.deletes else f"drops {count} from the log, but deletes no file"
+            parts.append(f"the next commit {how}")
         return "; ".join(parts)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -82,7 +84,10 @@ class MetadataFilesPlan(Plan[T]):
         return files_frame(pa.concat_tables([self.files, self.next_commit]))
 
     def _commit(self, sandbox: Sandbox) -> None:
-        """Set the property by which commits delete files; the files are not part of the simulated table's state."""
+        """Set the property that makes commits delete the metadata files that they drop from the log.
+
+        No file is deleted: old metadata files are not part of the simulated table's state.
+        """
         sandbox.commit(
             document_change=lambda document, _: set_properties(document, set={_DELETE: "true"}), what="set_properties"
         )
@@ -162,7 +167,7 @@ def _calls(state: TableState, deletes: bool, older: bool) -> Iterator[EngineCall
         yield EngineCall(
             "Spark SQL",
             f"ALTER TABLE {spark_name(state)} SET TBLPROPERTIES ('{_DELETE}' = 'true')",
-            "from then on, each commit deletes the files that it drops from the log",
+            "from then on, each commit deletes the metadata files that it drops from the log",
         )
     if older:
         folder = state.metadata_location.rpartition("/")[0]

@@ -83,12 +83,12 @@ class OrphanPlan(Plan[T]):
     young
         Files that are not referenced, but too young: they may belong to a commit that is still running.
     missing
-        Referenced files that do not exist: ``location``, ``kind``, ``bytes`` as recorded. Readers that need
-        them fail, and no procedure restores them.
+        Referenced files that do not exist: ``location``, ``kind``, and ``bytes`` as the metadata states them. Readers
+        that need these files fail, and no procedure restores them.
     conflicts
-        Pairs of prefixes (scheme and authority), as referenced and as listed, of locations that are otherwise equal.
-        Iceberg then refuses to delete anything, unless ``equal_schemes``, ``equal_authorities`` or
-        ``prefix_mismatch_mode`` resolve the conflict.
+        Pairs of different prefixes (scheme and authority): that of a referenced location, and that of a listed file
+        whose location is otherwise equal. If there is such a pair, Iceberg refuses to delete anything, unless
+        ``equal_schemes``, ``equal_authorities`` or ``prefix_mismatch_mode`` resolve the conflict.
     hidden
         The number of files that the procedure ignores, because their name or folder begins with ``_`` or ``.``.
     older_than_ms
@@ -182,20 +182,21 @@ def plan_orphan_files(
     Parameters
     ----------
     older_than
-        An age or a time.
+        An age or a time; only files modified before it are orphans.
     location
         The folder to list; by default the table's.
     equal_schemes, equal_authorities, prefix_mismatch_mode
-        As the procedure's arguments.
+        The procedure's arguments with these names.
 
     Raises
     ------
     OptionError
         An argument is invalid.
     OutsideRootsError
-        ``location`` is outside the table's roots.
+        ``location`` is outside the folders that may be read.
     FormatError, FileMissingError
-        A manifest list or manifest is damaged or missing, so that it is unknown which files are needed.
+        A manifest list or manifest is damaged or missing, so that it is unknown which files are needed; or ``location``
+        does not exist.
     """
     if prefix_mismatch_mode not in _MODES:
         raise OptionError(
@@ -265,14 +266,18 @@ def plan_orphan_files(
 
 
 def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> tuple[str, list[Entry]] | None:
-    """Return the folder's real path and the files under it; None, with a note, if the folder cannot be listed."""
+    """Return the folder's real path and the files under it.
+
+    If the folder cannot be listed, add a note and return None. But if ``location`` was ``given``, and it does not exist
+    or is outside the folders that may be read, raise the error.
+    """
     storage = state.storage
     try:
         folder = storage.resolve(base)
     except OutsideRootsError:
         if given:
             raise
-        folder = storage.folder  # a lone metadata file was opened: only its folder may be read
+        folder = storage.folder  # the table was opened by its metadata file: only the file's folder may be read
         notes.append(f"Only {folder} was listed: the table's location is outside the places that may be read.")
     try:
         entries = storage.entries(folder, recursive=True)
@@ -366,7 +371,7 @@ def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
 
 
 def _unlisted(state: TableState, base: str) -> Iterator[str]:
-    """Yield a note for each folder of the table's files that is not below the listed folder."""
+    """Yield a note for each folder that a table property names for files, and that is not below the listed folder."""
     for name in _FOLDERS:
         place = state.metadata.properties.get(name)
         if place and not f"{canonical(place)}/".startswith(f"{canonical(base)}/"):
@@ -408,7 +413,10 @@ def _flat(given: Mapping[str, str]) -> dict[str, str]:
 def _conflicting(
     state: TableState, base: str, entries: Sequence[Entry], references: pa.Table, prefixes: _Prefixes
 ) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
-    """Return which listed files have a reference with another scheme or authority, and the pairs of prefixes."""
+    """Return a mask of the listed files that are referenced with a conflicting prefix, and the pairs of prefixes.
+
+    A prefix is scheme and authority. Each pair is that of references, and that of the listed files.
+    """
     found = np.zeros(len(entries), bool)
     if not len(entries):
         return found, ()
@@ -519,7 +527,7 @@ def _calls(
         prefix_mismatch_mode=None if mode == "error" else sql_text(mode),
     )
     short = now_ms - limit < _DAY
-    note = f"refuses times less than 24 hours ago; this is {duration(now_ms - limit)}" if short else ""
+    note = f"refuses times less than 24 hours ago; this one is {duration(now_ms - limit)} ago" if short else ""
     yield EngineCall(call.engine, call.code, note)
     yield EngineCall(
         "iceexplore",

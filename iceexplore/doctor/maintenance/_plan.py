@@ -1,4 +1,4 @@
-"""The base of all plans: thresholds with their sources, cost, the calls that run the plan, and the table after it."""
+"""The base class of maintenance plans, and what plans consist of: thresholds with their sources, cost, and calls."""
 
 from __future__ import annotations
 
@@ -179,9 +179,9 @@ class Plan(ABC, Generic[T]):
     cost
         The files and bytes that the procedure reads, writes and frees.
     calls
-        How to run the plan; empty if no engine would run it.
+        The calls that run the plan; empty if no engine would run it.
     notes
-        Limits of the plan, and why engines would refuse to run it.
+        Sentences on where the plan may be wrong or incomplete, and on why engines would refuse to run it.
     """
 
     procedure: ClassVar[str]
@@ -206,11 +206,11 @@ class Plan(ABC, Generic[T]):
 
     @abstractmethod
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per item that the plan is about."""
+        """Return a data frame with a row per item of the plan: a file, group, manifest, snapshot, schema or spec."""
 
     @abstractmethod
     def _commit(self, sandbox: Sandbox) -> None:
-        """Commit the plan to a simulation; called only if there is something to do."""
+        """Commit to a simulation what the procedure would do; this is called only if there is something to do."""
 
     def _details(self) -> dict[str, Any]:
         """Return the additional keys of `to_dict`, as plain values."""
@@ -278,7 +278,8 @@ def spark_call(state: TableState, procedure: str, /, **arguments: str | None) ->
     Parameters
     ----------
     arguments
-        SQL expressions by parameter; a parameter that is None is left out. The table's name is added.
+        The SQL expression for each parameter of the procedure; those that are None are left out. The parameter
+        ``table`` is added.
     """
     given = {"table": sql_text(_identifier(state)), **{k: v for k, v in arguments.items() if v is not None}}
     listed = ", ".join(f"{name} => {value}" for name, value in given.items())

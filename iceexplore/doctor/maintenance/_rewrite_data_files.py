@@ -69,7 +69,7 @@ _OPTIONS = (
 )  # fmt: skip
 _INT_MAX = 2**31 - 1
 _SHOWN_COMMITS = 20
-#: The accuracy, by two facts: whether there may be more files than planned, and whether there may be fewer.
+#: The accuracy of the number of new files. The keys say whether there may be more than planned, and whether fewer.
 _ACCURACY: dict[tuple[bool, bool], Accuracy] = {
     (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
 }  # fmt: skip
@@ -96,17 +96,20 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         ``binpack`` or ``sort``.
     groups
         A row per group, in the order of execution. An Arrow table: ``group`` (from 1), ``partition`` (text; for files
-        of other specs than the table's, ``other specs``), ``files``, ``bytes``, ``rows``, ``deletes`` (how many
-        apply to each file, summed), ``deleted_rows`` (removed by deletion vectors, and by position delete files for a
-        single data file), ``why`` (the rules that select the group), ``split_size`` (bytes that one task reads),
-        ``expected_files`` (the planner's estimate) and ``added_files``.
+        of other specs than the table's, ``other specs``), ``files``, ``bytes``, ``rows``, ``deletes`` (the
+        sum of the numbers of deletes that apply to each file), ``deleted_rows`` (those removed by deletion vectors, and
+        by position delete files for a single data file), ``why`` (the rules that select the group), ``split_size``
+        (bytes that one task reads), ``expected_files`` (the planner's estimate of the number of new files) and
+        ``added_files`` (their number in this plan).
     candidates
         The number of data files that pass the filter.
     removed_delete_files
-        The number of deletion vectors and dangling deletes that are removed (``removed_delete_files_count``).
+        The number of deletes that are removed: deletion vectors of the rewritten files, and dangling deletes
+        (``removed_delete_files_count``).
     commits
-        A row per commit of groups: several with ``partial-progress.enabled``, otherwise one. An Arrow table: ``commit``
-        (from 1), ``groups``, ``first_group``, ``last_group``, ``files``, ``bytes`` and ``added_files``.
+        A row per commit that the procedure makes. There may be several with ``partial-progress.enabled``, and otherwise
+        there is one. An Arrow table: ``commit`` (from 1), ``groups`` (their number), ``first_group``, ``last_group``,
+        ``files``, ``bytes`` and ``added_files``.
     accuracy
         The accuracy of the number of new files: ``exactly``, if metadata suffices; ``at least``, because rows of files
         of another spec are distributed to partitions; ``at most``, because deletes may leave a file without rows,
@@ -149,8 +152,8 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
     def added_data_files(self) -> int:
         """The number of new files (``added_data_files_count``).
 
-        A writer begins a further file if its output exceeds the size halfway between target and maximum. That depends
-        on how the rows are encoded, so the plan cannot foresee it.
+        There may be more: a writer begins another file when its output exceeds the size halfway between target and
+        maximum. The plan cannot foresee this, because it depends on how the rows are encoded.
         """
         return int(pc.sum(self.groups["added_files"]).as_py() or 0)
 
@@ -192,7 +195,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         )
 
     def rows(self, chosen: Mask) -> Longs:
-        """Return the row numbers in `tasks` of the files of those groups that a mask selects."""
+        """Return the row numbers, in `tasks`, of the files in the groups that the mask ``chosen`` selects."""
         found: Longs = self._groups.rows[chosen[self._groups.group]]
         return found
 
@@ -238,14 +241,14 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
             sandbox.commit(partial(self._change, start, stop, self._dangling if last else ()))
 
     def _change(self, start: int, stop: int, dangling: tuple[str, ...], writer: CommitWriter) -> Change:
-        """Return the rewrite of some files as a change with synthetic files; deletes are read, but no data files.
+        """Return a change that replaces some files by synthetic ones; deletes are read, but no data files.
 
         Parameters
         ----------
         start, stop
-            The range of these files among all files that the plan rewrites, which are in the order of their groups.
+            The range of the files to replace, among all files that the plan rewrites in the order of their groups.
         dangling
-            Delete files to remove.
+            The locations of dangling delete files to remove.
         """
         state = writer.base
         mine = self._tasks.take(build.array(self._groups.rows[start:stop]))
@@ -254,7 +257,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         found, _ = find_files(state, listed, stats=True)
         found = found.take(pc.index_in(names, whole(found.entries["location"])))
         positions = deleted_positions(state, mine.files, mine.matched)
-        # New files stay in the partitions of the old ones; a group of files of other specs has several.
+        # New files stay in the partitions of the old ones; a group with files of other specs has several partitions.
         place = partition_codes(mine.files)
         order = np.lexsort((place, self._groups.group[start:stop]))
         group, place = self._groups.group[start:stop][order], place[order]
@@ -289,13 +292,13 @@ def plan_rewrite_data_files(
 ) -> RewriteDataFilesPlan[T]:
     """Plan ``rewrite_data_files``. This reads the manifests, and no data or delete file.
 
-    Parameters and errors are those of `Maintenance.rewrite_data_files`.
+    The other parameters, and the errors, are those of `Maintenance.rewrite_data_files`.
 
     Parameters
     ----------
     scan
-        A plan of a scan of a `strict` state with the same filter, if the caller has one: planning it takes most of the
-        time.
+        The plan of a scan of a `strict` state with the filter ``where``. If it is not given, the scan is planned here,
+        which takes most of the time.
     """
     if strategy not in ("binpack", "sort"):
         raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")
@@ -366,15 +369,17 @@ class _Groups:
     rows, group
         For each file, its row in the tasks, and the number of its group, from 0.
     count, size
-        For each group, the number of its files, and their bytes.
+        For each group, the number of its files, and their total bytes.
     why
-        For each file, whether it is too small, is too large, has too many deletes, or has too many deleted rows.
+        Four masks of the files: those that are too small, that are too large, that have too many deletes, and that have
+        too many deleted rows.
     rules
-        For each group, whether its number of files, its bytes, its deletes or its deleted rows are why it is rewritten.
+        Four masks of the groups: those that are rewritten because of their number of files, because of their bytes,
+        because of the deletes of a file, and because of the deleted rows of a file.
     mixed
         For each group, whether it has files of partition specs other than the table's.
     ordered
-        Whether the groups are the same in whatever order manifests are read.
+        Whether the groups do not depend on the order in which manifests are read.
     """
 
     rows: Longs
@@ -431,7 +436,7 @@ def _grouped(
 
 
 def _counts(group: Longs, sizes: Longs) -> tuple[Longs, Longs]:
-    """Return the number of files and of bytes of each group."""
+    """Return, for each group, the number of its files and their total bytes."""
     groups = int(group.max(initial=-1)) + 1
     return np.bincount(group, minlength=groups).astype(np.int64), summed(group, sizes, groups)
 
@@ -449,10 +454,10 @@ def _all(group: Longs, mask: Mask) -> Mask:
 
 
 def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
-    """Return a number that identifies each file's partition, and whether the file's spec is not the table's.
+    """Return, for each file, a number that identifies its partition, and whether its spec is not the table's default.
 
-    Java groups files of other specs under an empty tuple, which Java cannot distinguish from a tuple of nulls of the
-    table's spec; all of these have the number -1.
+    Java treats all files of other specs as one partition with an empty tuple, and cannot distinguish this tuple from
+    one of the default spec in which all values are null. So the files of both kinds have the number -1.
     """
     metadata = state.metadata
     spec = metadata.spec()
@@ -486,10 +491,11 @@ def _chosen(tasks: FileTasks, rows: Longs) -> FileTasks:
 def _added(
     state: TableState, tasks: FileTasks, groups: _Groups, rules: SizeRules, strategy: Strategy, output_spec: int
 ) -> _Spread:
-    """Return the number of files that each group becomes.
+    """Return the number of files that each group becomes, with its accuracy and the bytes that are written.
 
-    For ``binpack``, each task that Spark plans for a group writes a file, if it has rows. A sort distributes the rows
-    to as many ranges as files are expected; there are fewer if the rows have too few distinct values.
+    For ``binpack``, each task that Spark plans for a group writes a file, unless all its rows are deleted. A sort
+    distributes the rows to ranges, one for each expected file; there are fewer ranges if the rows have too few distinct
+    values.
     """
     if not len(groups.rows):
         return _Spread(np.zeros(0, dtype=np.int64), "exactly", 0)
@@ -517,14 +523,17 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return the groups whose rows Spark distributes to new partitions: their first file is not of the output spec."""
+    """Return which groups have rows that Spark distributes to partitions of the output spec.
+
+    These are the groups whose first file has another spec.
+    """
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
     return moved
 
 
 def _keeps_rows(tasks: FileTasks) -> Mask:
-    """Return which files certainly keep a row, whichever of their rows are deleted."""
+    """Return which files certainly keep a row, because they have more rows than their deletes can remove."""
     matched = tasks.matched
     removes = counted(matched.deletes, "record_count")
     vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
@@ -559,7 +568,15 @@ def _removed(
     *,
     dangling_too: bool,
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the number of deletes that the rewrite's commits remove, and the locations of dangling delete files."""
+    """Return the number of deletes that the rewrite removes, and the locations of the dangling delete files among them.
+
+    Parameters
+    ----------
+    sequence
+        The data sequence number of the new files; None in version 1.
+    dangling_too
+        Whether to remove dangling deletes, besides the deletion vectors of rewritten files.
+    """
     vector = tasks.matched.vector.take(build.array(groups.rows))
     vectors = len(vector) - vector.null_count
     if not dangling_too or not removes_dangling(state.metadata) or not len(groups.rows):
@@ -570,7 +587,8 @@ def _removed(
     found = live_deletes(state)
     stays = ~dropped_by_commit(state, found, every, gone, names)
     stays &= ~(found.vector & bool_array(pc.is_in(found.referenced, names)))
-    # New files stay in the partition of their group; the new partitions of files of other specs are unknown.
+    # New files are in the partition of their group. They are left out where a group has files of other specs, because
+    # it is unknown to which partitions their rows go.
     first = groups.rows[np.searchsorted(groups.group, np.flatnonzero(~groups.mixed))]
     new = tasks.files.take(build.array(first))
     data = concat_batches([every.files.filter(pa.array(~gone)), new])

@@ -52,9 +52,9 @@ __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 _TARGET = 64 * 1024 * 1024
 #: If more position delete files than this may name several data files, none of them is opened by default.
 _MOST_OPENED = 100
-#: The maximum size, in bytes, of the footer of a Parquet file of position deletes.
+#: The assumed maximum size, in bytes, of the footer of a Parquet file of position deletes.
 _FOOTER = 2048
-#: The maximum number of bytes per row in a small Parquet file of position deletes.
+#: The assumed maximum number of bytes per row in a small Parquet file of position deletes.
 _ROW = 8
 
 
@@ -80,7 +80,8 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
     to_vectors
         True if the new deletes are deletion vectors.
     accuracy
-        ``exactly``, or ``at least``: a delete file that may name several data files was not opened.
+        The accuracy of the number of new files: ``exactly``, or ``at least`` if a delete file that may name several
+        data files was not opened.
     """
 
     procedure = "rewrite_position_delete_files"
@@ -195,7 +196,7 @@ def plan_rewrite_position_deletes(
     reading = strict(state)
     found = live_deletes(reading)
     mine = found.vector | found.position
-    if where is not None:  # only partition values decide: delete files have no metrics of columns
+    if where is not None:  # only partition values decide: delete files have no metrics of the table's columns
         by_tuple = EntryBatch(found.batch.entries, {}, found.batch.partition)
         mine &= np.asarray(wanted.evaluate(by_tuple, state.metadata)[0]).astype(np.bool_)
     rows, group = _grouped(found, np.flatnonzero(mine), rules)
@@ -245,7 +246,13 @@ def plan_rewrite_position_deletes(
 
 
 def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, Longs]:
-    """Return the row numbers in ``found`` of the deletes to rewrite, group by group, and the group of each."""
+    """Select and group deletes; return their row numbers in ``found``, group by group, and the group of each.
+
+    Parameters
+    ----------
+    rows
+        The row numbers of the deletes that may be rewritten.
+    """
     batch = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
     sizes = content_sizes(batch)
     # Java ignores the specs: it compares the partition tuples of all specs as values of one type.
@@ -306,7 +313,7 @@ def _combined(
     Returns
     -------
     tuple of numpy.ndarray
-        By split: the index of the delete file in ``deletes``, and the number of the task.
+        For each split, the index of its delete file in ``deletes``, and the number of its task.
     """
     count = len(deletes)
     none = pa.array([[]] * count, pa.list_(pa.int32()))
@@ -336,6 +343,15 @@ def _added(
 
     Each task writes a file for each live data file that its deletes name, or (version 2, with
     ``write.delete.granularity=partition``) one file.
+
+    Parameters
+    ----------
+    pairs, unknown
+        The results of `_named`.
+    task, combined
+        The results of `_combined`.
+    group
+        For each delete file, the number of its group.
     """
     count = int(group.max(initial=-1)) + 1
     if not count:
@@ -360,9 +376,9 @@ def _added(
 def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) -> int:
     """Estimate the bytes that are written.
 
-    A small deletion vector has 40 bytes and two per position (spec, "deletion-vector-v1"). A small position delete file
-    is hardly larger than its footer, which has the full path as bounds if the file names a single data file; a merged
-    file is assumed to have the smallest of the old footers.
+    A small deletion vector has 40 bytes plus two per position (spec, "deletion-vector-v1"). A small position delete
+    file is hardly larger than its footer. A new file is assumed to have a footer as large as the smallest of the old
+    ones: footers of files that name a single data file are larger, because their bounds are the file's full path.
     """
     if not len(sizes):
         return 0

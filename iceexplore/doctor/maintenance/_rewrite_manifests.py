@@ -33,7 +33,7 @@ __all__ = ["RewriteManifestsPlan", "plan_rewrite_manifests"]
 #: Java: ``TableProperties.MANIFEST_TARGET_SIZE_BYTES_DEFAULT``.
 _TARGET = 8 * 1024 * 1024
 #: Spark's ``spark.sql.execution.rangeExchange.sampleSizePerPartition``: if new manifests have at most this many entries
-#: each, Spark's sample has all entries, so that the borders between manifests are known.
+#: each, Spark's sample has all entries, so that it is known which entries each new manifest gets.
 _SAMPLED = 100
 _KINDS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
@@ -58,8 +58,8 @@ class RewriteManifestsPlan(Plan[T]):
     added_data_manifests, added_delete_manifests
         The numbers of new manifests.
     accuracy
-        ``exactly``, or ``at most``: Spark distributes the entries of unpartitioned tables at random, and the entries of
-        partitioned tables by a sample of the partitions, so that it may write fewer manifests.
+        The accuracy of these numbers: ``exactly``, or ``at most`` if Spark may write fewer manifests, because it
+        distributes the entries of unpartitioned specs at random, and those of others by a sample of their partitions.
     """
 
     procedure = "rewrite_manifests"
@@ -221,7 +221,13 @@ def _of_spec(root: Manifest | None, kind: ContentType, spec_id: int) -> Longs:
 
 
 def _total(entries: pa.Table) -> int:
-    """Return the bytes of some manifests; raise an error if one has no counts, because Spark's procedure fails."""
+    """Return the total bytes of manifests, given by their rows in the manifest list.
+
+    Raises
+    ------
+    OptionError
+        The manifest list lacks a count of one of the manifests, so that Spark's procedure fails.
+    """
     stats = whole(entries["manifest_stats"])
     for name in ("added_files_count", "existing_files_count", "deleted_files_count"):
         lacking = pc.is_null(pc.struct_field(stats, name))
@@ -249,7 +255,17 @@ def _written(
     files: int,
     manifests: int,
 ) -> tuple[int, bool]:
-    """Return the number of new manifests that Spark writes for manifests of one kind; and whether this is certain."""
+    """Return the number of new manifests that Spark writes for manifests of one kind, and whether it is certain.
+
+    Parameters
+    ----------
+    rows
+        The rows of the old manifests in the manifest list.
+    fields
+        The field ids of the partition fields to cluster by, as text; None for all fields.
+    files, manifests
+        The number of live entries, and the number of new manifests that Spark requests.
+    """
     if not files:
         return 0, True
     if manifests == 1:
@@ -269,14 +285,14 @@ def _live_entries(leaf: Manifest) -> EntryBatch:
 
 
 def _ranges(counts: Longs, parts: int) -> int:
-    """Return the number of ranges that get an entry if Spark distributes entries by range (``RangePartitioner``).
+    """Return how many ranges are not empty if Spark distributes entries by range (``RangePartitioner``).
 
     Parameters
     ----------
     counts
-        Number of entries of each partition, in the order of the partitions.
+        The number of entries of each partition, in the order of the partitions.
     parts
-        Number of requested ranges.
+        The number of requested ranges.
     """
     total = int(counts.sum())
     parts = min(parts, total)

@@ -51,12 +51,12 @@ _ORDERS = ("none", "bytes-asc", "bytes-desc", "files-asc", "files-desc")
 
 
 class ProcedureOptions:
-    """The options of a Spark procedure: checked and converted as Java does, with the source of each value.
+    """The options of a Spark procedure: their values are checked and converted as in Java, and have a source.
 
     Parameters
     ----------
     given
-        Values by name; underscores in names count as hyphens or dots.
+        The values of options, by name; names may have underscores instead of hyphens and dots.
     known
         The names of the procedure's options.
     properties
@@ -154,7 +154,7 @@ class ProcedureOptions:
         return f"map({', '.join(pairs)})" if self.given else None
 
     def order(self) -> str:
-        """Return ``rewrite-job-order``.
+        """Return the value of the option ``rewrite-job-order``.
 
         Raises
         ------
@@ -173,7 +173,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True)
 class SizeRules:
-    """Thresholds by which files are selected and grouped.
+    """The thresholds that decide which files are rewritten, and how they are grouped.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class SizeRules:
         ``target-file-size-bytes``, ``min-file-size-bytes`` and ``max-file-size-bytes``: files that are smaller than the
         minimum or larger than the maximum are selected.
     min_input_files
-        A group of at least two files is rewritten if it has this number of files, whatever its bytes.
+        A group of at least two files is rewritten if it has at least this number of files, whatever its bytes.
     rewrite_all
         Whether all files are rewritten, whatever their sizes.
     max_group_bytes, max_group_files
@@ -204,12 +204,12 @@ class SizeRules:
 
     @classmethod
     def of(cls, options: ProcedureOptions, key: str, default: int) -> SizeRules:
-        """Return the thresholds that a procedure's options set.
+        """Return the thresholds that follow from a procedure's options and the table's properties.
 
         Parameters
         ----------
         key, default
-            The table property of the target size, and Iceberg's default.
+            The name of the table property that sets the target size, and Iceberg's default size in bytes.
 
         Raises
         ------
@@ -248,7 +248,13 @@ class SizeRules:
         return found
 
     def worth(self, count: Longs, size: Longs) -> Mask:
-        """Return which groups are rewritten because of their number of files or their bytes."""
+        """Return a mask of the groups that are rewritten because of their numbers of files or their bytes.
+
+        Parameters
+        ----------
+        count, size
+            For each group, its number of files, and their total bytes.
+        """
         several = count > 1
         enough_files = several & (count >= self.min_input_files)
         enough_bytes = several & (size > self.target)
@@ -256,7 +262,7 @@ class SizeRules:
         return found
 
     def expected_files(self, size: Longs) -> Longs:
-        """Return the number of files that a group should become (``expectedOutputFiles``)."""
+        """Return the number of files that groups of these sizes should become (``expectedOutputFiles``)."""
         size = size if self.factor == 1.0 else (size * self.factor).astype(np.int64)
         down = size // self.target
         rest = size - down * self.target
@@ -267,13 +273,13 @@ class SizeRules:
         return np.maximum(found, 1)
 
     def split_size(self, size: Longs) -> Longs:
-        """Return the bytes that one task reads (``inputSplitSize``)."""
+        """Return the bytes that one task reads, for groups of these sizes (``inputSplitSize``)."""
         estimate = size // self.expected_files(size) + _SPLIT_OVERHEAD
         found: Longs = np.where(estimate < self.target, self.target, np.minimum(estimate, self.write_most))
         return found
 
     def arranged(self, count: Longs, size: Longs) -> Longs:
-        """Return the groups in the order of ``rewrite-job-order``."""
+        """Return the indices of the groups, in the order that ``rewrite-job-order`` prescribes."""
         if self.order == "none":
             return np.arange(len(count), dtype=np.int64)
         by = size if self.order.startswith("bytes") else count
@@ -281,7 +287,7 @@ class SizeRules:
 
 
 def packed(sizes: Longs, partition: Longs, max_bytes: int, max_files: int) -> Longs:
-    """Return the number of each file's group, packed as by ``BinPacking.ListPacker`` with a lookback of 1.
+    """Put files into groups as ``BinPacking.ListPacker`` does with a lookback of 1; return each file's group, from 0.
 
     Within a partition, files go to the current group until it is full, so a group consists of consecutive files. A
     file that exceeds the maximum size of a group forms a group by itself.

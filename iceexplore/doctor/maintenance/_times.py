@@ -1,4 +1,4 @@
-"""Convert the times before which files or snapshots count as old: parse arguments, and write engines' literals."""
+"""Parse the times before which files or snapshots count as old, and write times in Spark SQL and Python."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w":
 
 def before_ms(older_than: object, now_ms: int) -> int:
     """Convert an age (``"3d"``, ``"36h"``, a timedelta) or a time to a time in milliseconds since the epoch.
+
+    An age is subtracted from ``now_ms``.
 
     Raises
     ------
@@ -36,12 +38,24 @@ def before_ms(older_than: object, now_ms: int) -> int:
 
 
 def spark_timestamp(ms: int) -> str:
-    """Return a time as a literal of Spark SQL, with its zone, so that the session's zone does not change it."""
+    """Return a time as a literal of Spark SQL, in UTC, so that the session's time zone does not change it.
+
+    Raises
+    ------
+    OptionError
+        The time is not in the years 1 to 9999.
+    """
     return f"TIMESTAMP '{_utc(ms):%Y-%m-%d %H:%M:%S}.{ms % 1000:03d}Z'"
 
 
 def python_datetime(ms: int) -> str:
-    """Return a time as a Python expression: ``datetime.fromisoformat('2024-01-31T12:00:00.000+00:00')``."""
+    """Return a time as a Python expression: ``datetime.fromisoformat('2024-01-31T12:00:00.000+00:00')``.
+
+    Raises
+    ------
+    OptionError
+        The time is not in the years 1 to 9999.
+    """
     return f"datetime.fromisoformat('{_utc(ms):%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}+00:00')"
 
 

@@ -121,8 +121,8 @@ def unused_schemas_and_specs(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
     """Return the ids of schemas and of specs that none of these snapshots uses, and notes.
 
-    The current schema and the default spec count as used. Manifest lists are read only if there is more than one
-    spec, the newest first, until every spec is known to be used.
+    The current schema and the default spec count as used. Manifest lists are read only if there is more than one spec:
+    that of the newest snapshot first, then older ones, until every spec is known to be used.
     """
     metadata, snapshots = state.metadata, list(snapshots)
     used = {metadata.current_schema_id, *(s.schema_id for s in snapshots)}
@@ -145,7 +145,7 @@ def unused_schemas_and_specs(
 
 
 def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
-    """Return the ids of the specs that a snapshot's manifests have; in V4, the specs that the entries have."""
+    """Return the ids of the specs of a snapshot's manifests; in V4, of the specs of all live entries."""
     if not root.dialect.has_root_manifest:
         return set(build.to_pylist(pc.unique(root.entries["partition_spec_id"])))
     found: set[int | None] = set()
@@ -157,7 +157,7 @@ def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
 def _unbound(metadata: TableMetadata, schemas: Iterable[int], specs: Collection[int]) -> Iterator[str]:
     """Yield a note for each field of a used spec whose source column only unused schemas have.
 
-    Engines may need these schemas.
+    Engines may need these schemas to read the manifests of this spec.
     """
     gone = set(schemas)
     left = {i for s in metadata.schemas if s.schema_id not in gone for i in s.by_id()}
