@@ -260,7 +260,8 @@ def plan_expire_snapshots(
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
     """Return the files that Iceberg deletes, the manifests and manifest lists that it reads for this, and a warning.
 
-    The warning is None unless kept snapshots need some of the deleted files, whose locations they spell differently.
+    The warning is None unless kept snapshots need some of the deleted files, and spell the locations of these files in
+    another way.
     """
     if not gone:
         return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None

@@ -415,7 +415,7 @@ def _conflicting(
 ) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
     """Return a mask of the listed files that are referenced with a conflicting prefix, and the pairs of prefixes.
 
-    A prefix is scheme and authority. Each pair is that of references, and that of the listed files.
+    A prefix is a scheme with an authority. Each pair has a prefix of references, and the prefix of the listed files.
     """
     found = np.zeros(len(entries), bool)
     if not len(entries):

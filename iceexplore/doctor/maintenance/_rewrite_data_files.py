@@ -95,12 +95,12 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
     strategy
         ``binpack`` or ``sort``.
     groups
-        A row per group, in the order of execution. An Arrow table: ``group`` (from 1), ``partition`` (text; for files
-        of other specs than the table's, ``other specs``), ``files``, ``bytes``, ``rows``, ``deletes`` (the
-        sum of the numbers of deletes that apply to each file), ``deleted_rows`` (those removed by deletion vectors, and
-        by position delete files for a single data file), ``why`` (the rules that select the group), ``split_size``
-        (bytes that one task reads), ``expected_files`` (the planner's estimate of the number of new files) and
-        ``added_files`` (their number in this plan).
+        A row per group, in the order of execution. An Arrow table: ``group`` (from 1), ``partition`` (text; ``other
+        specs`` if the group has files of other specs than the table's default), ``files``, ``bytes``, ``rows``,
+        ``deletes`` (the number of deletes that apply to a file, summed over the files), ``deleted_rows`` (those removed
+        by deletion vectors, and by position delete files for a single data file), ``why`` (the rules that select the
+        group), ``split_size`` (the bytes that one task reads), ``expected_files`` (the planner's estimate of the number
+        of new files) and ``added_files`` (their number in this plan).
     candidates
         The number of data files that pass the filter.
     removed_delete_files
@@ -111,9 +111,9 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         there is one. An Arrow table: ``commit`` (from 1), ``groups`` (their number), ``first_group``, ``last_group``,
         ``files``, ``bytes`` and ``added_files``.
     accuracy
-        The accuracy of the number of new files: ``exactly``, if metadata suffices; ``at least``, because rows of files
-        of another spec are distributed to partitions; ``at most``, because deletes may leave a file without rows,
-        or because a sort may find fewer ranges of values than files; ``about`` if both, or if the groups depend on the
+        The accuracy of the number of new files: ``exactly`` if metadata suffices; ``at least`` if rows of files of
+        another spec are distributed to partitions; ``at most`` if deletes may leave no rows for a new file, or if a
+        sort may find fewer ranges of values than files; ``about`` if both is the case, or if the groups depend on the
         order in which Spark reads manifests.
     """
 
@@ -246,7 +246,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         Parameters
         ----------
         start, stop
-            The range of the files to replace, among all files that the plan rewrites in the order of their groups.
+            The range of the files to replace, among all files that the plan rewrites, sorted by their groups.
         dangling
             The locations of dangling delete files to remove.
         """

@@ -51,7 +51,7 @@ _ORDERS = ("none", "bytes-asc", "bytes-desc", "files-asc", "files-desc")
 
 
 class ProcedureOptions:
-    """The options of a Spark procedure: their values are checked and converted as in Java, and have a source.
+    """The options of a Spark procedure, checked and converted as in Java, and the source of each value.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ class Finding:
         The first place: the location of a file. If the place is a part of the file, ``#entry 3`` or ``#snapshot 17``,
         for example, follows.
     field, found, expected
-        The field that has the fault, named as in the spec, the value found, and the value expected; None if there is
-        no such field or value.
+        The field that has the fault, with its name in the spec; the value found in this field; and the value expected.
+        None if there is no such field or value.
     text
         The fault in a sentence.
     means

@@ -44,7 +44,7 @@ class Hits:
     places
         Locations, possibly with ``#entry 3`` after them.
     entries
-        Pairs of a manifest's location and an array: the positions, in this manifest, of the entries that are places.
+        Pairs of a manifest's location and an array of the positions of those of its entries that are places.
     rows
         Rows of ``Examination.files``. They are used during the examination only.
     files

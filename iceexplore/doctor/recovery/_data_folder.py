@@ -161,7 +161,7 @@ class DataFolder:
         return True if checked else None
 
     def _committed_ms(self, snapshot: Snapshot) -> int:
-        """Return the time at which a commit wrote its manifest list; it had written its data files before.
+        """Return the time at which a commit wrote its manifest list; by then, it had written its data files.
 
         If the list's time is unknown, for example because the list is gone, use the snapshot's time plus a tolerance.
         """

@@ -68,7 +68,7 @@ class Recovery:
 
     @property
     def again(self) -> EntryBatch:
-        """The live entries of `known` that were found in other manifests, not in the rest of the lost one."""
+        """The live entries of `known` that were found in other manifests."""
         rest = self.known.take(np.arange(len(self.lost.kept), len(self.known)))
         return rest.filter(live(rest.entries))
 
@@ -155,8 +155,9 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         before = older & ~np.isin(key, np.unique(key[removed]))
     added = np.where(is_deleted, (history.number == number) & (number > 0), alive & (adder == lost.snapshot_id))
     if whole or (number == 0 and lost.existing == _NOTHING):
-        # A DELETED entry does not have the id of the snapshot that added its file, and in v1 no file sequence number.
-        # But a file that was certainly in the manifest, and was not live before the manifest's commit, was added by it.
+        # A DELETED entry does not have the id of the snapshot that added its file, and in v1 it has no file sequence
+        # number, either. But a file that was certainly in the manifest, and that was not live before the commit that
+        # wrote the manifest, was added by this commit.
         added |= proven & ~np.isin(key, np.unique(key[before]) if whole else ())
     added &= pool
     added_rows = history.best(added)
@@ -209,7 +210,7 @@ def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *
     Parameters
     ----------
     take_all
-        Take all candidates if the manifest list states no counts; otherwise only the proven ones are taken then.
+        If the manifest list states no counts, whether to take all candidates instead of only the proven ones.
     """
     none = np.zeros(len(records), bool)
     if stated is None:  # v1 allows manifest lists without counts
@@ -313,7 +314,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
     if added_by_commit:
         # The files of a compaction have a lower sequence number than its commit, so that deletes that were committed
-        # while it ran apply to them. If all entries are ADDED, this is the manifest's lowest sequence number.
+        # while the compaction ran apply to them. If all entries are ADDED, this number is the lowest in the manifest.
         alone = counts_of(made.known, Status.EXISTING).files == 0
         number = lost.least_number if alone else lost.sequence_number
         batch = found.with_columns(
