@@ -235,6 +235,6 @@ def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch)
             spec_id, key = sorted(changed)[0]
             raise RuleError(
                 "cherry-pick",
-                f"snapshot {picked.snapshot_id} replaces partition {key} of spec {spec_id}, which has changed since the "
-                "parent of that snapshot",
+                f"snapshot {picked.snapshot_id} replaces partition {key} of spec {spec_id}, to which data files "
+                "were added after the parent of that snapshot",
             )
