@@ -96,10 +96,10 @@ def _options(n: Numbers) -> Answer:
     entries = n.choices("entries")[0]
     forms = {
         form: n.mean("unambiguous", scenario="1", entries=entries, form=form)
-        for form in ("proposal, option 1", "proposal, option 1, read by rule", "proposal, option 2")
+        for form in ("proposal, option 1", "proposal, option 1, read according to the rules", "proposal, option 2")
     }
     require(
-        forms["proposal, option 1"] == 1 and forms["proposal, option 1, read by rule"] == 0,
+        forms["proposal, option 1"] == 1 and forms["proposal, option 1, read according to the rules"] == 0,
         "option 1 depends on how it is read",
     )
     two = "is" if forms["proposal, option 2"] else "is not"

@@ -32,7 +32,7 @@ Role = Literal["root", "previous root", "manifest", "manifest DV"]
 
 @dataclass(frozen=True)
 class MetadataRead:
-    """A metadata file that change detection had to read; files that were already in the cache are included.
+    """A metadata file that change detection used, whether it read the file from storage or took it from the cache.
 
     Attributes
     ----------
@@ -63,8 +63,9 @@ class Changes:
     read
         The metadata files that had to be read, in the order in which they were needed.
     doubts
-        Sentences that say why the metadata can also be interpreted differently, or how the snapshot's summary differs
-        from the result. Empty if neither is the case.
+        Reasons, as sentences, why the result may be wrong: the metadata can also be interpreted differently, a file
+        could not be read completely, or counts in the snapshot's summary differ from the result. Empty if there are
+        none.
     """
 
     title: str
@@ -79,7 +80,7 @@ class Changes:
 
     @property
     def unambiguous(self) -> bool:
-        """Whether the metadata has only one interpretation, that is, there are no doubts."""
+        """Whether nothing suggests that the result may be wrong, that is, whether `doubts` is empty."""
         return not self.doubts
 
     @property
@@ -150,10 +151,10 @@ def changes_of(
     """Detect what a snapshot changed, from its root.
 
     A root of the V4 proposal shows the changes by its statuses and manifest DVs; leaf manifests are read only for the
-    names of files. The parent's root is also read if a manifest DV leaves no trace of the DV that it replaced. A
-    manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries show the changes. A
-    root of the V4 draft shows the changes by its statuses and the removed positions that it records (``tracking``); if
-    these are incomplete, the root is compared with the parent's.
+    names of files. The parent's root is also read if a manifest DV may have replaced an older one that the snapshot's
+    root does not list. A manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries
+    show the changes. A root of the V4 draft shows the changes by its statuses and by the removed positions that it
+    records (``tracking``); if these are incomplete, the root is compared with the parent's root.
 
     A root that violates rules is interpreted as if it followed them; `Changes.doubts` then say why the result may be
     wrong. `changes_between`, called with the parent's state and the snapshot's, does not depend on the statuses.
@@ -164,11 +165,11 @@ def changes_of(
         The snapshot whose changes to detect; by default the state's snapshot.
     dv_encoding
         How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`). With ``removed`` and
-        ``delta``, all positions of a single ADDED DV are newly removed, so that nothing else needs to be read. None if
-        the encoding is not known.
+        ``delta``, if an ADDED DV is its manifest's only DV, this snapshot removed all the DV's positions, and the
+        parent's root need not be read. None if the encoding is not known.
     deleted_manifests
         What a DELETED manifest in a root of the V4 proposal means: that its entries were ``compacted`` into other
-        manifests (by the rules), or ``removed`` (by option 1 of the proposal's first scenario).
+        manifests (as the rules require), or ``removed`` (as in option 1 of the proposal's first scenario).
 
     Raises
     ------

@@ -42,12 +42,12 @@ class Tracked:
     Attributes
     ----------
     before, after
-        The entries taken out (``before``) and put in (``after``): data files, and their deletion vectors.
+        The entries taken out (``before``) and put in (``after``), each of data files and their deletion vectors.
     named
         Manifests that were read only for the names of files, because the root has the removed positions, or because all
         entries of the manifest are new.
     read
-        Manifests that were read for the entries' statuses as well as the names.
+        Manifests that were read both for the names of files and for the statuses of entries.
     """
 
     before: list[pa.Table] = field(default_factory=list)
@@ -89,20 +89,27 @@ def read_tracking(state: TableState, root: Manifest, snapshot: Snapshot) -> Trac
     added = np.flatnonzero(manifests & new).tolist()
     vectors = numbers(entries["ordinal"])[kind == ContentType.MANIFEST_DV]
     if np.isin(numbers(entries["ordinal"])[added], vectors).any():
-        return None  # a leaf that this snapshot added already has a manifest DV
+        return None  # a manifest DV already removes entries from a leaf that this snapshot added
     _read_leaves(state, root, changed, added, out)
     return out
 
 
 def _with_vectors(entries: pa.Table, files: np.ndarray) -> pa.Table:
-    """Return the entries of some data files and their deletion vectors; a vector has the ordinal of its data file."""
+    """Return the entries of the data files in the mask ``files``, and the entries of their deletion vectors.
+
+    In the V4 draft, a manifest stores a data file and its deletion vector in one row. Both entries that are read from
+    this row have its position in the manifest as their ``ordinal``.
+    """
     ordinals = numbers(entries["ordinal"])
     vectors = (numbers(entries["content_type"]) == ContentType.POSITION_DELETE) & np.isin(ordinals, ordinals[files])
     return entries.filter(pa.array(files | vectors))
 
 
 def _positions(root: Manifest, rows: np.ndarray, kind: np.ndarray, snapshot: Snapshot) -> dict[int, BitMap] | None:
-    """Return the positions that the snapshot removed, by the leaf's row in the root; None if the root lacks some."""
+    """Return the positions that the snapshot removed from leaves; None if the root does not record all of them.
+
+    The keys of the result are the leaves' rows in the root.
+    """
     ordinals = numbers(root.entries["ordinal"])
     owners = numbers(root.entries["snapshot_id"])
     vector_of = {int(ordinals[row]): int(owners[row]) for row in np.flatnonzero(kind == ContentType.MANIFEST_DV)}

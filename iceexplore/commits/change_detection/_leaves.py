@@ -30,7 +30,10 @@ def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[
 
 
 def is_at(ordinals: np.ndarray, positions: BitMap | None) -> np.ndarray:
-    """Return a mask of the ordinals that are among the positions; positions may be far beyond the leaf's end."""
+    """Return a mask of the entries whose positions in their manifest (``ordinals``) are in the bitmap ``positions``.
+
+    Positions beyond the last entry are ignored, and so need no memory however large they are.
+    """
     mask = np.zeros(len(ordinals), np.bool_)
     if positions is None or not len(ordinals):
         return mask

@@ -87,7 +87,7 @@ def read_root(
         The snapshot's root, of the dialect ``v4-proposal``.
     dv_encoding
         How the writer records that a manifest DV changed. If this is not known (None), a DV that may have replaced
-        another one without a trace is compared with the parent's DV.
+        another one without a trace is compared with the DV that the parent's root lists.
     deleted_manifests
         What a DELETED manifest means: ``compacted`` (by the rules), or ``removed``, as in option 1 of the proposal's
         first scenario: "The diff can be computed from applying m1_dv on m1 and the remaining 3 entries are the newly
@@ -169,7 +169,7 @@ class _Reader:
             self.out.doubts.append(f"{self.name(row)} is DELETED and has an ADDED manifest DV.")
 
     def removed_leaf(self, row: int, vectors: list[int]) -> None:
-        """Record that a manifest was removed, with the entries in it that no manifest DV had removed before."""
+        """Record that a manifest and its entries were removed, except entries that a manifest DV had removed before."""
         from pyroaring import BitMap
 
         counts = [self.count(row, name) for name in ("added", "existing", "deleted")]
@@ -182,7 +182,7 @@ class _Reader:
             self.out.gone[row] = left
 
     def kept_leaf(self, name: str, row: int, rows: dict[int, list[int]], *, attached: bool) -> None:
-        """Record what was removed from a manifest that was neither added nor removed."""
+        """Record the entries that were removed from a manifest which the snapshot neither added nor removed."""
         added, deleted = rows.get(Status.ADDED, []), rows.get(Status.DELETED, [])
         existing = rows.get(Status.EXISTING, [])
         if not (added or deleted or attached):
@@ -197,15 +197,16 @@ class _Reader:
             self.against_previous(name, row, [*added, *existing, *([row] if attached else [])])
 
     def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
-        """Compare a manifest's DV with its DV in the parent's root, of which this root has no trace."""
+        """Record how a manifest's DV differs from the manifest's previous DV, which only the parent's root lists."""
         if self.snapshot.parent_snapshot_id is None:
             self.changed(row, self.positions(vectors), None)
             return
         previous = self.previous
         if previous is None:
             self.changed(row, self.positions(vectors), None)
-            text = f"The manifest DV of {self.name(row)} may have removed some of these entries earlier"
-            self.out.doubts.append(f"{text}: the parent snapshot, {self.snapshot.parent_snapshot_id}, has expired.")
+            text = f"Some entries that the manifest DV of {self.name(row)} removes may have been removed earlier"
+            parent = self.snapshot.parent_snapshot_id
+            self.out.doubts.append(f"{text}; the parent snapshot, {parent}, would show which, but has expired.")
             return
         before = self.previous_removals.of(name)
         if before.identity == self.removals.of(name).identity:
@@ -229,8 +230,8 @@ class _Reader:
             if self.deleted_are_removed:
                 new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
                 if len(new) and (self.kind[dropped] == kind).any():
-                    text = "Entries of DELETED manifests may be in manifests that this snapshot wrote as EXISTING"
-                    self.out.doubts.append(f"{text}, such as {self.name(int(new[0]))}: then they were not removed.")
+                    text = "If this snapshot moved entries of DELETED manifests to EXISTING manifests, such as"
+                    self.out.doubts.append(f"{text} {self.name(int(new[0]))}, then these entries were not removed.")
                 continue
             left = 0
             for row in dropped[self.kind[dropped] == kind].tolist():

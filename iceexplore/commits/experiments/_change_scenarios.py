@@ -1,4 +1,6 @@
-"""Commit the V4 proposal's change detection scenarios, as it describes them and by its rules; detect the changes.
+"""Commit the change detection scenarios of the V4 proposal in several forms, and detect the changes of each commit.
+
+A form is either the commit that the proposal describes, or a commit that follows the proposal's rules.
 
 The proposal's section "(tmp) change detection" starts with a manifest m1 that has 10 entries, 7 of them removed by a
 manifest DV m1_dv. In scenario 1, the remaining 3 entries are removed. In scenario 2, m1 is rewritten as m2. In scenario
@@ -49,10 +51,15 @@ _M2 = f"{_HOME}/metadata/m2.parquet"
 _ENTRIES, _GONE, _NEW = 10, 7, 5
 #: The maximum scale: with a larger one, the simulated commits would take minutes and a lot of memory.
 _MOST = 10_000
-_NAMES = ("1: the rest of a manifest is deleted", "2: a manifest is rewritten", "3: rewritten, 1 file removed, 5 added")
-#: The form that is committed as option 1, but read by the rules, which take a DELETED manifest for a compacted one.
-_BY_RULE = "proposal, option 1, read by rule"
-#: The rules that the proposal's forms may violate: these forms are committed with the rules relaxed.
+_NAMES = (
+    "1: the remaining entries of a manifest are removed",
+    "2: a manifest is rewritten",
+    "3: a manifest is rewritten, 1 file removed, 5 added",
+)
+#: This form is committed like option 1, but its changes are detected according to the rules, by which the entries of a
+#: DELETED manifest were compacted into other manifests.
+_BY_RULE = "proposal, option 1, read according to the rules"
+#: The rules that the forms described in the proposal may violate, and which are therefore relaxed for these commits.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = build.schema(
     [
@@ -81,18 +88,19 @@ _SCHEMA = build.schema(
 
 @dataclass(frozen=True, eq=False)
 class ChangeScenarios:
-    """A table of scenarios and forms of commits: what each commit wrote, and how its changes are detected.
+    """The results for each commit of the proposal's scenarios: the bytes written, and how its changes are detected.
 
     Attributes
     ----------
     arrow
-        A row per scenario and form of the commit. ``read_to_know`` lists the roles of the metadata files that were read
-        to detect the changes, and ``read_for_names`` the roles of the files that were read only for file names.
-        ``added`` and ``removed`` count the files that really changed, ``found_*`` the files that change detection
-        found; ``right`` is true if these are the same files, and ``unambiguous`` if there was no doubt either.
-        ``right_by_entries``: whether the right files are found by a reader that opens every added and removed manifest
-        and uses the entries' statuses instead of the root's; ``opened_by_entries``: how many manifests this reader
-        opens. ``violates`` lists the rules that the commit breaks.
+        A table with one row per scenario and form of the commit. ``read_to_know`` lists the roles of the metadata files
+        that were read to detect the changes, and ``read_for_names`` the roles of the files that were read only for file
+        names. ``added`` and ``removed`` count the files that really changed, ``found_*`` the files that change
+        detection found; ``right`` is true if these are the same files, and ``unambiguous`` if change detection also
+        noted no doubts. ``right_by_entries`` is true if the same files are found by a reader that opens every added,
+        changed and removed manifest and uses the statuses of the entries in it instead of the root's statuses;
+        ``opened_by_entries`` is the number of manifests that this reader opens. ``violates`` lists the rules that the
+        commit breaks.
     """
 
     arrow: pa.Table
@@ -103,17 +111,18 @@ class ChangeScenarios:
 
     def card(self) -> Card:
         """Return the table as a card, which can be shown as text or HTML."""
-        columns = ("form", "root", "manifests", "Puffin", "read to know", "for names", "changed", "found",
-                   "unambiguous", "by entries", "breaks")  # fmt: skip
+        columns = ("form", "root", "manifests", "Puffin", "read for changes", "read for names", "changed",
+                   "found", "unambiguous", "by entries", "rules broken")  # fmt: skip
         tables = []
         for name in _NAMES:
             rows = [r for r in self.arrow.to_pylist() if r["scenario"] == name]
             shown = tuple(tuple(_shown(r)) for r in rows)
             tables.append(CardTable(f"Scenario {name}", columns, shown, right=frozenset((1, 2, 3))))
         notes = (
-            "Found: by a reader that uses the statuses of the root and opens manifests only for the names of files.",
-            "By entries: whether a reader that opens each added or removed manifest (in parentheses: how many) and uses"
-            " the statuses of its entries is right.",
+            "Found: the changes that are found by a reader that uses the statuses of the root and opens manifests only"
+            " for the names of files.",
+            "By entries: right if the changes are found by a reader that opens each added, changed or removed manifest"
+            " and uses the statuses of its entries. In parentheses: the number of manifests that this reader opens.",
         )
         return Card("Change detection in the scenarios of the V4 proposal", tables=tuple(tables), notes=notes)
 
@@ -141,18 +150,18 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     """Commit each of the proposal's three scenarios in several forms, and detect the changes that each commit made.
 
-    Each scenario is committed as the proposal describes it, which breaks rules. The proposal has two options for
-    scenario 1; the changes of option 1 are detected twice, as the proposal says and by the rules, which take a DELETED
-    manifest for a compacted one.
+    Each scenario is committed as the proposal describes it, which may break rules. The proposal has two options for
+    scenario 1. The changes of option 1 are detected twice: once as the proposal describes, and once according to the
+    rules, by which the entries of a DELETED manifest were compacted into other manifests.
 
-    Each scenario is also committed by the rules, with each ``dv_encoding``, and with the manifest DV in a separate row
-    or attached to the manifest's entry. By the rules, a commit does not rewrite a leaf whose files it changes: in
-    scenario 3, a manifest DV removes the file, and the new files are in a new manifest.
+    Each scenario is also committed as the rules require, with each ``dv_encoding``, and with the manifest DV in a
+    separate row or attached to the manifest's row. The rules do not allow a commit to rewrite a leaf from which it also
+    removes files. In scenario 3, a manifest DV therefore removes the file, and the new files are in a new manifest.
 
     Parameters
     ----------
     scale
-        Multiply the proposal's 10 entries by this number.
+        The number by which the proposal's counts are multiplied: 10 entries, 7 of them removed, and 5 new files.
     layout
         Further layout options (see `LayoutOptions`), such as ``manifest_format`` or ``inline_dv_bytes``.
 
@@ -213,7 +222,7 @@ def _new(scale: int) -> list[str]:
 
 
 def _rest(scale: int, *, first: bool = False) -> list[int]:
-    """Return the positions in m1 that m1_dv does not remove; with ``first``, only every third of these."""
+    """Return the positions in m1 that m1_dv does not remove, or, with ``first``, only every third of these."""
     return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
 
 
@@ -368,7 +377,7 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
 
 
 def _removed(state: TableState, root: Manifest, row: int) -> BitMap:
-    """Return the positions that all of a manifest's DVs in the root remove, whatever the status of these DVs is."""
+    """Return the positions that a manifest's DVs in the root remove in total, whatever statuses these DVs have."""
     from pyroaring import BitMap
 
     entries = root.entries

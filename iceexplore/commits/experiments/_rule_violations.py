@@ -50,7 +50,7 @@ VIOLATED_RULES = "violated-rules"
 
 @dataclass(frozen=True)
 class ViolatingLeaf:
-    """A leaf manifest to write; among the rows for a root, it represents the row that lists this manifest.
+    """A leaf manifest to write, which `commit_violating_rules` takes in place of the root's row for this manifest.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """A layout (a callable that applies a change) that ignores the change and writes given rows as a root."""
+    """A layout (a callable that applies a change) that writes given rows as a root, and ignores the change's files."""
 
     items: Sequence[EntryBatch | ViolatingLeaf]
     files: Mapping[str, bytes]
@@ -84,7 +84,7 @@ class _GivenRows:
         if writer.attempt > 1:
             raise CommitConflictError(
                 "table-unchanged",
-                "another commit was published first, and given rows are not rebased: refresh",
+                "another commit was published first, and the given rows may not fit its root: refresh the table",
             )
         first = writer.first_row_id or 0
         parts = []
@@ -171,7 +171,7 @@ def commit_violating_rules(
     files
         Contents of Puffin files that should also be written, by location.
     summary
-        Entries for the snapshot's summary, to which no counts and totals are added.
+        Entries for the snapshot's summary. Unlike in other commits, no counts and totals are added to them.
 
     Raises
     ------
@@ -251,9 +251,9 @@ def manifest_dv_entry(
 
 
 def _numberless(rows: EntryBatch) -> np.ndarray:
-    """Return how many row ids each entry needs: a data file's row count, or 0 if it has row ids or is DELETED.
+    """Return how many row ids each entry needs, as int64.
 
-    Entries of other types need none.
+    A data file needs as many as it has rows, or 0 if it already has row ids or is DELETED. Other entries need 0.
     """
     entries = rows.entries
     wanted = np.asarray(whole(entries["first_row_id"]).is_null())

@@ -38,15 +38,15 @@ __all__ = [
 def applied_deletes(
     state: TableState, files: EntryBatch, *, replaced: bool = True, manifests: Collection[str] | None = None
 ) -> MatchedDeletes:
-    """Match the live deletes to the data files to which they apply.
+    """Match each of the given data files with the live deletes that apply to it.
 
     With ``replaced``, position delete files that a deletion vector replaces are matched as well.
 
     Parameters
     ----------
     manifests
-        Locations of the data manifests that list the files. They save reads in the V4 draft, where deletion vectors are
-        in the same manifests as the data files; other dialects ignore them.
+        Locations of the data manifests that list ``files``, if known. In the V4 draft, deletion vectors are in the same
+        manifests as the data files, so that other data manifests need not be read. Other dialects ignore this argument.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]
 
 
 def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the position delete files that reference only one data file, if ``names`` contains this data file.
+    """Return the locations of position delete files that reference exactly one data file, which is in ``names``.
 
     Java calls such files file-scoped (``ContentFileUtil.isFileScoped``).
     """
@@ -87,9 +87,9 @@ def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def files_of_vectors(files: EntryBatch, matched: MatchedDeletes) -> dict[str, str]:
-    """Map each data file with a deletion vector to the location by which the vector references it.
+    """Map the location of each data file with a deletion vector to the location that the vector has for this file.
 
-    The two may be spelled differently.
+    The two locations may be spelled differently.
     """
     referenced = build.to_pylist(matched.referenced)
     pairs = zip(build.to_pylist(files.entries["location"]), build.to_pylist(matched.vector), strict=True)
@@ -151,7 +151,15 @@ def live_files(
     stats: bool = False,
     keep: Callable[[Manifest], Any] | None = None,
 ) -> EntryBatch:
-    """Return the live files of these types; if given, ``keep`` returns a mask of the files in a leaf to keep."""
+    """Return the live files of these types.
+
+    Parameters
+    ----------
+    stats
+        Whether to include statistics.
+    keep
+        A function that returns, for a manifest, a mask of the entries to return; by default all are returned.
+    """
     found = []
     for leaf, mask in live_leaves(state, contents, parts=_parts(stats)):
         if keep is not None:
@@ -184,12 +192,14 @@ def find_named(
     tuples: bool = True,
     manifests: Collection[str] | None = None,
 ) -> tuple[EntryBatch, list[str], list[str]]:
-    """Return the live files at some locations, the location given for each, and the locations where no file is live.
+    """Return live files by location, the given location of each file, and given locations at which no file is live.
 
     Locations are first compared as written, then in canonical form (``file:/x`` equals ``/x``; in a table that was
-    moved, a file's new location equals the old one). Reading stops when all files are found. Partition tuples are
-    decoded only if ``tuples`` or ``stats`` is true, statistics only if ``stats`` is, both only from manifests with a
-    match. With ``manifests``, only these leaves are read.
+    moved, a file's new location equals the old one). Reading stops when all files are found. With ``manifests``, only
+    these leaves are read.
+
+    Partition tuples are decoded if ``tuples`` or ``stats`` is true, and statistics if ``stats`` is true. Both are
+    decoded only from manifests that list at least one of the files.
     """
     missing = dict.fromkeys(locations)
     kinds, found, names = tuple(contents), [], []
@@ -226,7 +236,7 @@ def must_be_live(
     Raises
     ------
     RuleError
-        ``files-exist``: at some location, no file of these types is live.
+        ``files-exist``: no file of these types is live at one of the locations.
     """
     found, names, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
     if missing:
@@ -309,9 +319,9 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Return, by row of the leaf, the wanted location that in canonical form equals the row's location.
+    """Map rows of a leaf to wanted locations, for rows whose location has the same canonical form as a wanted location.
 
-    To save time, only locations with the file name of a wanted one are compared.
+    To save time, only rows whose file name (the last part of the location) is that of a wanted location are compared.
     """
     meaning = {}
     for text in wanted:

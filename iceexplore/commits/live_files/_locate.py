@@ -1,4 +1,4 @@
-"""Locate a state's live files: in which row of the root, or in which leaf at which ordinal.
+"""Locate the entries of a state's live files: by row in the root, or by leaf and position in this leaf.
 
 Results are columns rather than objects, and a leaf is read only when it is needed.
 """
@@ -55,7 +55,7 @@ def texts(values: Iterable[str]) -> AnyArray:
 
 
 def readable(manifest: Manifest) -> Manifest:
-    """Return the manifest unchanged if all of it could be read; otherwise raise the problem that reading it found.
+    """Return the manifest unchanged if it was read without errors; otherwise raise the first error.
 
     Raises
     ------
@@ -93,7 +93,8 @@ class Found:
     root_row
         For each file, the root's row for the leaf that lists it; -1 if the root lists the file directly (int64).
     ordinal
-        For each file, the ordinal of the entry in the leaf, or its row in the root (int64).
+        For each file, the position of its entry in the leaf; for a file that the root lists directly, the position in
+        the root (int64).
     batch
         The files' entries without statistics; partition tuples are included if they were asked for.
     """
@@ -113,7 +114,7 @@ def locate(
     contents: Collection[int] = (ContentType.DATA,),
     referenced: Iterable[str] = (),
 ) -> pa.Table:
-    """Return where in a state's snapshot some live files are listed, with their entries.
+    """Find live files by location in a state's snapshot; return their entries and where these are listed.
 
     Parameters
     ----------
@@ -163,7 +164,8 @@ def find_files(
         The root's rows for the leaves that may be read; by default all. Files listed directly in the root are always
         checked.
     tuples
-        Whether to derive partition tuples for files found in leaves, too; in V4, this reads the files' statistics.
+        Whether to derive partition tuples also for files that are found in leaves; in V4, this reads the files'
+        statistics.
     """
     kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in contents and len(locations) else set()
     if len(referenced) or (len(locations) and any(k in contents for k in _DELETES)):
@@ -203,13 +205,13 @@ def find_data_files(
     *,
     tuples: bool = True,
 ) -> Found:
-    """Locate data files in a root, like `find_files`, but read at first only the manifests that should list them.
+    """Locate data files in a root, like `find_files`, but first read only the manifests that probably list them.
 
     Parameters
     ----------
     manifests
-        Locations of the manifests that should list the files. If a file is in none of these, all manifests are read,
-        because a concurrent commit may have rewritten some. None reads all from the start.
+        Locations of the manifests that probably list the files. If a file is in none of them, all data manifests are
+        read, because a concurrent commit may have rewritten some. With None, all are read from the start.
     """
     contents, none = (ContentType.DATA,), texts(())
     if manifests is not None:

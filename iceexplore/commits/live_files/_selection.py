@@ -34,7 +34,8 @@ class Selection:
     whole
         Files in which all rows match, as the metadata shows.
     part
-        Files in which some rows may match, but not certainly all; only the data could show which.
+        Files in which some rows may match, but in which not all rows certainly match. Only the data could show which
+        rows do.
     skipped
         How many data manifests were not read because the root shows that no file in them can match.
     manifests
@@ -100,7 +101,7 @@ def refuse_straddling(selection: Selection) -> None:
     Raises
     ------
     RuleError
-        ``whole-files``: perhaps not all rows match in some file.
+        ``whole-files``: the selection contains such a file.
     """
     if not len(selection.part):
         return
@@ -109,5 +110,6 @@ def refuse_straddling(selection: Selection) -> None:
     raise RuleError(
         "whole-files",
         f"{count} file{'s' if count > 1 else ''} may have both rows that match {selection.text} and rows that do not: "
-        f"{', '.join(names)}. Metadata deletes remove only whole files; use row_delta or a filter for whole files",
+        f"{', '.join(names)}. Metadata deletes remove only whole files; use row_delta, or a filter that matches whole "
+        "files",
     )

@@ -58,7 +58,7 @@ def test_option_1_is_right_as_the_document_reads_it(rows: list[dict[str, Any]]) 
 def test_option_1_shows_nothing_to_who_takes_a_deleted_manifest_for_a_compacted_one(
     rows: list[dict[str, Any]],
 ) -> None:
-    row = of(rows, 1, "proposal, option 1, read by rule")
+    row = of(rows, 1, "proposal, option 1, read according to the rules")
     assert numbers(row) == (0, 3, 0, 0)
     assert not row["unambiguous"] and row["violates"] == ["leaf-change-by-dv"]
 
@@ -128,7 +128,7 @@ def test_the_two_readings_of_a_deleted_manifest_part_at_a_compaction() -> None:
     s.rewrite_manifests([str(p) for p in s.inspect.manifests.arrow()["path"].to_pylist()])
     assert changes_of(s.state).files_arrow.num_rows == 0 and changes_of(s.state).unambiguous
     other = changes_of(s.state, deleted_manifests="removed")
-    assert len(other.locations("removed")) == 6 and "then they were not removed" in other.doubts[0]
+    assert len(other.locations("removed")) == 6 and "then these entries were not removed" in other.doubts[0]
     with pytest.raises(OptionError, match="'compacted' or 'removed'"):
         changes_of(s.state, deleted_manifests="lost")  # type: ignore[arg-type]
 
