@@ -1,4 +1,8 @@
-"""Create manifest entries for existing files: for Parquet from footers, for other formats with only the row count."""
+"""Create manifest entries for existing files.
+
+The entries of Parquet files can include column metrics, which are computed from the footers. From files of other
+formats, only the row count is read.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +69,8 @@ def files_of_paths(
     Raises
     ------
     OptionError
-        A file has no column of the table, lacks a required column, or has an ambiguous partition; or the table has no
-        such partition spec.
+        A file has no column of the table or lacks a required column; its partition is ambiguous, or a folder name has
+        an invalid value; or the table has no such partition spec.
     RuleError
         ``duplicate-file``: a file is given twice or is already live.
     FormatError, FileMissingError, OutsideRootsError

@@ -39,17 +39,18 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
     ----------
     records
         A dictionary for each file, with ``location``, ``record_count``, ``file_size_in_bytes`` and, in a partitioned
-        table, ``partition``: a dictionary by name of the partition field (see `tuples_of`). Optional keys are
-        ``file_format`` (by default derived from the location's suffix), ``sort_order_id``, ``split_offsets`` and, as
-        dictionaries by name of a column or virtual column, ``lower_bounds``, ``upper_bounds``, ``value_counts``,
-        ``null_value_counts``, ``nan_value_counts``, ``column_sizes``.
+        table, ``partition``: a dictionary from names of partition fields to values (see `tuples_of`). Optional keys are
+        ``file_format`` (by default derived from the location's suffix), ``sort_order_id`` and ``split_offsets``.
+        Column metrics are also optional: ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``,
+        ``nan_value_counts`` and ``column_sizes`` are dictionaries from names of columns or virtual columns to values.
     check_duplicates
         Whether to refuse locations that are already live in the table; this reads every data manifest.
 
     Raises
     ------
     OptionError
-        A key is unknown or missing, a count is negative, a column is unknown, or a value has the wrong type.
+        A key is unknown or missing, a column is unknown, a value is invalid or has the wrong type, or the counts or
+        bounds of a column contradict each other.
     RuleError
         ``duplicate-file``: a location is given twice or is already live.
     """
@@ -144,7 +145,7 @@ def _check(record: object, where: str) -> None:
         raise OptionError(f"{where}: split_offsets must be ascending")
     for key in _BY_COLUMN:
         if not isinstance(record.get(key) or {}, Mapping):
-            raise OptionError(f"{where}: {key} is {record[key]!r}: give a dictionary by column name")
+            raise OptionError(f"{where}: {key} is {record[key]!r}: give a dictionary from column names to values")
 
 
 def _count(value: Unchecked, where: str) -> None:
@@ -198,10 +199,10 @@ def _consistent(found: dict[str, Any], column: StatColumn, record_count: int, wh
 
     if not column.repeated:
         if found.setdefault("value_count", record_count) != record_count:
-            raise OptionError(f"{where}: {found['value_count']} values in {record_count} rows; they must be equal")
+            raise OptionError(f"{where}: {found['value_count']} values in {record_count} rows; both must be equal")
         missing = (found.get("null_count") or 0) + (found.get("nan_count") or 0)
         if missing > record_count:
-            raise OptionError(f"{where}: {missing} nulls and NaN in {record_count} rows")
+            raise OptionError(f"{where}: {missing} null and NaN values, but only {record_count} rows")
     low, high = found.get("lower"), found.get("upper")
     if low is None or high is None:
         return

@@ -48,8 +48,8 @@ def new_files(
     rows
         If ``files`` is a number: the rows per file, as one number for all files or a list with one number for each.
     partitions
-        If ``files`` is a number: the partitions to which the files are assigned in turn, as dictionaries by partition
-        field; by default the newest partitions of the table.
+        If ``files`` is a number: the partitions to which the files are assigned in turn, each as a dictionary from
+        names of partition fields to values; by default the newest partitions of the table.
     bytes_per_row
         If ``files`` is a number: the bytes per row, from which each file's size is computed.
     materialize
@@ -63,6 +63,10 @@ def new_files(
         The arguments are invalid, or do not fit the schema or spec.
     RuleError
         ``duplicate-file``: a file is given twice or is already live.
+    UnsupportedError
+        With ``materialize``: random values of a required column's type are not supported.
+    FormatError, FileMissingError, OutsideRootsError
+        A file that is given by its path is not Parquet, or cannot be read.
     """
     if isinstance(files, (int, np.integer)) and not isinstance(files, bool):
         return _counted(state, int(files), rows, partitions, bytes_per_row, materialize, writer)

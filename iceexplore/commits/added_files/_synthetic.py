@@ -49,7 +49,8 @@ _WIDTH = {"string": LETTERS, "binary": 8}
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
 #: Shares of null values in optional columns; the column's id selects one of these shares.
 _NULLS = (0.0, 0.0, 0.01, 0.1)
-#: How much of a column's range of values one file covers: a small share for clustered columns, a large one for others.
+#: The share of a column's range of values that one file covers: small for clustered columns, large for others. The
+#: column's id selects one of these shares.
 _COVERS = (0.02, 0.3, 0.95)
 
 
@@ -60,7 +61,21 @@ def synthetic_folder(table_location: str) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """The rows and partition of each new file; ``of`` is, for each file, the index of its partition in ``tuples``."""
+    """The row count and partition of each new file.
+
+    Attributes
+    ----------
+    spec, columns
+        The partition spec of the files, and its partition columns.
+    tuples
+        The distinct partition tuples of the files; None if the table is not partitioned.
+    of
+        For each file, the index of its partition in ``tuples``.
+    rows
+        For each file, the number of its rows.
+    constraints
+        By field id of a column, the values that the column may have in each of the partitions.
+    """
 
     spec: PartitionSpec
     columns: list[PartitionColumn]
@@ -78,21 +93,24 @@ def counts_of(
     rng: np.random.Generator,
     now_ms: int,
 ) -> Counts:
-    """Return the rows and partition of each file, after validating the arguments.
+    """Return the row count and partition of each file, after validating the arguments.
 
-    Without ``partitions``, the newest partitions of the table are used (its last few manifests are read); if none of
-    them has the default spec, some are generated.
+    Without ``partitions``, the newest partitions of the table are used, for which its last few manifests are read. If
+    none of these partitions can be used, for example because their spec is not the default spec, some are generated.
 
     Raises
     ------
     OptionError
-        A count is below 1, a partition field is unknown or missing, or no row can have one of the partition tuples.
+        ``files`` or ``rows`` is out of range, or there is not one number of rows for each file; a partition field is
+        unknown or missing; no row can have one of the partition tuples; or the table's default spec is missing.
     """
     if isinstance(files, bool) or not 1 <= files <= _MOST_FILES:
         raise OptionError(f"files={files!r}: expected 1 to {_MOST_FILES:,}")
     each = np.asarray(rows)
     if each.dtype.kind not in "iu" or each.ndim > 1 or (each.ndim == 1 and len(each) != files) or (each < 1).any():
-        raise OptionError(f"rows={rows!r}: expected rows per file, at least 1, or one number for each of {files} files")
+        raise OptionError(
+            f"rows={rows!r}: expected the number of rows per file (at least 1), or a list of {files} such numbers"
+        )
     spec = state.metadata.spec()
     if spec is None:
         raise OptionError("the table's default partition spec is missing: files cannot be added")
@@ -104,7 +122,7 @@ def counts_of(
         return Counts(spec, [], None, np.zeros(files, np.int64), counts, {})
     if partitions is not None:
         if isinstance(partitions, (str, dict)) or not hasattr(partitions, "__len__") or not len(partitions):
-            raise OptionError(f"partitions={partitions!r}: give a list of dictionaries by partition field")
+            raise OptionError(f"partitions={partitions!r}: give a list of dictionaries, one per partition")
         tuples = tuples_of(columns, partitions)
         of = np.arange(files) % len(tuples)
     else:
@@ -122,7 +140,10 @@ def _tuples(
     now_ms: int,
     rng: np.random.Generator,
 ) -> pa.StructArray:
-    """Return the partitions of the newest manifest with usable ones, of the few that are read; else generate some."""
+    """Return at most ``most`` partitions from the newest manifest that has usable ones; otherwise generate some.
+
+    Only the manifests of `_newest` are searched.
+    """
     kind = pa.struct([pa.field(c.key, arrow_type(c.type)) for c in columns])
     for leaf in _newest(state):
         partition = leaf.partition()
@@ -312,7 +333,10 @@ def _stats(
 def _bounds(
     column: StatColumn, counts: Counts, left: Numbers, rng: np.random.Generator, now_ms: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Return each file's lower and upper bounds; null if all its values are null or NaN (``left`` is 0)."""
+    """Return the lower and the upper bound for each file; both are null for files in which ``left`` is 0.
+
+    ``left`` is, for each file, the number of values that are neither null nor NaN.
+    """
     n, of = len(counts.of), counts.of
     constraint = counts.constraints.get(column.field.field_id)
     prefix = None

@@ -62,9 +62,11 @@ def merged_groups(
     group
         For each entry, the number of its group; numbers ascend from 0.
     positions
-        Deleted positions, by location of the data file.
+        The deleted positions in each data file; the keys are the data files' locations.
     files
-        For each group, how many new files to create; groups without remaining rows get none.
+        For each group, the maximum number of new files: no file is created without rows.
+    sequence
+        The data sequence number of the new files; None if they inherit it.
     """
     counts = np.asarray(pc.fill_null(whole(given.entries["record_count"]), 0)).astype(np.int64)
     sizes = np.asarray(pc.fill_null(whole(given.entries["file_size_in_bytes"]), 0)).astype(np.float64)
@@ -170,7 +172,8 @@ class _Merge:
     def _count(self, given: AnyArray) -> AnyArray:
         """Return a count for each new file, given one for each old file; null if a count in the group is unknown."""
         numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
-        # Whichever rows were deleted, a count that is 0 or equal to the file's row count stays exact.
+        # A count of 0, or one equal to the file's row count, can be scaled exactly, whichever rows were deleted. Other
+        # counts become estimates, which are rounded down.
         kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
         sums = np.bincount(self.group, weights=kept, minlength=self.count)[self.of]
         made = np.rint(sums * (self.rows / self.total[self.of])).astype(np.int64)

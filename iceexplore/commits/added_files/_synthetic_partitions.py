@@ -24,7 +24,8 @@ from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 
-#: The most values to keep for each combination of buckets, and the most to try until every combination has a value.
+#: The maximum number of values to keep for each combination of buckets, and the number of values to try in search of at
+#: least one value for every combination.
 _KEPT = 8
 _TRIES = 1 << 19
 
@@ -40,9 +41,9 @@ class Constraint:
     low, high
         The lowest and highest possible value, as numbers from which `values_on` computes the values (see `line_of`).
     exact
-        The only possible value, in the column's Arrow type; null if several are possible.
+        The only possible value, in the column's Arrow type; null if several values are possible.
     prefix
-        The prefix that each string or binary value must have; None if any is possible.
+        The prefix that each string or binary value must have; None if values need no prefix.
     pools
         Numbers (as for ``low``) whose values fall into the tuple's buckets; None if no partition field is a bucket.
     """
@@ -116,7 +117,7 @@ def _constraint(
             got = column.transform.apply(source.type, made.exact)
             same = np.asarray(pc.fill_null(pc.equal(got, values.cast(got.type)), True))
             if not same.all():
-                raise _impossible(source, given, int(np.flatnonzero(~same)[0]), "they come from different values")
+                raise _impossible(source, given, int(np.flatnonzero(~same)[0]), "they require different values")
     if (wrong := np.flatnonzero((made.low > made.high) & ~null & ~exact)).size:
         raise _impossible(source, given, int(wrong[0]), "no value matches all of them")
     if buckets:
@@ -132,7 +133,10 @@ def _preimage(column: PartitionColumn, source: NestedField, values: AnyArray) ->
 
 
 def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unbounded: bool) -> bool:
-    """Narrow a constraint by one partition field; return whether no field so far has limited ``low`` and ``high``."""
+    """Narrow a constraint to the values that one partition field allows.
+
+    Return True if neither this field nor an earlier one (``unbounded``) has limited ``low`` and ``high``.
+    """
     if found.exact is not None:
         made.exact = pc.coalesce(found.exact, made.exact)
     if found.prefix is not None:
@@ -156,9 +160,10 @@ def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArr
 def _pools(
     made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, AnyArray]], rng: np.random.Generator
 ) -> list[Numbers]:
-    """Return, for each partition tuple, some numbers from ``low`` to ``high``, chosen to suit its buckets.
+    """Return, for each partition tuple, some numbers from ``low`` to ``high`` whose values fall into its buckets.
 
-    The source values that `values_on` makes of these numbers fall into the tuple's buckets.
+    `values_on` converts the numbers to these values. A tuple for which the column is null, or has only one possible
+    value, gets no numbers.
     """
     count = len(made.low)
     wanted = np.stack([integers_of(v) for _, v in buckets], axis=1)

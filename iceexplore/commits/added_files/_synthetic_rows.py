@@ -36,13 +36,14 @@ def materialized_files(state: TableState, counts: Counts, writer: CommitWriter, 
     OptionError
         More than `MOST_ROWS` rows, 10,000 files, or 100 million values would be written.
     UnsupportedError
-        A required column has a type without random values (variant, geometry, geography, unknown).
+        A required column has a type for which no random values can be generated (variant, geometry, geography,
+        unknown).
     """
     total = int(counts.rows.sum())
     width = max(1, sum(1 for _ in state.schema.walk()))
     if total > MOST_ROWS or len(counts.of) > _MOST_FILES or total * width > _MOST_VALUES:
         raise OptionError(
-            f"{len(counts.of):,} files with {total:,} rows in total and {width} columns are too much to materialize: "
+            f"{len(counts.of):,} files with {total:,} rows in total and {width} columns are too many to materialize: "
             f"at most {_MOST_FILES:,} files, {MOST_ROWS:,} rows and {_MOST_VALUES:,} values per commit"
         )
     _check(state.schema.fields)
@@ -57,7 +58,7 @@ def materialized_files(state: TableState, counts: Counts, writer: CommitWriter, 
 
 
 def _check(fields: Sequence[NestedField]) -> None:
-    """Refuse required columns for whose types there are no random values, before anything is written."""
+    """Refuse required columns whose types do not support random values, before anything is written."""
     for f in fields:
         match f.type:
             case StructType(children):

@@ -1,4 +1,7 @@
-"""Map int64 numbers to values of a type in the same order; "line" is the range of numbers for plausible values."""
+"""Convert int64 numbers to values of a column's type; greater numbers give greater values.
+
+`line_of` returns the range of numbers that give plausible values.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ __all__ = ["DAY", "LETTERS", "Numbers", "line_of", "values_on"]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 DAY = 86_400
-#: Length of generated strings: lowercase letters that encode a number in base 26, so that the order is preserved.
+#: The length of generated strings, whose lowercase letters encode a number in base 26: they sort like the numbers.
 LETTERS = 8
 _EIGHT_BYTES = 1 << 62
 
@@ -57,7 +60,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> A
     from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # types that are not known are binary in Arrow, too
+    if pa.types.is_binary(target) and base != "fixed":  # unknown types, too, are binary in Arrow
         base = "binary"
     match base:
         case "boolean":
@@ -100,7 +103,11 @@ def _words(numbers: Numbers) -> AnyArray:
 
 
 def _fixed_bytes(numbers: Numbers, length: int) -> AnyArray:
-    """Return each number as ``length`` big-endian bytes, with zeros appended beyond 8; they sort like the numbers."""
+    """Convert each number to ``length`` big-endian bytes, which sort like the numbers.
+
+    If ``length`` is greater than 8, zeros are appended. If it is less, only the lowest bytes are kept, so that the
+    numbers must fit.
+    """
     raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
     if length < 8:
         out = raw[:, 8 - length :]

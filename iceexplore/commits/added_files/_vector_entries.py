@@ -12,18 +12,18 @@ __all__ = ["entries_of_vectors"]
 def entries_of_vectors(
     targets: EntryBatch, location: str, length: int, places: Sequence[tuple[int, int]], counts: Sequence[int]
 ) -> EntryBatch:
-    """Return entries for the vectors in one Puffin file, with the specs and partitions of the data files.
+    """Return entries for the deletion vectors in one Puffin file, with the specs and partitions of their data files.
 
     Parameters
     ----------
     targets
-        The entries of the data files, one per vector.
+        The entries of the data files, one per deletion vector.
     location, length
         The Puffin file's location, and its size in bytes.
     places
-        For each vector, the offset and size of its blob in bytes.
+        For each deletion vector, the offset and size of its blob in bytes.
     counts
-        For each vector, the number of positions that it deletes.
+        For each deletion vector, the number of positions that it deletes.
     """
     names, specs = (targets.entries[column].to_pylist() for column in ("location", "partition_spec_id"))
     entries = [

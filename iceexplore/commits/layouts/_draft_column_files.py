@@ -1,9 +1,9 @@
 """Add new column files to data files' entries in the V4 draft, with the statistics of the updated columns.
 
 A column file has newer values of some columns, for all rows of one data file. When a data file gets a new column file,
-the columns in this file are taken out of the older ones, so that each column is read from one file only; older column
-files without remaining columns are dropped. The data file's entry gets the commit's data sequence number, which the
-changed rows inherit (apache/iceberg#16425).
+its older column files lose the columns that the new one has, so that each column is read from one file only. Older
+column files without remaining columns are dropped. The data file's entry gets the commit's data sequence number, which
+the changed rows inherit (apache/iceberg#16425).
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ def leaf_ids(schema: Schema, field_ids: Collection[int]) -> set[int]:
 def _stats(
     data: EntryBatch, updates: EntryBatch, places: Sequence[int | None], schema: Schema
 ) -> dict[int, pa.StructArray]:
-    """Return the entries' statistics; for updated columns, take the update's statistics, or null if it has none."""
+    """Return the entries' statistics; an updated column has those of the new column file, or null if it has none.
+
+    ``places`` is, for each data file, the row of its new column file in ``updates``, or None if it gets none.
+    """
     rows = np.arange(len(data), dtype=np.int64)
     ids = [
         leaf_ids(schema, [i for one in files for i in one["field_ids"]])

@@ -1,9 +1,9 @@
 """Remove files from a root of the V4 draft and its leaves, change deletion vectors and column files, and add files.
 
-In the draft, a data file's entry includes its deletion vector and column files. A commit that changes one of them lists
-the file again, as MODIFIED in the root or in a new leaf. The previous entry gets the status REPLACED if it is in the
-root. If it is in a leaf, the leaf's manifest DV removes it, and its position is recorded in the leaf's
-``replaced_positions``, whereas positions of removed files are recorded in ``deleted_positions``.
+In the V4 draft, a data file's entry includes its deletion vector and column files. A commit that changes one of them
+lists the data file again, as MODIFIED in the root or in a new leaf. If the previous entry is in the root, it gets the
+status REPLACED. If it is in a leaf, the leaf's manifest DV removes it, and the leaf's row in the root records its
+position in ``replaced_positions``. Positions of removed data files are recorded in ``deleted_positions``.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Taken:
     removed
         The removed entries: data files with their deletion vectors, replaced deletion vectors, delete files.
     modified
-        The entries of data files whose deletion vector or column files change, with the status MODIFIED, and of the
-        deletion vectors that such files keep.
+        Entries with the status MODIFIED for the data files whose deletion vector or column files change, and entries
+        with the status EXISTING for the deletion vectors that these data files keep.
     """
 
     removed: EntryBatch
@@ -57,38 +57,38 @@ class Taken:
 
 
 def refuse_in_draft(change: Change) -> None:
-    """Refuse a change that the draft cannot record.
+    """Refuse a change that a table of the V4 draft cannot contain.
 
     Raises
     ------
     RuleError
-        ``no-new-equality-deletes``: the change adds equality deletes, which the draft allows only in delete manifests
-        from before V4.
+        ``no-new-equality-deletes``: the change adds equality deletes, which the V4 draft allows only in delete
+        manifests from before V4.
     """
     kinds = numbers(change.added.entries["content_type"])
     if (kinds == ContentType.EQUALITY_DELETE).any():
         raise RuleError(
             "no-new-equality-deletes",
-            "the V4 draft takes no new equality deletes: delete rows by position (row_delta(deletes=...), or a lab's "
-            "delete), or choose dialect='v4-proposal'",
+            "the V4 draft does not allow new equality deletes: delete rows by position (row_delta(deletes=...), or "
+            "the delete of a lab), or choose dialect='v4-proposal'",
         )
 
 
 def only_data(batch: EntryBatch) -> EntryBatch:
-    """Return a batch without deletion vectors, which in the draft are part of data files' entries."""
+    """Return a batch without the entries of deletion vectors, which the V4 draft stores in data files' entries."""
     return batch.filter(pa.array(numbers(batch.entries["content_type"]) != _VECTOR))
 
 
 def take_out_of_draft(draft: Draft, change: Change) -> Taken:
-    """Take the files to remove, and the data files whose entries change, out of the draft's root and leaves.
+    """Take the files to remove, and the data files whose entries change, out of the new root and its leaves.
 
-    An entry changes if the file's deletion vector or column files do.
+    A data file's entry changes if its deletion vector or column files change.
 
     Raises
     ------
     RuleError
-        ``files-exist``: files to remove or change are not live in the base. The change may allow that files to remove
-        are missing.
+        ``files-exist``: files to remove or change are not live in the base. Files to remove may be missing if the
+        change has ``ignore_missing``.
     """
     added = change.added.entries
     kind = numbers(added["content_type"])
@@ -123,7 +123,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
 
 
 def refuse_missing(names: Iterable[str], ignore: bool = False, *, what: str = "files to remove ") -> None:
-    """Refuse a change if any of its files are not live (``names`` lists these files), unless ``ignore`` is true."""
+    """Raise `RuleError` (``files-exist``) if ``names`` lists any files that are not live, unless ``ignore`` is true."""
     missing = list(names)
     if missing and not ignore:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -142,9 +142,9 @@ _Positions = dict[int, "tuple[set[int], set[int]]"]
 def _data(
     draft: Draft, wanted: list[str], gone: set[str], manifests: frozenset[str] | None
 ) -> tuple[list[EntryBatch], _Positions, set[str]]:
-    """Take data files and their deletion vectors out of the root; also find their positions in leaves.
+    """Take data files and their deletion vectors out of the root, and find the ones that are listed in leaves.
 
-    Return all these entries, the positions to remove from leaves, and the locations of the files found.
+    Return the entries of both, the positions to remove from leaves, and the locations of all data files found.
     """
     assert draft.root is not None
     reader, root, entries = draft.writer.base.reader, draft.root, draft.rows.entries
@@ -180,7 +180,8 @@ def _data(
 def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBatch, _Positions]:
     """Find the entries to take out of delete manifests from before V4, and their positions there.
 
-    These are delete files to remove, and vectors of the given data files, which move to the data files' entries.
+    These are the delete files to remove, and the deletion vectors of the data files at the locations in ``data``. These
+    deletion vectors move to the data files' entries.
     """
     assert draft.root is not None
     leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))
@@ -231,12 +232,12 @@ def _bitmap(positions: set[int]) -> bytes | None:
 
 
 def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> EntryBatch:
-    """Add new and modified entries to the root, or to new leaves if there are more than the flush threshold.
+    """Add new and modified entries to the root, or to new leaves for more data files than the flush threshold.
 
     Returns
     -------
     EntryBatch
-        The entries of the added files, for the checks of rules.
+        The entries of the added files, for rule checks and the snapshot's summary.
     """
     o, w = draft.writer.options, draft.writer
     kind = numbers(added.entries["content_type"])
@@ -263,7 +264,7 @@ def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> En
 
 
 def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
-    """Return the data files followed by their vectors; each vector gets the data file's spec id."""
+    """Return the data files followed by their deletion vectors, which get the spec ids of their data files."""
     if not len(vectors):
         return data
     at = pc.index_in(whole(vectors.entries["referenced_file"]), value_set=whole(data.entries["location"]))
@@ -272,14 +273,17 @@ def _with_vectors(data: EntryBatch, vectors: EntryBatch) -> EntryBatch:
 
 
 def draft_chunks(batch: EntryBatch, size: int) -> Iterator[EntryBatch]:
-    """Yield the data files, with their vectors, in parts of about equal size: at most ``size`` files of one spec."""
+    """Yield data files with their deletion vectors in parts of about equal size.
+
+    Each part has at most ``size`` data files, all of the same partition spec.
+    """
     is_data = numbers(batch.entries["content_type"]) == _DATA
     specs = numbers(batch.entries["partition_spec_id"])
     vectors = np.flatnonzero(~is_data)
     at = pc.index_in(
         batch.entries["referenced_file"], value_set=whole(batch.entries["location"].filter(pa.array(is_data)))
     )
-    # For each vector, the row of its data file in the batch.
+    # For each deletion vector, the row of its data file in the batch.
     owner = np.flatnonzero(is_data)[numbers(at)[vectors]] if len(vectors) else vectors
     for spec in np.unique(specs[is_data]):
         rows = np.flatnonzero((specs == spec) & is_data)

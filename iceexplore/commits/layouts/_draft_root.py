@@ -110,13 +110,13 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
 def _finished(draft: Draft) -> EntryBatch:
     """Return the new root's rows: the base's rows with new statuses (except dropped rows), then the added rows.
 
-    A removed or replaced row has this snapshot's id, as in Java (``TrackingBuilder.terminal``), unless it is a vector.
+    A removed or replaced row has this snapshot's id, as in Java (``TrackingBuilder.terminal``), unless it is a DV.
     """
     kept = np.flatnonzero(draft.row_status != DROPPED)
     base = draft.rows.take(pa.array(kept))
     fate = draft.row_status[kept]
     ended = np.isin(fate, (int(Status.DELETED), int(Status.REPLACED)))
-    # A vector keeps the id of the snapshot that added it (dv_snapshot_id), even if its row becomes DELETED or REPLACED.
+    # A DV keeps the id of the snapshot that added it (dv_snapshot_id), even if its row becomes DELETED or REPLACED.
     is_vector = np.isin(draft.kind[kept], (_VECTOR, int(ContentType.MANIFEST_DV)))
     snapshot_id = pc.if_else(pa.array(ended & ~is_vector), draft.writer.snapshot_id, base.entries["snapshot_id"])
     hidden = [draft.hidden.get(row, (None, None)) for row in kept.tolist()]
@@ -131,7 +131,10 @@ def _finished(draft: Draft) -> EntryBatch:
 
 
 def _flush(draft: Draft, coming: int) -> None:
-    """Flush data files and their vectors to leaves if the root would list too many files after this commit."""
+    """Flush data files and their deletion vectors to leaves if the root would otherwise list too many data files.
+
+    ``coming`` is the number of data files that this commit adds or lists again as MODIFIED.
+    """
     o = draft.writer.options
     rows = draft.standing(ContentType.DATA)
     if not len(rows) or len(rows) + (coming if coming <= o.flush_data_files else 0) <= o.flush_data_files:
@@ -181,7 +184,10 @@ def _rewrite(draft: Draft, leaves: list[Leaf], moved: dict[int, set[int]]) -> No
 
 
 def _old_vectors(draft: Draft, data: EntryBatch, moved: dict[int, set[int]]) -> EntryBatch:
-    """Return the data files' vectors that are in delete manifests from before V4; add their positions to ``moved``."""
+    """Return the data files' deletion vectors that are in delete manifests from before V4.
+
+    Their positions are added to ``moved``, by the delete manifest's row in the root.
+    """
     assert draft.root is not None
     leaves = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     if not leaves:
@@ -196,7 +202,10 @@ def _old_vectors(draft: Draft, data: EntryBatch, moved: dict[int, set[int]]) -> 
 
 
 def _drop_moved(draft: Draft, moved: dict[int, set[int]]) -> None:
-    """Take the moved vectors out of delete manifests, and remove delete manifests that have no entries left."""
+    """Remove the moved deletion vectors from delete manifests, and delete manifests that have no entries left.
+
+    ``moved`` maps the row of each delete manifest in the root to the positions of its moved deletion vectors.
+    """
     assert draft.root is not None
     for row in draft.standing(ContentType.DELETE_MANIFEST).tolist():
         if row in draft.changed:

@@ -35,9 +35,9 @@ def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
     in this snapshot's list with its DELETED entries, and the next commit leaves it out.
 
     The DVs of removed data files are removed too (Java: ``removeDanglingDeletesFor``). A commit that removes files also
-    removes delete files that are older than all data files (Java: ``dropDeleteFilesOlderThan``). If the commit names
-    delete files to remove, such old delete files are removed only from manifests that list a named file
-    (``canTrustManifestReferences``).
+    removes delete files that are older than all data files (Java: ``dropDeleteFilesOlderThan``). If the change lists
+    delete files to remove, the old delete files are removed only from manifests that also contain a listed delete file
+    (Java: ``canTrustManifestReferences``).
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _check(change: Change, writer: CommitWriter) -> None:
     if options.format_version >= 3 and (positions & ~vectors).any():
         version = options.format_version
         raise RuleError(
-            "deletes-need-v2", f"format version {version} takes deletion vectors instead of position delete files"
+            "deletes-need-v2", f"format version {version} allows deletion vectors, but no new position delete files"
         )
     files = added["location"].filter(pa.array(~vectors))
     twice = len(files) - len(files.unique())
@@ -139,8 +139,8 @@ def _filter_deletes(
         mask = is_dv & _is_in(entries, "referenced_file", superseded)
         return np.asarray(mask | (~is_dv & _is_in(entries, "location", files)))
 
-    # In Java, a rewrite of data files names their vectors as delete files to remove. Other operations leave it to the
-    # manifest filter to find such vectors.
+    # In Java, a rewrite of data files lists their deletion vectors as delete files to remove. For other operations, the
+    # manifest filter finds the deletion vectors of removed data files.
     referenced = bool(len(files) or len(replaced))
     if not referenced and change.operation == "replace" and oldest:
         held = (named(leaf.entries) & np.asarray(live(leaf.entries)) for _, leaf in base.leaves(ordinals))

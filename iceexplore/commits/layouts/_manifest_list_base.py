@@ -1,4 +1,4 @@
-"""Read the manifest list that a commit builds on; one that cannot be read completely is refused."""
+"""Read the manifest list that a commit builds on; refuse a list that cannot be read completely."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ListBase:
 
 
 def readable(manifest: Manifest) -> Manifest:
-    """Return the manifest unchanged, or raise if it was not read completely: a commit would lose the unread entries.
+    """Return the manifest unchanged; raise if it was not read completely, because a commit would lose unread entries.
 
     Raises
     ------
@@ -110,8 +110,8 @@ def read_base(writer: CommitWriter) -> ListBase:
 def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
     """Return the list's rows with counts; missing counts are computed from the manifests' entries.
 
-    In v1, counts are optional in a manifest list, and a snapshot without a manifest list has none. Later versions
-    require them.
+    In v1, counts are optional in a manifest list, and a snapshot that has no manifest list has no counts at all. Later
+    versions require counts. If the new list is also v1, missing counts stay missing.
     """
     rows = EntryBatch(root.entries)
     if root.dialect == "v1" == writer.options.dialect:

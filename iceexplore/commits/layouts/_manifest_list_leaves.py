@@ -162,7 +162,7 @@ def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) ->
 
 
 def _digest(batch: EntryBatch) -> str:
-    """Return a digest of the entries, by which a retry recognizes that a manifest with the same files was written."""
+    """Return a digest of the entries, by which a retry recognizes a manifest with these entries as already written."""
     named = batch.entries.select(["location", "referenced_file", "record_count", "sequence_number"]).combine_chunks()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, named.schema) as out:
@@ -180,7 +180,10 @@ def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, Ent
 
 
 def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafContent, spec_id: int) -> EntryBatch:
-    """Return the list's row for a manifest, which is written unless an earlier attempt did so under the same key."""
+    """Write a manifest, unless an earlier attempt of the commit wrote it under the same ``key``; return the list's row.
+
+    The row is the one that lists this manifest in the new manifest list.
+    """
     options, metadata = writer.options, writer.base.metadata
 
     def make() -> tuple[str, int]:
@@ -214,7 +217,7 @@ def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafC
 
 @dataclass
 class Filtered:
-    """What is left of a manifest list after some entries were removed from the manifests.
+    """The rows of a manifest list after entries were removed from some of its manifests, and the removed entries.
 
     Attributes
     ----------
@@ -240,7 +243,7 @@ def filter_leaves(
     *,
     manifests: Collection[str] | None = None,
 ) -> Filtered:
-    """Remove entries from manifests, as Java's ``ManifestFilterManager`` does; other manifests stay as they are.
+    """Remove entries from manifests, as Java's ``ManifestFilterManager`` does; manifests without such entries stay.
 
     In a rewritten manifest, the remaining entries are EXISTING, and the removed entries are DELETED, with the new
     snapshot's id. All have the sequence numbers that they had, or inherited, in the old manifest. Entries that older
@@ -248,6 +251,8 @@ def filter_leaves(
 
     Parameters
     ----------
+    ordinals
+        The rows of the base's list whose manifests to filter.
     goes
         A function that returns a mask of the entries to remove; the mask is ignored for entries that are not live.
     manifests

@@ -48,7 +48,7 @@ def upgraded_rows(state: TableState, root: Manifest, *, derived: bool = True) ->
     """Convert the rows of a manifest list to rows of a V4 root, for the first V4 commit after an upgrade.
 
     V4 requires the counts of each manifest, but early manifest lists may lack some (spec: "When null, assume
-    non-zero"); the manifests concerned are read and counted. For ``derived``, see `upgrade_entries`.
+    non-zero"). A manifest without these counts is read to compute them. For ``derived``, see `upgrade_entries`.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch
 
 def _counts(leaf: Manifest) -> dict[str, Any]:
     entries = leaf.entries
-    if leaf.dialect.deletion_vectors_on_entries:  # in the file, one row holds a data file and its vector
+    if leaf.dialect.deletion_vectors_on_entries:  # in the file, one row is a data file and its DV
         entries = entries.filter(pc.not_equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     status = np.asarray(whole(entries["status"]).fill_null(int(Status.EXISTING)))
     rows = np.asarray(whole(entries["record_count"]).fill_null(0))
@@ -151,20 +151,21 @@ class Draft:
     kind, row_status
         For each of these rows, the content type, and the status in the new root or `DROPPED`.
     dvs
-        For each live manifest, by row: the rows of its live manifest DVs. An attached DV has the manifest's row.
+        For each live manifest, by row: the rows of its live manifest DVs. For an attached DV, the row of the manifest
+        is listed.
     attached
         For some manifests, by row: the deletion vector to attach to the row, or None to remove an attached one.
     changed
-        Row numbers of manifests that this commit changes; compaction skips them.
+        Row numbers of the manifests from which this commit removes entries; compaction skips these manifests.
     moved
         For each data manifest that compaction replaced, by location: the new location, or None if no entries remained.
     fresh
-        New data manifests with files that the base's root listed directly: the manifest's location, and the files'
-        locations.
+        For each new data manifest whose files the base's root listed directly: its location, and the locations of the
+        files.
     made
         New rows for the root.
     vectors
-        New manifest DVs, which become rows at the end, or are attached to rows.
+        New manifest DVs. When the root is finished, they become rows or are attached to rows.
     files
         New files (leaves and Puffin files), which are written at the end.
     unnumbered
@@ -195,7 +196,7 @@ class Draft:
     affiliate_new: bool = False
 
     def standing(self, *kinds: int) -> np.ndarray:
-        """Return the row numbers of entries of these content types that stay live in the root."""
+        """Return the numbers of the base's rows of these content types that stay live in the new root."""
         return np.flatnonzero((self.row_status == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
 
     def row(self, index: int) -> dict[str, object]:
@@ -261,7 +262,7 @@ class Draft:
             null = np.asarray(whole(batch.entries["first_row_id"]).is_null())
             null &= numbers(batch.entries["content_type"]) == ContentType.DATA
             self.unnumbered[made.location] = int(numbers(batch.entries["record_count"])[null].sum())
-        if w.options.deletion_vectors_on_entries:  # in the file, one row holds a data file and its vector
+        if w.options.deletion_vectors_on_entries:  # in the file, one row is a data file and its DV
             batch = batch.filter(pa.array(numbers(batch.entries["content_type"]) != ContentType.POSITION_DELETE))
         self.made.append(
             manifest_entry(

@@ -63,10 +63,11 @@ def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
 def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> int:
     """Write delete entries to new leaves, each affiliated with a data manifest where that is possible.
 
-    Entries that do not belong to one data manifest are written to unaffiliated leaves; without ``affiliate``, all
-    entries are. If ``status`` is EXISTING and a data manifest already has as many affiliated delete manifests as the
-    options allow, these are replaced by new leaves, which include their entries: "Flushing the data files or DVs from
-    the root to leaf manifests will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
+    Entries that do not belong to one data manifest are written to unaffiliated leaves. Without ``affiliate``, all
+    entries are written to unaffiliated leaves. If ``status`` is EXISTING and a data manifest already has as many
+    affiliated delete manifests as the options allow, these are replaced by new leaves, which include their entries:
+    "Flushing the data files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten"
+    (proposal, "Optional Affinity").
 
     Returns
     -------
@@ -94,7 +95,10 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
 
 
 def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
-    """Return row numbers of the base's unchanged affiliated delete manifests, by the data manifest's new location."""
+    """Return the row numbers of the base's affiliated delete manifests that this commit does not change.
+
+    They are grouped by the location that the affiliated data manifest has in the new root.
+    """
     rows = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     owners = draft.rows.entries["referenced_file"].take(pa.array(rows, pa.int64())).to_pylist()
     out: dict[str, list[int]] = {}
@@ -106,7 +110,10 @@ def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
 
 
 def take_leaves(draft: Draft, rows: list[int]) -> EntryBatch | None:
-    """Mark leaves as replaced, unless V4 cannot rewrite them; return the marked leaves' live entries, None if none."""
+    """Mark leaves as DELETED and return their live entries; None if there are no live entries.
+
+    Leaves that V4 cannot rewrite are neither marked nor returned (`Draft.leaf_rows`).
+    """
     parts = []
     for row in rows:
         batch = draft.leaf_rows(row)
@@ -134,15 +141,15 @@ def refuse_change(draft: Draft, change: Change) -> None:
     RuleError
         ``duplicate-file``: a file is added twice, added and removed in the same commit, or already listed directly in
         the base's root (a file that is live in a leaf is not noticed, because all leaves would have to be read);
-        ``deletes-need-v2``: a position delete file is added; ``one-dv``: a DV is added for a data file that has a
-        second DV in the change, or a DV in the base's root that is not replaced; ``orphan-dv``: a DV is added for
-        a data file that this commit removes.
+        ``deletes-need-v2``: a position delete file is added; ``one-dv``: two DVs are added for one data file, or a DV
+        is added for a data file that already has one in the base's root, and the change does not replace the old DV;
+        ``orphan-dv``: a DV is added for a data file that this commit removes.
     """
     entries = change.added.entries
     if not len(entries):
         return
     if bool_array(bare_position_deletes(entries)).any():
-        raise RuleError("deletes-need-v2", "a V4 table takes deletion vectors instead of new position delete files")
+        raise RuleError("deletes-need-v2", "a V4 table allows deletion vectors, but no new position delete files")
     kind = numbers(entries["content_type"])
     _refuse_listed(draft, change, entries.filter(pa.array(kind != ContentType.POSITION_DELETE)))
     targets = entries["referenced_file"].filter(pa.array(kind == ContentType.POSITION_DELETE))
@@ -224,7 +231,7 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
     )
     _refuse_missing(change, _missing(change.remove_deletes, deletes, "location"))
     owed = [name for name in change.replace_dvs if name not in set(change.remove_data)]
-    _refuse_missing(change, _missing(owed, deletes, "referenced_file"), "deletion vectors of ")
+    _refuse_missing(change, _missing(owed, deletes, "referenced_file"), "no live deletion vectors to replace exist for")
     removed: dict[int, np.ndarray] = {}
     for found in (data, deletes):
         draft.row_status[found.ordinal[found.root_row < 0]] = Status.DELETED
@@ -254,16 +261,21 @@ def _missing(wanted: Sequence[str], found: Found, column: str) -> list[str]:
     return [str(x) for x in names.filter(pc.invert(there)).to_pylist()]
 
 
-def _refuse_missing(change: Change, names: Sequence[str], what: str = "") -> None:
+def _refuse_missing(change: Change, names: Sequence[str], text: str = "files to remove are not live") -> None:
     if not change.ignore_missing:
-        _refuse("files-exist", f"{what}files to remove are not live", names)
+        _refuse("files-exist", text, names)
 
 
 def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
-    """Add files to the root or, if there are more than the flush thresholds, to new leaves; return their entries.
+    """Add data files and deletes to the root, or to new leaves if they exceed their flush threshold.
 
-    Entries in new leaves have null sequence numbers, which are inherited from the leaf's row in the root, so that a
-    retry can reuse the leaves.
+    Data files and deletes have separate thresholds. Entries in new leaves have null sequence numbers, which are
+    inherited from the leaf's row in the root, so that a retry can reuse the leaves.
+
+    Returns
+    -------
+    EntryBatch
+        The entries of all added files, with the status ADDED.
     """
     o, w = draft.writer.options, draft.writer
     kind = numbers(added.entries["content_type"])

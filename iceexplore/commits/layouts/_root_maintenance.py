@@ -1,9 +1,9 @@
-"""Flush files from the root to leaves, and compact leaves, in any commit (proposal, "Manifest Compaction").
+"""Flush files from the root to leaves, and compact leaves, as part of a commit (proposal, "Manifest Compaction").
 
-Leaves that the commit changes are not compacted, and files that it adds are not included: leaves written by compaction
-list only EXISTING entries. The leaves that they replace become DELETED in the root, as do the replaced leaves' manifest
-DVs. Delete manifests affiliated with a replaced data manifest become affiliated with the new one. This changes only
-their rows in the root, because compaction never splits a data manifest.
+Leaves written by compaction list only EXISTING entries. Therefore, leaves from which the commit removes entries are not
+compacted, and files that the commit adds are not included. Compacted leaves and their manifest DVs become DELETED in
+the root. Delete manifests affiliated with a replaced data manifest become affiliated with the new one. This changes
+only their rows in the root, because compaction never splits a data manifest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def flush_root(draft: Draft, change: Change) -> None:
-    """Flush data files, then deletes, to leaves if the root would otherwise list too many after this commit.
+    """Flush data files, then deletes, to leaves if the root would otherwise list too many of them after this commit.
 
     Also enforce the options' limits for unaffiliated and affiliated delete manifests.
     """
@@ -103,7 +103,7 @@ def _unaffiliated(draft: Draft) -> list[int]:
 
 
 def _merge_affiliated(draft: Draft) -> None:
-    """Merge the delete manifests affiliated with a data manifest if there are more than the options allow.
+    """Merge the delete manifests that are affiliated with one data manifest if there are more than the options allow.
 
     Delete manifests that this commit writes or changes are left for a later commit to merge.
     """
@@ -120,17 +120,30 @@ def _merge_affiliated(draft: Draft) -> None:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A live manifest in the root that the commit builds on, with the facts that compaction needs."""
+    """A live manifest in the root that the commit builds on, with the facts that compaction needs.
+
+    Attributes
+    ----------
+    row, location
+        The manifest's row in the root, and its location.
+    group
+        The spec id, and the location of the affiliated data manifest or None. Only leaves of the same group are merged.
+    stored
+        The number of entries in the manifest; None if its row in the root lacks counts.
+    removed
+        The number of entries that the manifest DVs of the leaf remove. An attached DV is not counted, because that
+        would require decoding it; a leaf whose only DV is an attached one has the number 1.
+    """
 
     row: int
     location: str
-    group: tuple[int, str | None]  # spec id and affiliated data manifest; only leaves with the same group are merged
-    stored: int | None  # number of entries in the file; None if the root has no counts
-    removed: int  # number of entries that separate manifest DVs remove; 1 for only an attached DV, which is not decoded
+    group: tuple[int, str | None]
+    stored: int | None
+    removed: int
 
     @property
     def left(self) -> int | None:
-        """The number of entries that no manifest DV removes; None if it is unknown."""
+        """The number of entries that remain, computed as ``stored`` less ``removed``; None if ``stored`` is unknown."""
         return None if self.stored is None else max(0, self.stored - self.removed)
 
 

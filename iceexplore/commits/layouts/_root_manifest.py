@@ -38,9 +38,9 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     Parameters
     ----------
     change
-        The file changes. Locations of files to remove must be spelled as in the table's metadata. It is not noticed if
-        a *leaf* of the base already lists an added file, because all leaves would have to be read (`check_rules` finds
-        this). Position delete files from v2 stay in their old leaves, and these leaves are never rewritten.
+        The file changes. Locations of files to remove must be spelled as in the table's metadata. An added file that
+        a *leaf* of the base already lists is not refused, because all leaves would have to be read (`check_rules` finds
+        such files). Position delete files from v2 stay in their old leaves, and these leaves are never rewritten.
 
         If files are removed from leaves, the summary has no ``changed-partition-count``, because the files' partitions
         would have to be read. They are read and counted only if the table property ``write.summary.partition-limit`` is
@@ -126,7 +126,10 @@ def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> AnyColumn:
 
 
 def _owners(draft: Draft, entries: pa.Table) -> AnyArray:
-    """Return the column ``referenced_file``; live delete manifests reference new data manifests, not replaced ones."""
+    """Return the column ``referenced_file`` with the new locations of the data manifests that compaction replaced.
+
+    Only the rows of live delete manifests are changed.
+    """
     owners = whole(entries["referenced_file"])
     old = pa.array(list(draft.moved), pa.string())
     at = pc.index_in(owners, value_set=old)

@@ -1,15 +1,14 @@
 """Remove entries from leaves by manifest DVs, without rewriting the leaves (proposal, "Commit Procedure").
 
 The option `LayoutOptions.dv_encoding` chooses one of the encodings that the proposal compares ("Brainstorming about
-detecting changes"). Inline DVs are
-portable roaring bitmaps; DVs above ``inline_dv_bytes`` go to one Puffin file per commit, as blobs of the type
-``deletion-vector-v1`` (length, magic and CRC around the same bitmap). This is the only blob type for bitmaps in the
-Puffin specification, so that any reader of DVs can read these blobs.
+detecting changes"). Inline DVs are portable roaring bitmaps. DVs of more than ``inline_dv_bytes`` are written to one
+Puffin file per commit, as blobs of the type ``deletion-vector-v1`` (length, magic and CRC around the same bitmap). This
+is the only blob type for bitmaps in the Puffin specification, so any reader of DVs can read these blobs.
 
 With ``dv_attached``, a leaf's entry in the root also holds a DV of all positions that are removed from the leaf
-(field id 522 in the draft). As in the draft, this DV is always inline, because the location in the entry is the leaf's.
-Other DVs of an encoding (the removed DV, the delta) have separate rows. Attaching breaks the rules
-`VIOLATED_BY_ATTACHING`.
+(field id 522 in the V4 draft). As in the V4 draft, this DV is always inline, because the location in the entry is that
+of the leaf and cannot also be that of a Puffin file. Other DVs that an encoding needs (the removed DV, the delta) have
+separate rows. Attaching breaks the rules `VIOLATED_BY_ATTACHING`.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
     Parameters
     ----------
     removed
-        For each manifest, by row in the base's root: the ordinals of the live entries to remove.
+        For each manifest, by row in the base's root: the positions in the manifest of the live entries to remove.
     """
     for leaf in sorted(removed):
         draft.changed.add(leaf)
@@ -49,8 +48,8 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
 def place_dvs(draft: Draft) -> None:
     """Add the new manifest DVs to the root: as rows (inline or in a Puffin file), or attached to the leaves' rows.
 
-    Call this only after it is decided which leaves remain. If an earlier commit with ``delta`` left several DVs of a
-    leaf, they are merged, even if this commit does not change the leaf.
+    Call this only after compaction and flushing have decided which leaves remain. If an earlier commit with ``delta``
+    left several DVs of a leaf, these are merged, even if this commit does not change the leaf.
     """
     for leaf, dvs in draft.dvs.items():
         if len(dvs) > 1 and leaf not in draft.changed and draft.row_status[leaf] == Status.EXISTING:
@@ -88,7 +87,10 @@ def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[NewDv]:
 
 
 def _merged(draft: Draft, leaf: int) -> NewDv:
-    """Merge a leaf's DVs into one EXISTING DV, with the ids of the newest of them; drop the rows of the old DVs."""
+    """Merge a leaf's DVs into one EXISTING DV, and drop the rows of the old DVs.
+
+    The merged DV has the snapshot id and sequence number of the newest old DV.
+    """
     rows = draft.dvs[leaf]
     state = _state(draft, leaf)
     newest = draft.row(max(rows, key=lambda r: (r != leaf, _sequence(draft, r))))

@@ -303,10 +303,10 @@ GOOD = {"location": "/a.parquet", "record_count": 5, "file_size_in_bytes": 100}
         ([{**GOOD, "lower_bounds": {"idd": 5}}], "no column 'idd'; nearest: id"),
         ([{**GOOD, "lower_bounds": {"id": "five"}}], "lower bound of id"),
         ([{**GOOD, "lower_bounds": {"id": 9}, "upper_bounds": {"id": 5}}], "above the upper bound"),
-        ([{**GOOD, "null_value_counts": {"id": 6}}], "6 nulls"),
+        ([{**GOOD, "null_value_counts": {"id": 6}}], "6 null and NaN values"),
         ([{**GOOD, "value_counts": {"id": 6}}], "6 values in 5 rows"),
         ([{**GOOD, "null_value_counts": {"id": -1}}], "null_value_counts"),
-        ([{**GOOD, "null_value_counts": 5}], "by column name"),
+        ([{**GOOD, "null_value_counts": 5}], "from column names to values"),
         ([GOOD, "/b.parquet"], "give either dictionaries or paths"),
     ],
 )
