@@ -104,7 +104,7 @@ def _counted(
     if rows is None:
         raise OptionError(f"files={files} needs rows=, the number of rows of each file")
     if bytes_per_row is not None and not 0 < bytes_per_row < 2**40:
-        raise OptionError(f"bytes_per_row={bytes_per_row!r}: expected a number above 0")
+        raise OptionError(f"bytes_per_row={bytes_per_row!r}: expected a number above 0 and below 2^40")
     rng = np.random.default_rng(writer.names.getrandbits(64))
     counts = counts_of(state, files, rows, partitions, rng, writer.timestamp_ms)
     if not materialize:

@@ -113,7 +113,7 @@ class Changes:
         columns = ("", "change", "files", "rows", "bytes")
         tables = [CardTable("Files", columns, tuple(rows), right=frozenset((2, 3, 4)))] if rows else []
         read = tuple((r.role, "names" if r.names_only else "changes", r.location) for r in self.read)
-        tables.append(CardTable("Read", ("", "for", "location"), read, open=False, code=frozenset((2,))))
+        tables.append(CardTable("Metadata read", ("", "read for", "location"), read, open=False, code=frozenset((2,))))
         return Card(f"Changes {self.title}", facts=tuple(facts), tables=tuple(tables), notes=self.doubts)
 
     def __repr__(self) -> str:

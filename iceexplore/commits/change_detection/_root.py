@@ -58,7 +58,7 @@ class RootReading:
     previous
         Location of the parent's root if that had to be read, otherwise None.
     doubts
-        Why the root can also be interpreted in another way.
+        Reasons, as sentences, why the root can also be interpreted differently.
     """
 
     added_rows: np.ndarray
@@ -89,9 +89,9 @@ def read_root(
         How the writer records that a manifest DV changed. If this is not known (None), a DV that may have replaced
         another one without a trace is compared with the DV that the parent's root lists.
     deleted_manifests
-        What a DELETED manifest means: ``compacted`` (by the rules), or ``removed``, as in option 1 of the proposal's
-        first scenario: "The diff can be computed from applying m1_dv on m1 and the remaining 3 entries are the newly
-        deleted data files".
+        What a DELETED manifest means: ``compacted``, as the rules require, or ``removed``, as in option 1 of the
+        proposal's first scenario: "The diff can be computed from applying m1_dv on m1 and the remaining 3 entries are
+        the newly deleted data files".
     """
     return _Reader(state, root, snapshot, dv_encoding, deleted_manifests).read()
 

@@ -69,7 +69,7 @@ def refuse_in_draft(change: Change) -> None:
     if (kinds == ContentType.EQUALITY_DELETE).any():
         raise RuleError(
             "no-new-equality-deletes",
-            "the V4 draft does not allow new equality deletes: delete rows by position (row_delta(deletes=...), or "
+            "the V4 draft allows no new equality deletes: delete rows by position (row_delta(deletes=...), or "
             "the delete of a lab), or choose dialect='v4-proposal'",
         )
 
@@ -232,7 +232,7 @@ def _bitmap(positions: set[int]) -> bytes | None:
 
 
 def add_draft_files(draft: Draft, added: EntryBatch, modified: EntryBatch) -> EntryBatch:
-    """Add new and modified entries to the root, or to new leaves for more data files than the flush threshold.
+    """Add new and modified entries to the root, or to new leaves if their data files exceed the flush threshold.
 
     Returns
     -------

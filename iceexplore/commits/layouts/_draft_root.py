@@ -1,7 +1,7 @@
 """Commit in the layout of the V4 draft: each commit writes one root manifest; only large commits also write leaves.
 
 As in the V4 proposal's layout, leaves are changed by manifest DVs, and files above a threshold are flushed to leaves.
-Three things differ, as the draft requires: deletion vectors are part of data files' entries, manifest DVs are always
+Three things differ, as the V4 draft requires: deletion vectors are part of data files' entries, manifest DVs are always
 inline, and no delete manifests are written (the ones from before V4 are carried over).
 """
 
@@ -41,7 +41,7 @@ _DATA, _VECTOR = int(ContentType.DATA), int(ContentType.POSITION_DELETE)
 def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
     """Build and write the new snapshot's root manifest, from the change and the base (the state to build on).
 
-    The base may have no snapshot, a root of the draft (even one that Delta Lake wrote), or a manifest list of v1-v3,
+    The base may have no snapshot, a root of the V4 draft (even one that Delta Lake wrote), or a manifest list of v1-v3,
     whose manifests the new root then lists unchanged. Locations below the table's location are written as relative
     paths.
 
@@ -150,8 +150,8 @@ def _compact(draft: Draft, change: Change) -> None:
     """Merge and rewrite the data manifests that the options and the change ask for.
 
     If a data manifest from before V4 is rewritten, its files' deletion vectors move from delete manifests to the data
-    files' entries. Other deletes stay in their delete manifests, because the draft has no other place for them. Delete
-    manifests that become empty are removed.
+    files' entries. Other deletes stay in their delete manifests, because the V4 draft does not allow them elsewhere.
+    Delete manifests that become empty are removed.
 
     Raises
     ------

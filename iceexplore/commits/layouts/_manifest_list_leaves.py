@@ -142,7 +142,7 @@ LeafContent = Literal["data", "delete"]
 
 
 def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) -> list[EntryBatch]:
-    """Write entries for a commit's new files to manifests, one or more per spec, and return the list's rows for these.
+    """Write the entries of new files to manifests, one or more per spec; return the rows that list these manifests.
 
     The entries are ADDED with null sequence numbers, so that a retry can reuse the manifest (spec, "Sequence Number
     Inheritance"). A data sequence number is written only if a file was explicitly given an older one.
@@ -171,7 +171,10 @@ def _digest(batch: EntryBatch) -> str:
 
 
 def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, EntryBatch]]:
-    """Yield the entries of each spec in chunks of at most ``size``: the spec id, the chunk's number, its entries."""
+    """Yield the entries of each partition spec in chunks of at most ``size`` entries.
+
+    Each item consists of the spec id, the chunk's number within the spec, and the chunk's entries.
+    """
     specs = whole(batch.entries["partition_spec_id"])
     for spec_id in build.to_pylist(specs.unique()):
         rows = np.flatnonzero(np.asarray(pc.equal(specs, spec_id)))
@@ -180,9 +183,9 @@ def chunks_by_spec(batch: EntryBatch, size: int) -> Iterator[tuple[int, int, Ent
 
 
 def write_leaf(writer: CommitWriter, key: str, batch: EntryBatch, content: LeafContent, spec_id: int) -> EntryBatch:
-    """Write a manifest, unless an earlier attempt of the commit wrote it under the same ``key``; return the list's row.
+    """Write a manifest, unless an earlier attempt of the commit already wrote it under the same ``key``.
 
-    The row is the one that lists this manifest in the new manifest list.
+    Return the row that lists the manifest in the new manifest list.
     """
     options, metadata = writer.options, writer.base.metadata
 
@@ -243,7 +246,7 @@ def filter_leaves(
     *,
     manifests: Collection[str] | None = None,
 ) -> Filtered:
-    """Remove entries from manifests, as Java's ``ManifestFilterManager`` does; manifests without such entries stay.
+    """Remove entries from manifests, rewriting only manifests that list any of them (Java: ``ManifestFilterManager``).
 
     In a rewritten manifest, the remaining entries are EXISTING, and the removed entries are DELETED, with the new
     snapshot's id. All have the sequence numbers that they had, or inherited, in the old manifest. Entries that older

@@ -282,7 +282,10 @@ class Draft:
         return made.location
 
     def add_file(self, name: str, suffix: str, kind: str, data: bytes) -> str:
-        """Add a new file that is not a leaf, and return its location; if an earlier attempt wrote it, it is reused."""
+        """Add a new file that is not a leaf, and return its location.
+
+        If an earlier attempt wrote a file with the same name and content, that file is reused.
+        """
         key = f"{name} {hashlib.blake2b(data, digest_size=16).hexdigest()}"
         w = self.writer
         made = w.once(key, lambda: NewFile(w.new_location(name, suffix), len(data), kind, data))

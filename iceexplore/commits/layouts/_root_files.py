@@ -140,7 +140,7 @@ def refuse_change(draft: Draft, change: Change) -> None:
     ------
     RuleError
         ``duplicate-file``: a file is added twice, added and removed in the same commit, or already listed directly in
-        the base's root (a file that is live in a leaf is not noticed, because all leaves would have to be read);
+        the base's root (a file that is live in a leaf is not detected, because all leaves would have to be read);
         ``deletes-need-v2``: a position delete file is added; ``one-dv``: two DVs are added for one data file, or a DV
         is added for a data file that already has one in the base's root, and the change does not replace the old DV;
         ``orphan-dv``: a DV is added for a data file that this commit removes.
@@ -209,7 +209,7 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
     Raises
     ------
     RuleError
-        ``files-exist``: files to remove are not live in the base, and the change does not allow that.
+        ``files-exist``: files to remove are not live in the base, and the change's ``ignore_missing`` is false.
     """
     if draft.root is None:
         _refuse_missing(change, [*change.remove_data, *change.remove_deletes, *change.replace_dvs])

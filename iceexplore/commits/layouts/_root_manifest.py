@@ -33,7 +33,7 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests the new root
     then lists unchanged (proposal, "Upgrade"). If these manifests contain paths relative to a working directory, V4
     misinterprets them, because it resolves relative paths against the table's location. Leaves are read only to find
-    files to remove, to compact leaves, and to affiliate delete manifests; otherwise, an append reads none.
+    files to remove, to compact leaves, and to affiliate delete manifests. An append that does none of this reads none.
 
     Parameters
     ----------

@@ -60,8 +60,8 @@ def summary_of(
     """Return a commit's summary without ``operation``: files, records and bytes added and removed, and the totals.
 
     Counts of 0 are left out. A total is computed from the total in the parent's summary, and left out if the latter is
-    missing or not a number (Java, ``SnapshotProducer.updateTotal``). The table property
-    ``write.summary.partition-limit`` is the highest number of changed partitions that are summarized individually.
+    missing or not a number (Java, ``SnapshotProducer.updateTotal``). Changed partitions are summarized individually
+    only if there are at most as many as the table property ``write.summary.partition-limit``, by default 0.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]
 def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
     """Return the locations of position delete files that reference exactly one data file, which is in ``names``.
 
-    Java calls such files file-scoped (``ContentFileUtil.isFileScoped``).
+    Java calls these delete files file-scoped (``ContentFileUtil.isFileScoped``).
     """
     entries, referenced = position_files(matched)
     paths = {path_only(name) for name in names}
@@ -87,7 +87,7 @@ def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def files_of_vectors(files: EntryBatch, matched: MatchedDeletes) -> dict[str, str]:
-    """Map the location of each data file with a deletion vector to the location that the vector has for this file.
+    """Map the location of each data file that has a deletion vector to the location by which the vector references it.
 
     The two locations may be spelled differently.
     """
