@@ -150,13 +150,14 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     """Commit each of the proposal's three scenarios in several forms, and detect the changes that each commit made.
 
-    Each scenario is committed as the proposal describes it, which may break rules. The proposal has two options for
+    Each scenario is committed as the proposal describes it, which breaks rules. The proposal has two options for
     scenario 1. The changes of option 1 are detected twice: once as the proposal describes, and once according to the
     rules, by which the entries of a DELETED manifest were compacted into other manifests.
 
     Each scenario is also committed as the rules require, with each ``dv_encoding``, and with the manifest DV in a
-    separate row or attached to the manifest's row. The rules do not allow a commit to rewrite a leaf from which it also
-    removes files. In scenario 3, a manifest DV therefore removes the file, and the new files are in a new manifest.
+    separate row or attached to the manifest's row (attaching breaks other rules). The rules do not allow a commit to
+    rewrite a leaf from which it also removes files. In scenario 3, a manifest DV therefore removes the file, and the
+    new files are in a new manifest.
 
     Parameters
     ----------
