@@ -34,7 +34,7 @@ from iceexplore.manifests import (
     whole,
     write_manifest,
 )
-from iceexplore.metadata import Snapshot
+from iceexplore.metadata import Dialect, Snapshot
 
 __all__ = [
     "VIOLATED_RULES",
@@ -180,12 +180,12 @@ def commit_violating_rules(
     CommitConflictError
         A different commit was published first; a commit with given rows is not retried.
     OptionError
-        A rule is unknown, a leaf has no rows, or the sandbox's dialect has no root manifest.
+        A rule is unknown, a leaf has no rows, or the sandbox's dialect is not ``v4-proposal``.
     """
     items = list(rows)
     for name in relaxed:
         rule(name)
-    if not sandbox.options.has_root_manifest:
+    if sandbox.options.dialect != Dialect.V4_PROPOSAL:
         raise OptionError(f"dialect={sandbox.options.dialect!r}: only roots of 'v4-proposal' can be given row by row")
     for item in items:
         if isinstance(item, ViolatingLeaf) and not len(item.rows):

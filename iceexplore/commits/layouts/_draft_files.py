@@ -37,6 +37,8 @@ __all__ = ["Taken", "add_draft_files", "draft_chunks", "hide", "only_data", "ref
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 _VECTOR, _DATA = int(ContentType.POSITION_DELETE), int(ContentType.DATA)
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+_TO_CHANGE = "data files of deletion vectors or column files are not live"
+_TO_REPLACE = "no live deletion vectors to replace exist for"
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     Raises
     ------
     RuleError
-        ``files-exist``: files to remove or change are not live in the base. Files to remove may be missing if the
-        change has ``ignore_missing``.
+        ``files-exist``: files to remove or change are not live in the base, or a data file whose deletion vector is to
+        be replaced has none. Files and deletion vectors to remove may be missing if the change has ``ignore_missing``.
     """
     added = change.added.entries
     kind = numbers(added["content_type"])
@@ -100,38 +102,42 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     changed = [n for n in dict.fromkeys([*targets, *change.replace_dvs, *updated]) if n not in gone | new]
     wanted = list(dict.fromkeys([*change.remove_data, *changed]))
     if draft.root is None:
-        refuse_missing([*wanted, *change.remove_deletes])
+        refuse_missing([*change.remove_data, *change.remove_deletes], change.ignore_missing)
+        refuse_missing(changed, text=_TO_CHANGE)
         return Taken(EntryBatch.empty(), EntryBatch.empty())
     if not wanted and not change.remove_deletes:
         return Taken(EntryBatch.empty(), EntryBatch.empty())
     parts, leaves, found = _data(draft, wanted, gone, change.data_manifests)
     refuse_missing([n for n in wanted if n not in found and n in gone], change.ignore_missing)
-    refuse_missing([n for n in changed if n not in found], what="data files of deletion vectors or column files ")
+    refuse_missing([n for n in changed if n not in found], text=_TO_CHANGE)
     old, in_leaves = _old_deletes(draft, change, wanted)
     refuse_missing(_absent(change.remove_deletes, old), change.ignore_missing)
-    for leaf, (deleted, replaced) in {**leaves, **in_leaves}.items():
-        hide(draft, leaf, deleted, replaced)
     both = concat_batches([*parts, old])
     kinds = numbers(both.entries["content_type"])
+    vectors = both.filter(pa.array(kinds == _VECTOR))
+    owed = [n for n in change.replace_dvs if n not in gone]
+    refuse_missing(_absent(owed, vectors, "referenced_file"), change.ignore_missing, _TO_REPLACE)
+    for leaf, (deleted, replaced) in {**leaves, **in_leaves}.items():
+        hide(draft, leaf, deleted, replaced)
     keeps = np.asarray(pc.is_in(both.entries["location"], value_set=texts(changed))) & (kinds == _DATA)
     data = both.filter(pa.array(keeps)).with_columns(status=int(Status.MODIFIED), manifest_dv=None)
     stay = texts([n for n in updated if n not in of_vectors and n not in gone])
     stays = np.asarray(pc.is_in(both.entries["referenced_file"], value_set=stay)) & (kinds == _VECTOR)
-    vectors = both.filter(pa.array(stays)).with_columns(status=int(Status.EXISTING), manifest_dv=None)
-    modified = concat_batches([with_column_files(data, change.column_files, draft.writer), vectors])
+    kept = both.filter(pa.array(stays)).with_columns(status=int(Status.EXISTING), manifest_dv=None)
+    modified = concat_batches([with_column_files(data, change.column_files, draft.writer), kept])
     return Taken(both.filter(pa.array(~(keeps | stays))), modified)
 
 
-def refuse_missing(names: Iterable[str], ignore: bool = False, *, what: str = "files to remove ") -> None:
+def refuse_missing(names: Iterable[str], ignore: bool = False, text: str = "files to remove are not live") -> None:
     """Raise `RuleError` (``files-exist``) if ``names`` lists any files that are not live, unless ``ignore`` is true."""
     missing = list(names)
     if missing and not ignore:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise RuleError("files-exist", f"{what}are not live: {', '.join(missing[:5])}{more}")
+        raise RuleError("files-exist", f"{text}: {', '.join(missing[:5])}{more}")
 
 
-def _absent(wanted: Iterable[str], found: EntryBatch) -> list[str]:
-    there = set(build.to_pylist(found.entries["location"]))
+def _absent(wanted: Iterable[str], found: EntryBatch, column: str = "location") -> list[str]:
+    there = set(build.to_pylist(found.entries[column]))
     return [name for name in wanted if name not in there]
 
 

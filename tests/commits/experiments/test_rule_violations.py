@@ -170,8 +170,9 @@ def test_what_makes_no_sense_is_refused(lab: RootLab, how: dict[str, Any], text:
         commit_violating_rules(lab.box, given.pop("rows"), **given)
 
 
-def test_other_layouts_have_no_root(tmp_path: Path) -> None:
-    lab = RootLab(tmp_path / "t", version=3)
+@pytest.mark.parametrize("how", [{"version": 3}, {"options": {"dialect": "v4-draft"}}])
+def test_only_roots_of_the_proposal_are_written(tmp_path: Path, how: dict[str, Any]) -> None:
+    lab = RootLab(tmp_path / "t", **how)
     with pytest.raises(OptionError, match="v4-proposal"):
         commit_violating_rules(lab.box, [], relaxed=())
 

@@ -127,6 +127,25 @@ def test_many_changed_files_are_a_leaf(tmp_path: Path) -> None:
     assert sorted(live_files(state)) == ["A", "B", "C", "D", "VA", "VB", "VC"]
 
 
+@pytest.mark.parametrize("flush", [9, 0])
+def test_a_vector_to_replace_must_exist(tmp_path: Path, flush: int) -> None:
+    lab = made(tmp_path, flush_data_files=flush)
+    lab.commit(add=[data_file("A"), data_file("B")])
+    with pytest.raises(RuleError, match=r"no live deletion vectors to replace exist for: .*B") as caught:
+        lab.commit("delete", add=[dv("V", "B")], replace_dvs=path("B"))
+    assert caught.value.rule == "files-exist"
+    right(lab.commit("delete", add=[dv("V", "B")]))
+    right(lab.commit("delete", add=[dv("W", "B", rows=2)], replace_dvs=path("B")))
+
+
+def test_missing_files_are_ignored_in_an_empty_table_too(tmp_path: Path) -> None:
+    gone = {"remove_data": path("A"), "remove_deletes": path("D")}
+    with pytest.raises(RuleError, match="files to remove are not live"):
+        made(tmp_path / "a").commit("delete", **gone)
+    state = right(made(tmp_path / "b").commit("delete", **gone, ignore_missing=True))
+    assert state.snapshot is not None and not live_files(state)
+
+
 def test_equality_deletes_are_refused(tmp_path: Path) -> None:
     lab = made(tmp_path)
     lab.commit(add=[data_file("A")])
