@@ -162,7 +162,7 @@ def _tuples(
                 constraints_of(columns, found, now_ms, rng)
                 return found
         except (OptionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # the manifest's tuples have different types, or no row can be in such a partition
+            continue  # the tuples cannot be cast to the spec's types, or no row can be in one of these partitions
     count = min(most, _NEW_TUPLES)
     chosen: dict[int, AnyArray] = {}
     made: list[AnyArray] = []

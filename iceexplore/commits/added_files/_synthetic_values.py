@@ -60,7 +60,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> A
     from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # unknown types, too, are binary in Arrow
+    if pa.types.is_binary(target) and base != "fixed":  # types that this library does not know are binary, too
         base = "binary"
     match base:
         case "boolean":

@@ -46,9 +46,9 @@ class RootReading:
     Attributes
     ----------
     added_rows, removed_rows
-        The numbers of the root's rows that list added files and removed files directly.
+        Row numbers, in the root, of the entries of added files and of removed files.
     added_leaves
-        The numbers of the root's rows that list manifests whose live entries are all new.
+        Row numbers, in the root, of the manifests whose live entries are all new.
     hidden, gone, back
         Positions of entries (`pyroaring.BitMap`) in each manifest, by the manifest's row in the root. ``hidden``:
         entries that a manifest DV already removes from an added manifest; ``gone``: removed entries; ``back``: entries

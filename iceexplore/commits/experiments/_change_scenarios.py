@@ -378,7 +378,7 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
 
 
 def _removed(state: TableState, root: Manifest, row: int) -> BitMap:
-    """Return the positions that a manifest's DVs in the root remove in total, whatever statuses these DVs have."""
+    """Return all positions that the root's DVs remove from the manifest in this row, whatever the DVs' statuses."""
     from pyroaring import BitMap
 
     entries = root.entries

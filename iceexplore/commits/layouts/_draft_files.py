@@ -37,7 +37,7 @@ __all__ = ["Taken", "add_draft_files", "draft_chunks", "hide", "only_data", "ref
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 _VECTOR, _DATA = int(ContentType.POSITION_DELETE), int(ContentType.DATA)
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
-_TO_CHANGE = "data files of deletion vectors or column files are not live"
+_TO_CHANGE = "data files for which deletion vectors or column files are added are not live"
 _TO_REPLACE = "no live deletion vectors to replace exist for"
 
 
@@ -129,7 +129,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
 
 
 def refuse_missing(names: Iterable[str], ignore: bool = False, text: str = "files to remove are not live") -> None:
-    """Raise `RuleError` (``files-exist``) if ``names`` lists any files that are not live, unless ``ignore`` is true."""
+    """Raise `RuleError` (``files-exist``) about these missing files, if there are any and ``ignore`` is false."""
     missing = list(names)
     if missing and not ignore:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""

@@ -107,8 +107,8 @@ _PROPOSAL_ONLY = (
 )  # fmt: skip
 _TREES = ("v4-proposal", "v4-draft")
 _DIALECTS_V4 = (*_TREES, "v4-java")
-#: The number of data files, and the number of DVs, that make reading plus writing a Parquet root half a millisecond
-#: slower, as measured by `benchmarks/flush.py`.
+#: Reading and writing a Parquet root takes half a millisecond more for this many more data files, or for this many more
+#: DVs (measured by `benchmarks/flush.py`).
 _FILES_IN_HALF_A_MS = 80
 _VECTORS_IN_HALF_A_MS = 160
 #: The options whose values are integers, each with its minimum.

@@ -277,7 +277,7 @@ _METADATA_OPERATIONS = (
     CommitOperation(
         "evolve_schema", "Change the schema", "Adds, drops, renames, promotes and moves columns.", "metadata",
         **_both(*_options(
-            Parameter("add", "mapping", "Types of the columns to add, by path.", None),
+            Parameter("add", "mapping", "Types of the columns to add, by path, such as a or b.c.", None),
             Parameter("drop", "texts", "Columns to drop.", ()),
             Parameter("rename", "mapping", "New names of columns, by path.", None),
             Parameter("update", "mapping", "Types to which columns are promoted, by path.", None),
@@ -288,7 +288,9 @@ _METADATA_OPERATIONS = (
             Parameter(
                 "initial_default", "mapping", "Values of added columns in existing rows, by path.", None, since=3
             ),
-            Parameter("write_default", "mapping", "Values of columns that new rows lack, by path.", None, since=3),
+            Parameter(
+                "write_default", "mapping", "Values for columns that are missing in new rows, by path.", None, since=3
+            ),
             Parameter("identifier", "texts", "The new identifier fields; None keeps the current ones.", None),
             Parameter("case_sensitive", "flag", "Whether column names are case-sensitive.", True),
         )),

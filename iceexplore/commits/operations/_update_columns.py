@@ -186,7 +186,10 @@ def _columns(
         return fields, None
     for name, value in given.items():
         if is_array(value):
-            raise OptionError(f"columns: {name!r} is an array, but each file has its own rows: give a function of rows")
+            raise OptionError(
+                f"columns: {name!r} is an array, but each file has its own rows; give a function that takes the "
+                "rows of a file and returns the column's values"
+            )
     return fields, given
 
 

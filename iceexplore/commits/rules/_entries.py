@@ -82,7 +82,7 @@ def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Tabl
 def row_breaks(
     entries: pa.Table, *, where: str, sequence_number: int, dialect: str = Dialect.V4_PROPOSAL
 ) -> list[RuleBreak]:
-    """Return violations of the rules that can be checked in each entry of a manifest alone.
+    """Return violations of the rules that concern single entries of a manifest.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def refuse_broken(
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
     # Check the rows in the dialect of the V4 proposal, even for the V4 draft: they are converted to the draft's form
-    # only when they are written. In this form, a deletion vector is part of its data file's row.
+    # only when they are written. In the draft's form, a deletion vector is part of its data file's row.
     found = [
         *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
         *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),

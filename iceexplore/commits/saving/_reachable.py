@@ -105,7 +105,7 @@ def tree_files(
 
 
 def _own_commit(state: TableState, snapshot: Snapshot) -> list[MetadataFile]:
-    """Return the file of the Delta commit that made this snapshot, as a manifest list; empty if there is none."""
+    """Return the Delta commit file that made this snapshot, counted as a manifest list; empty for other snapshots."""
     location = f"{state.metadata.properties.get(DELTA_LOG)}/{commit_name(snapshot.snapshot_id)}"
     try:
         return [MetadataFile(location, "manifest-list", state.storage.stat(location).size or 0)]

@@ -232,7 +232,8 @@ def relocated_manifest(
 ) -> bytes:
     """Return a manifest, manifest list or root with rewritten locations.
 
-    File sizes and bounds of paths that changed with a location are replaced, too; everything else stays as written.
+    The new locations may also change the sizes of files, and the bounds of the paths in position delete files: these
+    are replaced, too. Everything else stays as written.
 
     Parameters
     ----------
