@@ -72,7 +72,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
         width = 4.0 + float(pc.mean(pc.binary_length(lower.filter(mask))).as_py())
     size, count = float(np.median(bytes_)), max(1.0, float(np.median(rows)))
     low, high = 1.0, count
-    for _ in range(50):  # bisect to the largest number of distinct values whose size fits
+    for _ in range(50):  # bisect: how many distinct values fit into the column's size
         middle = (low + high) / 2
         dictionary = min(middle * width, _SHORT + middle * width * _DICTIONARY)
         if _HEADERS + dictionary + count * np.ceil(np.log2(max(2.0, middle))) / 8 <= size:

@@ -154,7 +154,7 @@ class Reasons:
             return "partition", f"no data file of the plan is in its partition, {text}"
         oldest, own = int(m.file_sequence[mine].min()), int(m.found.sequence[delete])
         word = "above" if m.found.equality[delete] else "at or above"
-        count = f"the lowest of the {len(mine):,} data files" if len(mine) > 1 else "that of the one data file"
+        count = f"the lowest one of the {len(mine):,} data files" if len(mine) > 1 else "that of the one data file"
         return "sequence", f"its sequence number {own} is not {word} {oldest}, {count} in {where}"
 
 

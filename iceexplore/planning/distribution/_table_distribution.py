@@ -131,7 +131,7 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # If a value occurs twice in a range, the previous occurrence of the second one is inside the range.
+        # In a simple range, no value occurs twice: if one did, its second occurrence would have a previous one inside.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -153,9 +153,10 @@ def _previous(values: _Longs) -> _Longs:
 
 
 By: TypeAlias = Literal["age", "partition", "size", "snapshot", "spec"]
-#: The default of ``write.target-file-size-bytes`` (Java: ``TableProperties``), and the fraction of the target below
-#: which ``rewrite_data_files`` considers a file too small (Java: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
+#: The default of ``write.target-file-size-bytes`` (Java: ``TableProperties``).
 _TARGET = 512 * 1024 * 1024
+#: The fraction of the target size below which ``rewrite_data_files`` considers a file too small (Java:
+#: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
 _SMALL = 0.75
 #: Maximum number of bars in a picture; the data frame has every group.
 _SHOWN = 14

@@ -27,13 +27,13 @@ from iceexplore.metadata import Type, arrow_type
 
 __all__ = ["ColumnMetrics", "Mask", "aligned", "comparable", "known"]
 
-#: One boolean per row.
+#: One boolean per file or manifest.
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class ColumnMetrics:
-    """Metrics of one column, one row per file or manifest.
+    """Metrics of one column; each array has one element per file or manifest.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ColumnMetrics:
     nothing
         True where every value is null or NaN, so that no comparison can be true.
     exact
-        Whether, in every row, the lower bound equals the upper bound and is the file's only value, as in partition
+        Whether, for every file, the lower bound equals the upper bound and is the file's only value, as in partition
         tuples.
     value_count, null_count
         int64 arrays, for display; None if there are no counts.

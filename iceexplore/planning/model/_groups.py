@@ -79,7 +79,7 @@ def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
 
 
 def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
-    """Return a field of each file's entry that is a number of bytes or rows, limited to 0 to 2⁵⁰; null becomes 0."""
+    """Return a count of bytes or rows from each file's entry, limited to the range from 0 to 2⁵⁰; null becomes 0."""
     return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
 
 

@@ -108,9 +108,8 @@ def range_map_steps(
     Parameters
     ----------
     known
-        Live files that were read before for the same state; a key is the set of field ids of which they have column
-        metrics. If metrics of a needed column are missing, all manifests are read again, and the result replaces the
-        contents of the dictionary.
+        A cache for one state: its live files, by the set of field ids whose column metrics they have. If the metrics of
+        a needed column are missing, all manifests are read again, and only the new result is kept in the cache.
     """
     field = _column(plan, column)
     _check_by(by)

@@ -27,7 +27,7 @@ RangeBy: TypeAlias = Literal["range", "partition", "snapshot"]
 #: If there are more files than this, they are counted per cell instead of drawn one by one.
 DRAWN = 1500
 _READ = 1
-#: Verdicts of a plan, by number.
+#: The verdicts of a plan on a file, each stored as its index in this tuple.
 VERDICTS = (
     "read, all rows match",
     "read, rows filtered",
@@ -35,7 +35,7 @@ VERDICTS = (
     "skipped by partition",
     "skipped by column metrics",
 )
-#: Whether the range of a file's values is known, by number; files with only nulls have no range.
+#: What is known of the range of a file's values, stored as the index in this tuple. Only nulls have no range.
 KINDS = ("range", "no bounds", "only nulls")
 
 #: The maximum numbers of rows, cells and group names in the picture.

@@ -151,7 +151,7 @@ def _sampled(values: AnyArray) -> list[Any]:
     step = max(1, len(there) // _SAMPLE)
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
     found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
-    # Cut long bounds, which may have a million characters: a stop need not be a value that occurs.
+    # Cut long bounds, which may have a million characters: an edge of the filter need not be a value of the table.
     return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 

@@ -37,7 +37,7 @@ WITH_DELETES = "with those of delete files"
 
 
 class Counts(NamedTuple):
-    """Counts of some data files; None where unknown."""
+    """The number of some data files, and their total rows and bytes; None where unknown."""
 
     files: int | None
     rows: int | None

@@ -344,7 +344,7 @@ class PlanNodes:
         for node_id, record in zip(ids, records, strict=True):
             path = record["file_path"]
             badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None
-            why = record["why"]  # the first skipped row group
+            why = record["why"]  # describes the first skipped row group
             marks: Any = frozenset({"pruned"} if why is not None and not record["row_groups_read"] else ())
             lines = (*file_lines(record), *([evidence(why)] if why is not None else []))
             out.append(SceneNode(node_id, "data-file", basename(path), lines, badge, marks, level=2, tooltip=path))

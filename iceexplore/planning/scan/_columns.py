@@ -86,9 +86,9 @@ def column_bytes(plan: PlannedScan) -> Int64s:
 
 
 def _data_ordinals(leaf: Manifest) -> AnyArray:
-    """Return the ordinals of a leaf's data files; null for other entries.
+    """Return the ordinal (position in the manifest) of each entry that is a data file; null for other entries.
 
-    In the V4 draft, a deletion vector has the same ordinal as its data file.
+    In the V4 draft, an ordinal alone does not identify a data file, because the file's deletion vector has the same.
     """
     is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
     return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))

@@ -85,7 +85,7 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
 
 def _first(state: TableState, after: SnapshotLike) -> int:
     if isinstance(after, int) and not isinstance(after, bool):
-        return after  # not looked up, because the snapshot may have expired
+        return after  # the id is not looked up, because its snapshot may have expired
     digits = after.removeprefix("-") if isinstance(after, str) and after not in state.metadata.refs else ""
     if digits.isdecimal() and len(digits) < 20:
         return int(cast(str, after))

@@ -41,8 +41,8 @@ class PlannedScan:
         The manifest lists or root manifests, and the counts of each manifest that was read. There is one root; an
         incremental plan has one per append, and a task's ``root_row`` refers to the root of its append.
     delete_rows
-        Root rows of the delete manifests that may have deletes for the planned files, judging by the filter. A manifest
-        need not be read if its sequence number or partitions show that no delete in it applies.
+        Row numbers, in the root, of the delete manifests that the filter does not rule out. Some of these manifests are
+        not read, because their sequence numbers or partitions show that no delete in them applies to a planned file.
     row_groups
         For a plan with ``row_groups=True``, one row per row group (`iceexplore.planning.row_groups_of`); else None.
     appends
