@@ -529,7 +529,7 @@ def test_files_of_other_formats_are_found_without_metrics(name: str, by: str | N
     assert (step.title, step.certain, step.rows_back, step.rows_lost) == (REGISTERED, False, 1, 0)
     assert f"`{name}`.`" in step.sql[0]
     assert not any("PyIceberg" in line for line in step.python)  # adds Parquet files only
-    assert "The metrics of 1 file are lost, as only Parquet's are read." in step.text
+    assert "The metrics of 1 file are lost: only Parquet metrics are read." in step.text
     (entry,) = (r for r in plan.table.inspect.files.arrow().to_pylist() if r["file_path"].endswith(made.name))
     assert (entry["file_format"].lower(), entry["record_count"]) == (name, 1)
     assert entry["file_size_in_bytes"] == made.stat().st_size
@@ -578,7 +578,7 @@ def test_equality_deletes_are_found_by_what_their_files_say(keys: dict[str, str]
     if not taken:
         assert plan.rows_after == 18
         return
-    assert "The columns of 1 equality delete file are from key-value metadata." in step.text
+    assert "For 1 equality delete file, the columns come from key-value metadata." in step.text
     assert not step.certain
     assert "ofEqualityDeletes(1)" in step.python[0]
     (entry,) = plan.table.inspect.delete_files.arrow().to_pylist()
@@ -657,7 +657,7 @@ def test_deletes_that_are_lost_come_back_as_rows(tmp_path: Path) -> None:
     plan = _plan(folder)
     (step,) = plan
     assert (step.title, step.rows_back, step.rows_lost) == (REMOVED, None, 0)
-    assert "rows that were deleted come back" in step.text
+    assert "rows that they had deleted come back" in step.text
     assert plan.rows_after == 18
 
 

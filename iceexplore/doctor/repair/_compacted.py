@@ -1,8 +1,8 @@
 """Find out which files the lost manifests of a compaction listed, from the manifests of the parent snapshot.
 
-A compaction changes no data. So the manifests that it wrote list those files of the parent that its snapshot neither
-lists elsewhere nor records as removed. The result is certain if the root states the same number of files for these
-manifests.
+A compaction that merges manifests keeps all their files. So the manifests that it wrote list those files of the parent
+that its snapshot neither lists elsewhere nor records as removed. The result is certain if the root manifest states the
+same number of files for the lost manifests.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return the live manifests of a root that the draft drops: their row numbers in it, by canonical location."""
+    """Return the live manifests that a root lists and the draft leaves out.
+
+    Each manifest is given by its canonical location, with its row number in the root.
+    """
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}
 
 
 def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) -> EntryBatch:
-    """Return the files that a snapshot's lost manifests listed, if a compaction wrote the manifests.
+    """Return the entries of files that a snapshot's lost manifests listed, if a compaction wrote these manifests.
 
-    Empty if these files cannot be determined with certainty.
+    The result is empty if these files cannot be determined with certainty, or if the snapshot has no V4 tree.
     """
     parent = draft.state.metadata.snapshot(snapshot.parent_snapshot_id or -1)
     root, nothing = with_sound_types(reader.root(snapshot)), EntryBatch.empty()

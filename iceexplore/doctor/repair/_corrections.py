@@ -1,4 +1,4 @@
-"""Corrected values of files, applied to every snapshot that lists a file with the same wrong values."""
+"""Apply the corrected values of a file to every snapshot that lists the file with the same wrong values."""
 
 from __future__ import annotations
 
@@ -36,21 +36,30 @@ _OF_FILE = (
 
 @dataclass
 class Corrections:
-    """Corrected values of files, collected while a draft is written.
+    """Corrected values of files, collected while the V4 trees of a repair are written.
 
     Attributes
     ----------
     wrong
-        For each key (`keys_of`), all values of the file as they were read, of which at least one is wrong.
+        For each corrected file, by its key (`keys_of`): all values in its entry before the repair, of which at least
+        one is wrong.
     right
-        For each key, the corrected entry, as a batch with one row.
+        For each corrected file, by the same key: its entry after the repair, as a batch with one row.
     """
 
     wrong: dict[str, dict[str, Any]] = field(default_factory=dict)
     right: dict[str, EntryBatch] = field(default_factory=dict)
 
     def add(self, read: EntryBatch, made: EntryBatch) -> None:
-        """Compare a manifest's entries as ``read`` and as corrected (``made``), and add the live ones that differ."""
+        """Add the live entries of a manifest that a repair has changed.
+
+        Parameters
+        ----------
+        read
+            The entries before the repair.
+        made
+            The entries after the repair: the same ones or fewer.
+        """
         if made is read:
             return
         kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits may remove entries, but add none
@@ -62,7 +71,7 @@ class Corrections:
             self.right.setdefault(key, after.take([row]))
 
     def concerned(self, batch: EntryBatch) -> npt.NDArray[np.int64]:
-        """Return the numbers of the rows whose file has exactly the values that are recorded as wrong."""
+        """Return the row numbers of the entries with exactly the values that are recorded as wrong for their file."""
         if not self.wrong:
             return np.zeros(0, np.int64)
         keys = keys_of(batch.entries)
@@ -83,11 +92,15 @@ class Corrections:
 
 
 def _ids(batch: EntryBatch) -> AnyArray:
-    """Return a unique key for each entry of a manifest: ordinals alone may occur twice in the V4 draft."""
+    """Return a number that identifies each entry of a manifest, before and after a repair.
+
+    The position (``ordinal``) alone does not: in the V4 draft spec, a row of a manifest may hold a file and its
+    deletion vector, which are read as two entries with the same position.
+    """
     kinds = pc.fill_null(batch.entries["content_type"], -1)
     vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
-    # In the V4 draft, a row with a vector is read as two entries, of which only the second is the vector. The content
-    # type of the first may have been corrected.
+    # Of two entries with the same position, only the second can be the deletion vector. The content type of the first
+    # is not used, because a repair may correct it.
     ordinals = np.asarray(batch.entries["ordinal"], np.int64)
     second = np.zeros(len(batch), bool)
     second[1:] = ordinals[1:] == ordinals[:-1]
@@ -95,7 +108,7 @@ def _ids(batch: EntryBatch) -> AnyArray:
 
 
 def _differ(one: EntryBatch, other: EntryBatch) -> npt.NDArray[np.bool_]:
-    """Return in which rows two batches differ in the values that describe a file."""
+    """Return a mask of the rows in which two batches have different values about a file."""
     out = np.zeros(len(one), bool)
     for name in _OF_FILE:
         out |= _unequal(whole(one.entries[name]), whole(other.entries[name]))
@@ -129,7 +142,13 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Return a batch in which some rows describe the files of ``files`` instead; values about the commit stay."""
+    """Return a batch in which the given rows have the file values of ``files``, and keep their values about the commit.
+
+    Parameters
+    ----------
+    files
+        One row for each of the given rows, in the same order.
+    """
     places = np.arange(len(batch))
     places[rows] = len(batch) + np.arange(len(rows))
     taken = concat_batches([batch, files]).take(places)

@@ -1,4 +1,4 @@
-"""Repair deletes that name data files by old paths: replace these by the paths of the live files."""
+"""Repair deletes that name data files by old paths, by writing the paths of the live files instead."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from iceexplore.storage import canonical
 
 __all__ = ["point_deletes_at_files"]
 
-#: The maximum size of all rewritten delete files together, which are kept in memory until they are written.
+#: The maximum number of bytes of all rewritten delete files, which are kept in memory until they are written.
 _MOST_BYTES = 256 << 20
 
 
 @dataclass
 class _DeleteFile:
-    """A delete file or Puffin file, and the paths that it names although no live data file has them.
+    """A position delete file or Puffin file, with the paths in it that no live data file has.
 
     Attributes
     ----------
     moved
-        For each path that the deletes name, the path of the live data file.
+        For each old path, the path of the live data file that is meant.
     unclear
-        The named paths that could mean any of several live data files.
+        The old paths that could mean any of several live data files.
     deletes
         The number of deleted rows, as the file's entries state it.
     """
@@ -53,10 +53,10 @@ class _DeleteFile:
 
 
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
-    """Replace old paths of data files in deletes by the paths of the live files, where only one file can be meant.
+    """Replace old paths of data files in deletes by the paths of the live files, if only one file can be meant.
 
-    Position delete files are written again in the same format. The positions in deletion vectors stay the same, and
-    only the names of the vectors' data files change.
+    Position delete files are written again in the same format. Of a deletion vector, only the path of its data file
+    changes, and not its positions. If nothing can be repaired, the reason is added to ``draft.left``.
     """
     snapshots = {s for f in found for s in f.snapshots}
     chosen = [s for s in draft.state.metadata.snapshots if s.snapshot_id in snapshots]
@@ -95,7 +95,7 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
             python=("Java: table.newRowDelta().addDeletes(rewritten).removeDeletes(old).commit()",),
         )  # fmt: skip
     if vectors:
-        text = f"Points these deletes at the live data file of the same name. {_again(vectors)}"
+        text = f"Makes these deletes reference the live data file with the same name. {_again(vectors)}"
         yield step_of("Point deletes at their data files", text, found, rows_lost=None)
 
 
@@ -108,12 +108,13 @@ def _again(files: list[_DeleteFile]) -> str:
 
 
 def _delete_files(examination: Examination, state: TableState, *, in_rows: bool) -> list[_DeleteFile]:
-    """Return the live delete files that name data files by paths that are not live.
+    """Return the live delete files that name data files by paths that no live data file has.
 
     Parameters
     ----------
     in_rows
-        Whether to read all position delete files; otherwise only those whose entries name an old path.
+        Whether to look for old paths in all position delete files, which are then read; otherwise only in those whose
+        manifest entries have an old path.
     """
     entries = examination.files.entries
     rows = [examination.rows_of(s) for s in examination.snapshots]
@@ -175,9 +176,9 @@ class _Meant:
         self._found: dict[str, list[str]] = {}
 
     def by(self, name: str) -> list[str]:
-        """Return the live files that a path may mean.
+        """Return the live data files that an old path may mean.
 
-        Empty if the path is that of a live file, or if a file that is not live still exists there.
+        The result is empty if a live data file has this path, or if another file still exists at this path.
         """
         if name in self._live:
             return []
@@ -209,7 +210,7 @@ class _Meant:
 
 
 def _common_end(one: list[str], other: list[str]) -> int:
-    """Return how many components of two paths are equal, from the end."""
+    """Return the number of components in which the ends of two paths agree."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -218,7 +219,13 @@ def _common_end(one: list[str], other: list[str]) -> int:
 
 
 def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
-    """Rewrite a delete file if its contents change, and add it and the edits of its entries to a draft."""
+    """Rewrite a delete file if its contents change, and add the new file and the edits of its entries to a draft.
+
+    Raises
+    ------
+    IceexploreError
+        The file cannot be read or rewritten, or all rewritten files together are too large.
+    """
     made = relocated_deletes(draft.state.storage, one.location, one.moved)
     location = one.location
     if made is not None:
@@ -254,7 +261,7 @@ def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
 
 
 def _with_bounds(stats: pa.StructArray, rows: list[bool], paths: tuple[str, str]) -> pa.StructArray:
-    """Return statistics of ``file_path`` with ``paths`` as the bounds in some rows, stored as text or as bytes."""
+    """Return the statistics of the column ``file_path`` in which some rows have ``paths`` as lower and upper bounds."""
     as_text = pa.types.is_string(stats.type.field("lower").type)
     low, high = paths if as_text else tuple(path.encode("utf-8", "surrogatepass") for path in paths)
     made = [

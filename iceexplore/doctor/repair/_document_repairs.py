@@ -1,4 +1,4 @@
-"""Repairs of the metadata file: values that follow from the rest of the document."""
+"""Repairs of the metadata file, mostly with values that can be derived from other values in it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ def files_of(found: Iterable[Finding]) -> set[str]:
 
 
 def drop_refs(draft: Draft, found: list[Finding]) -> Step:
-    """Remove branches and tags of snapshots that the table lacks, and replace a current snapshot id that it lacks."""
+    """Remove branches and tags of snapshots that the table lacks.
+
+    If the table lacks the current snapshot, the snapshot of the branch ``main`` becomes current; without this branch,
+    the newest snapshot does.
+    """
     known = {number_in(s, "snapshot-id") for s in draft.snapshots()} - {None}
     refs = draft.refs()
     gone = [name for name, ref in refs.items() if number_in(ref, "snapshot-id") not in known]
@@ -96,12 +100,12 @@ def raise_last_sequence_number(draft: Draft, found: list[Finding]) -> Step:
 def raise_next_row_id(draft: Draft, found: list[Finding]) -> Step:
     """Set next-row-id above all row ids that snapshots have assigned."""
     end = draft.document["next-row-id"] = assigned_row_ids(draft)
-    text = f"Sets next-row-id to {end:,}, the end of the highest range of row ids that a snapshot has assigned."
+    text = f"Sets next-row-id to {end:,}, the first row id after all ranges that snapshots have assigned."
     return step_of("Raise next-row-id", text, found)
 
 
 def assigned_row_ids(draft: Draft) -> int:
-    """Return the end of the highest range of row ids that a snapshot has assigned."""
+    """Return the first row id after all ranges of row ids that snapshots have assigned."""
     ranges = ((number_in(s, "first-row-id") or 0, number_in(s, "added-rows") or 0) for s in draft.snapshots())
     return max((0, *(first + added for first, added in ranges)))
 
@@ -123,12 +127,15 @@ def forget_parents(draft: Draft, found: list[Finding]) -> Step:
     own = draft.state.metadata_location
     if "metadata-log" in draft.document:
         draft.document["metadata-log"] = [e for e in draft.objects("metadata-log") if e.get("metadata-file") != own]
-    text = "Removes parent-snapshot-id where it is -1: a snapshot without a parent has no such field."
+    text = (
+        "Removes parent-snapshot-id where it is -1, because a snapshot without a parent has no such field, and entries "
+        "of the metadata log that name the metadata file in which they are."
+    )
     return step_of("Remove parents of -1", text, found)
 
 
 def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
-    """Remove schema ids of snapshots whose schema is lost; readers then use the current schema."""
+    """Remove the schema ids of snapshots whose schema the table lacks; readers then use the current schema."""
     known = {number_in(s, "schema-id") for s in draft.objects("schemas")}
     for one in draft.snapshots():
         if number_in(one, "schema-id") not in known:
@@ -138,7 +145,7 @@ def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
 
 
 def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Remove the manifest list of snapshots that also have a readable root manifest."""
+    """Remove ``manifest-list`` and ``manifests`` from snapshots that also have a readable root manifest."""
     by_id = {s.snapshot_id: s for s in draft.state.metadata.snapshots}
     for one in draft.snapshots():
         snapshot = by_id.get(number_in(one, "snapshot-id") or 0)
@@ -148,8 +155,8 @@ def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
                 one.pop("manifest-list", None)
                 one.pop("manifests", None)
     text = (
-        "Removes manifest-list from snapshots that have a root-manifest: a snapshot has one of the two. Readers that "
-        "used the list now return different rows."
+        "Removes manifest-list from snapshots that also have a root-manifest, because a snapshot may have only one of "
+        "the two. Readers that used the manifest list then read the root manifest, which may list other rows."
     )
     return step_of("Keep the root manifest", text, found, certain=False, rows_back=None, rows_lost=None)
 
@@ -164,20 +171,23 @@ def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
-    """Remove statistics files that are missing, wrong, or of no snapshot of the table, from the metadata."""
+    """Remove from the metadata the statistics files that are missing or wrong, or whose snapshot the table lacks."""
     gone = files_of(found)
     for key in ("statistics", "partition-statistics"):
         if key in draft.document:
             draft.document[key] = [
                 e for e in draft.objects(key) if canonical(str(e.get("statistics-path"))) not in gone
             ]
-    text = "Removes the files from the metadata. Readers plan without them; analyzing the table writes new ones."
+    text = (
+        "Removes these statistics files from the metadata. Readers plan scans without them; compute_table_stats writes "
+        "new ones."
+    )
     sql = ("CALL <catalog>.system.compute_table_stats('<table>')",)
     return step_of("Remove statistics files", text, found, sql=sql)
 
 
 def write_hint(draft: Draft, found: list[Finding]) -> Step:
-    """Rewrite the version hint: this happens when the plan is saved."""
+    """Return the step that rewrites the version hint; the hint is written when the plan is saved."""
     _touch(draft)
     text = "The saved copy gets a version-hint.text that names its metadata file."
     number = (found[0].expected or "").strip()
@@ -186,7 +196,7 @@ def write_hint(draft: Draft, found: list[Finding]) -> Step:
 
 
 def write_document(draft: Draft, found: list[Finding]) -> Step:
-    """Rewrite the metadata file, under a name that matches its compression."""
+    """Write the metadata file again, under a name that shows whether it is compressed."""
     _touch(draft)
     text = "Writes the metadata file again, under a name that shows whether it is compressed."
     return step_of("Rewrite the metadata file", text, found)
@@ -208,16 +218,16 @@ def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
 
 
 def leave_out_metadata(draft: Draft, found: list[Finding]) -> Step:
-    """Leave out older metadata files that cannot be read: this happens when the plan is saved."""
+    """Return the step that leaves out unreadable older metadata files; saving the plan leaves them out."""
     _touch(draft)
     text = "The saved copy leaves out metadata files that cannot be read, and its metadata log does not list them."
     return step_of("Leave out unreadable metadata files", text, found)
 
 
 def copy_table(draft: Draft, found: list[Finding]) -> Step:
-    """Give the table a folder of its own: this happens when the plan is saved."""
+    """Return the step that copies the table into a new folder; the table is copied when the plan is saved."""
     _touch(draft)
-    text = "The saved copy is in a folder of its own, and its metadata has the new locations."
+    text = "The plan's save() copies the table into a new folder, with metadata that has the new locations."
     sql = ("CALL <catalog>.system.rewrite_table_path('<table>', '<old prefix>', '<new prefix>')",)
     return step_of("Copy the table", text, found, sql=sql)
 

@@ -1,4 +1,4 @@
-"""Collect the edits that repair a table, in its metadata file, manifest lists, V4 trees and manifests."""
+"""Collect the edits of a repair to a table's metadata file, manifest lists, V4 trees and manifests."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from iceexplore.storage import canonical
 
 __all__ = ["ALL_PARTS", "Draft", "LeafEdit", "live_mask", "number_in", "set_totals"]
 
-#: A function that edits a manifest's entries. It takes the entries as read, with inherited values filled in, and
-#: returns them edited.
+#: A function that takes a manifest's entries, with inherited values filled in, and returns the edited entries.
 LeafEdit = Callable[[EntryBatch], EntryBatch]
 
 #: The parts of a manifest that are needed to write it again.
@@ -32,7 +31,7 @@ ALL_PARTS = frozenset({"entries", "partition", "stats"})
 
 @dataclass
 class Draft:
-    """Edits that are collected first and written together, so that each file is written once.
+    """The edits of a repair. They are collected first and written together, so that each file is written only once.
 
     Attributes
     ----------
@@ -41,7 +40,8 @@ class Draft:
     document
         A copy of the table's metadata JSON, which repairs change in place.
     leaf_edits
-        By canonical location, the edits of each manifest to write again; an empty list writes it as it was read.
+        The edits of each manifest that must be written again, by its canonical location. With an empty list of edits,
+        the manifest is written again with the entries that were read.
     dropped_leaves
         Canonical locations of manifests to leave out of every list and tree.
     rewritten_roots
@@ -49,11 +49,11 @@ class Draft:
     dropped_snapshots
         Ids of snapshots to remove.
     recovered
-        By canonical location, the entries of lost manifests, which are written again as manifests.
+        The recovered entries of each lost manifest that is written anew, by the canonical location of the lost file.
     new_files
-        By location, the bytes of delete files to write.
+        The bytes of each delete file to write, by its new location.
     left
-        The reasons why findings cannot be repaired automatically, by code and place.
+        The reasons why findings cannot be repaired automatically, by the code and place of the finding.
     """
 
     state: TableState
@@ -94,38 +94,51 @@ class Draft:
             edits.append(edit)
 
     def objects(self, key: str) -> list[dict[str, Any]]:
-        """Return the objects in a list of the document; empty if the value is not a list."""
+        """Return the JSON objects in the list at a key of the metadata; empty if the value is not a list."""
         found = self.document.get(key)
         return [s for s in found if isinstance(s, dict)] if isinstance(found, list) else []
 
     def snapshots(self) -> list[dict[str, Any]]:
-        """Return the document's snapshots."""
+        """Return the JSON objects of the metadata's snapshots."""
         return self.objects("snapshots")
 
     def refs(self) -> dict[str, dict[str, Any]]:
-        """Return the document's refs; malformed ones are left out."""
+        """Return the JSON objects of the metadata's refs by name; malformed refs are left out."""
         found = self.document.get("refs")
         return {n: r for n, r in found.items() if isinstance(r, dict)} if isinstance(found, dict) else {}
 
     def new_location(self, of: str, folder: str, end: str) -> str:
-        """Return a file's new location. It depends only on arguments and metadata file: plans are reproducible."""
+        """Return a location for a new file.
+
+        It depends only on the arguments and on the location of the metadata file, so that plans are reproducible.
+        """
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.state.metadata_location}#{of}")
         return f"{folder}/{name}{end}"
 
 
 def number_in(values: Mapping[str, Any], key: str) -> int | None:
-    """Return the whole number under a key of a JSON object; None if the key is missing or has a different value."""
+    """Return the whole number at a key of a JSON object; None if the key is missing or its value is something else."""
     found = values.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def live_mask(batch: EntryBatch) -> npt.NDArray[np.bool_]:
-    """Return which entries of a batch are live."""
+    """Return a mask of a batch's live entries."""
     return np.asarray(live(batch.entries))
 
 
 def set_totals(values: dict[str, Any], batches: list[EntryBatch]) -> None:
-    """Recompute the totals in a snapshot's summary from the live entries of its manifests."""
+    """Recompute the totals in a snapshot's summary from the live entries of its manifests.
+
+    Totals that the summary does not have are not added.
+
+    Parameters
+    ----------
+    values
+        The snapshot's object in the metadata.
+    batches
+        The entries of each of the snapshot's manifests.
+    """
     summary = values.get("summary")
     if not isinstance(summary, Mapping):
         return
@@ -136,7 +149,7 @@ def set_totals(values: dict[str, Any], batches: list[EntryBatch]) -> None:
         entries = batch.entries.filter(pa.array(live_mask(batch)))
         kinds.append(np.asarray(pc.fill_null(entries["content_type"], 0)))
         records.append(np.asarray(pc.fill_null(entries["record_count"], 0)))
-        # The size of a vector is that of its blob: several vectors may share one Puffin file.
+        # The size of a deletion vector is that of its blob, because several vectors may share one Puffin file.
         own = pc.struct_field(whole(entries["deletion_vector"]), "size_in_bytes")
         sizes.append(np.asarray(pc.fill_null(pc.coalesce(own, whole(entries["file_size_in_bytes"])), 0)))
     kind = np.concatenate(kinds) if kinds else np.zeros(0, np.int64)

@@ -54,16 +54,16 @@ _DELETE_FILE = (
     "Java: table.newDelete().deleteFile(path).commit()",
     "PyIceberg: with tx.update_snapshot().overwrite() as o: o.delete_data_file(file)",
 )
-#: Row ids from this one on must be damaged: no table has assigned so many.
+#: Higher row ids, and this one, must be damaged: no table has assigned so many.
 _MOST_USED_ROW_ID = 2**62
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 Ordinals = npt.NDArray[np.int64]
-#: Ordinals of entries by the canonical location of their manifest.
+#: Entries, as positions in their manifest (column ``ordinal``), by the canonical location of the manifest.
 Places = dict[str, Ordinals]
 
 
 def _entries_of(found: list[Finding]) -> Places:
-    """Return the ordinals of all entries that findings are about, by their manifest's canonical location."""
+    """Return the positions of all entries that findings are about, by the canonical location of their manifest."""
     out: dict[str, list[Ordinals]] = {}
     for one in found:
         for file, ordinals in one.hits.by_file().items():
@@ -73,12 +73,12 @@ def _entries_of(found: list[Finding]) -> Places:
 
 
 def _places_of(draft: Draft, rows: Ordinals) -> Places:
-    """Return the ordinals of the entries at some rows of the draft's examination, by their manifest's location."""
+    """Return the positions of the entries in these rows of the draft's `examination.files`, by manifest location."""
     return _places_in(draft.examination.files, rows)
 
 
 def _places_in(files: LiveFiles, rows: Ordinals) -> Places:
-    """Return the ordinals of the entries at some rows of `files`, by their manifest's canonical location."""
+    """Return the positions of the entries in these rows of ``files``, by the canonical location of their manifest."""
     leaf, ordinals = files.leaf[rows], files.ordinals[rows]
     return {canonical(files.leaves[int(n)][0]): np.unique(ordinals[leaf == n]) for n in np.unique(leaf)}
 
@@ -102,7 +102,7 @@ def _hit(batch: EntryBatch, ordinals: Ordinals) -> npt.NDArray[np.bool_]:
 
 
 def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
-    """Return the total row count of the live entries at these places, counting only these content types."""
+    """Return the sum of the row counts of those live entries at ``places`` that have one of the content types."""
     files = draft.examination.files
     leaf, ordinals = np.asarray(files.entries["leaf"]), np.asarray(files.entries["ordinal"])
     kinds = np.asarray(pc.fill_null(files.entries["content_type"], int(ContentType.DATA)))
@@ -120,7 +120,7 @@ def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
 
 
 def rewrite_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Write manifests again as they were read: with a complete header, field ids and well-formed values."""
+    """Write manifests again with the entries that can be read, a complete header, field ids and well-formed values."""
     names = files_of(found)
     mine = names & _manifests(draft)
     for name in mine:
@@ -129,7 +129,7 @@ def rewrite_manifests(draft: Draft, found: list[Finding]) -> Step:
     draft.rewritten_roots |= roots
     text = (
         "Writes the files again with the entries that can be read, so that headers, field ids and values are as the "
-        "spec has them. Bounds that cannot be decoded are left out."
+        "spec requires. Bounds that cannot be decoded are left out."
     )
     sql = ("CALL <catalog>.system.rewrite_manifests('<table>')",)
     return step_of("Rewrite manifests", text, found, sql=sql)
@@ -172,16 +172,15 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
         sql = (f"CALL <catalog>.system.rollback_to_snapshot('<table>', {at})",)
         lost = None
     else:
-        text += ". The current snapshot is not affected; time travel to the removed ones fails already."
+        text += ". The current snapshot is not affected. Time travel to a removed snapshot already failed before."
         sql = (f"CALL <catalog>.system.expire_snapshots(table => '<table>', snapshot_ids => ARRAY({names}))",)
     return step_of("Remove snapshots without a manifest list", text, found, rows_lost=lost, rows_back=None, sql=sql)
 
 
 def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Remove lost manifests from lists and trees, with the files that only they listed.
+    """Remove lost manifests from V4 trees, and thus the files that only these manifests listed.
 
-    In V4 trees, the files of a lost manifest that a compaction wrote are recovered from the parent snapshot's
-    manifests.
+    If a compaction wrote a lost manifest, its files are recovered from the manifests of the parent snapshot.
     """
     names = files_of(found)
     names |= _unreadable(draft, {s for f in found for s in f.snapshots})
@@ -195,16 +194,16 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
             deletes |= row["content_type"] == ContentType.DELETE_MANIFEST
             if row["content_type"] != ContentType.DELETE_MANIFEST:
                 lost += (stats.get("added_rows_count") or 0) + (stats.get("existing_rows_count") or 0)
-    text = "Removes the manifests from the lists, with the files that only they listed."
+    text = "Removes these manifests from the trees, and thus the files that only they listed."
     back = _compacted_rows(draft)
     if back:
         lost = max(0, lost - back)
-        text += " The files of a manifest that a compaction wrote are taken from the manifests that it merged."
+        text += " If a compaction wrote a manifest, the files in it are recovered from the manifests that it merged."
     unknown = bool(back) and root is not None and not names.isdisjoint(root.dv_rows)
     if unknown:
         text += " Files that a manifest deletion vector later removed from the lost manifests come back."
     if deletes:
-        text += " At least one of the manifests listed delete files: the rows deleted by them come back."
+        text += " At least one of the manifests listed delete files: the rows that these deleted come back."
     python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that still exists",)
     return step_of(
         "Remove lost manifests", text, found, certain=False, rows_lost=lost,
@@ -213,7 +212,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _compacted_rows(draft: Draft) -> int:
-    """Return the number of rows in the recovered data files: those that lost manifests of compactions listed."""
+    """Return the number of rows in the data files that are recovered from lost manifests of compactions."""
     rows = 0
     for snapshot in ancestry(draft.state.metadata, draft.state.snapshot):
         found = Rows(compacted_files(draft, draft.state.reader, snapshot).entries)
@@ -222,7 +221,7 @@ def _compacted_rows(draft: Draft) -> int:
 
 
 def drop_unreadable_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Remove completely unreadable manifests from V4 trees, and write the other manifests again."""
+    """Remove completely unreadable manifests from V4 trees, and write damaged but readable manifests again."""
     unreadable = _unreadable(draft, {s for f in found for s in f.snapshots})
     lost = [f for f in found if files_of([f]) & unreadable]
     kept = [f for f in found if files_of([f]) - unreadable]
@@ -249,10 +248,13 @@ def _unreadable(draft: Draft, snapshots: set[int]) -> set[str]:
 
 
 def drop_missing_files(draft: Draft, found: list[Finding]) -> Step:
-    """Remove the entries that the findings name, and all entries of missing files from the current snapshot."""
+    """Remove from the manifests the entries that the findings name, and all other entries whose files are missing.
+
+    The other entries are sought in the current snapshot only.
+    """
     places = _joined(_places_of(draft, missing_rows(draft.examination)), _entries_of(found))
     _drop(draft, places)
-    text = "Removes the entries of files that do not exist from the manifests: their rows cannot be read any more."
+    text = "Removes manifest entries whose files do not exist: the contents of these files cannot be read any more."
     return step_of(
         "Remove entries of missing files", text, found, rows_lost=_records(draft, places, ContentType.DATA),
         rows_back=None if _records(draft, places, *_DELETES) else 0, python=_DELETE_FILE,
@@ -275,10 +277,11 @@ def drop_entries(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
-    """Remove deletes that apply to no live data file; point vectors at the live file that their Puffin file names.
+    """Remove deletes that apply to no live data file.
 
-    Writing a V4 tree leaves out the vectors of files that are not live after all repairs, so the dangling vectors of
-    trees are not removed here.
+    If a deletion vector's Puffin file names a live data file, its entry is changed to reference this data file instead.
+    Dangling deletion vectors in V4 trees are not removed here, because writing the tree leaves out deletion vectors
+    whose data files are not live after all repairs.
     """
     places = _entries_of(found)
     targets, deleted = _named_targets(draft, places)
@@ -307,15 +310,22 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     text = "Removes deletes that apply to no live data file; readers return the same rows."
     if deleted:
         text += (
-            " Deletion vectors whose Puffin file names a live data file are pointed at it: its rows are deleted again."
+            " If a deletion vector's Puffin file names a live data file, the entry now references this data file, and "
+            "the rows are deleted again."
         )
     return step_of("Remove dangling deletes", text, found, rows_lost=deleted, sql=sql)
 
 
 def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
-    """Return the live data files that Puffin files name for vectors whose entries name other files, or none.
+    """Return the live data files that deletion vectors apply to, where only the Puffin file names them.
 
-    The files are by manifest and ordinal; also return how many rows these vectors delete.
+    These are the deletion vectors at ``places`` whose entry names no data file, or another one.
+
+    Returns
+    -------
+    tuple
+        For each manifest, the locations of the data files by the position of the deletion vector's entry; and the total
+        number of rows that these deletion vectors delete.
     """
     files = draft.examination.files
     entries = files.entries
@@ -361,12 +371,15 @@ def drop_duplicate_files(draft: Draft, found: list[Finding]) -> Step:
     surplus = _places_of(draft, np.delete(rows, first)[np.delete(codes, first) >= 0])
     _drop(draft, surplus)
     twice = _records(draft, surplus, ContentType.DATA)
-    text = f"Keeps one live entry of each file: readers that returned its rows twice return {twice:,} fewer rows."
+    text = (
+        "Keeps one live entry of each data file. Readers that returned the rows of a file once per entry now return "
+        f"{twice:,} fewer rows."
+    )
     return step_of("Remove duplicate entries", text, found, rows_lost=twice)
 
 
 def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
-    """Keep the newest of several deletion vectors of a data file."""
+    """Keep the newest deletion vector of each data file, and remove the others."""
     entries = draft.examination.files.entries
     mask = pc.and_(
         entries["live"], pc.and_(entries["deletion_vector"].is_valid(), entries["referenced_file"].is_valid())
@@ -378,14 +391,18 @@ def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
     first = np.unique(np.asarray(names), return_index=True)[1]
     _drop(draft, _places_of(draft, np.delete(rows, first)))
     text = (
-        "Keeps the deletion vector with the highest sequence number, which the format requires to contain the "
-        "positions of older ones, and removes the others."
+        "For each data file, keeps the deletion vector with the highest sequence number, because the format requires "
+        "it to contain the positions of the older ones, and removes the others."
     )
     return step_of("Remove surplus deletion vectors", text, found, certain=False, rows_back=None)
 
 
 def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
-    """Replace the metrics of entries by those in the footers of their files; files without footers get none."""
+    """Replace the column metrics of entries by those in the footers of their files.
+
+    Files without footers get no metrics. If a finding is about missing metrics, all data entries of the current
+    snapshot that have no bounds are included.
+    """
     places = _entries_of(found)
     if any(f.code == "metrics-missing" for f in found):
         places = _joined(places, _without_metrics(draft))
@@ -396,8 +413,8 @@ def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
 
         draft.edit_leaf(name, edit)
     text = (
-        "Computes the column metrics of these files from their footers. Files in other formats than Parquet get none: "
-        "filters cannot skip them."
+        "Computes the column metrics of these files from their footers. Files in other formats than Parquet get no "
+        "metrics, so filters cannot skip them."
     )
     sql = ("CALL <catalog>.system.rewrite_data_files(table => '<table>', options => map('rewrite-all', 'true'))",)
     return step_of("Recompute column metrics", text, found, rows_back=None, sql=sql)
@@ -417,7 +434,7 @@ def _without_metrics(draft: Draft) -> Places:
 
 
 def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtype[np.int64]]) -> EntryBatch:
-    """Return a batch in which these entries have the metrics from their files' footers, or no metrics."""
+    """Return a batch in which these rows have the metrics of their file's footer, or none if it cannot be read."""
     state = draft.state
     names = build.to_pylist(batch.entries["location"])
     columns: dict[int, list[Any]] = {}
@@ -453,7 +470,7 @@ def _current_leaves(draft: Draft) -> Iterator[Manifest]:
 
 
 def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
-    """Take offset and size of deletion vectors from the footer of their Puffin file."""
+    """Replace the offsets and sizes of deletion vectors by those in the footers of their Puffin files."""
     for name, ordinals in _entries_of(found).items():
 
         def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
@@ -472,7 +489,7 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
-    """Remove the split offsets of entries in which some are wrong; readers then split the files by size."""
+    """Remove all split offsets of entries with wrong split offsets; readers then split the files by size."""
     for name, ordinals in _entries_of(found).items():
 
         def edit(batch: EntryBatch, hit: Ordinals = ordinals) -> EntryBatch:
@@ -488,7 +505,10 @@ def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
 def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
     """Assign new row ids to files whose row ids are negative or assigned twice."""
     _assign_row_ids(draft, _entries_of(found))
-    text = "Assigns new row ids to these files, above all others: readers that follow rows by id see them as new."
+    text = (
+        "Assigns new row ids, above all existing ones, to the rows of these files. Readers that follow rows by id see "
+        "these rows as new."
+    )
     return step_of("Assign new row ids", text, found, certain=False)
 
 
@@ -515,13 +535,17 @@ def raise_above_row_ids(draft: Draft, found: list[Finding]) -> list[Step]:
 
 
 def _following_row_id(draft: Draft) -> int:
-    """Return the first row id after all assigned ones; ignore a next-row-id that leaves no room for more ids."""
+    """Return the first row id after all assigned ones.
+
+    This is the larger one of next-row-id and the end of the ranges of all snapshots. A next-row-id that is negative, or
+    so high that it must be damaged, is ignored.
+    """
     stated = number_in(draft.document, "next-row-id")
     return max(assigned_row_ids(draft), stated if stated is not None and 0 <= stated < _MOST_USED_ROW_ID else 0)
 
 
 def _assign_row_ids(draft: Draft, places: Places) -> None:
-    """Request new row ids for the entries at some places.
+    """Request new row ids for the rows of the files at these places.
 
     The ids are assigned when the manifests are written, because the range of each file depends on the row counts of the
     files before it, which other repairs may correct.
@@ -532,7 +556,7 @@ def _assign_row_ids(draft: Draft, places: Places) -> None:
         def edit(batch: EntryBatch, hit: Ordinals = ordinals, name: str = name) -> EntryBatch:
             mask = _hit(batch, hit)
             counts = np.where(mask, np.asarray(pc.fill_null(batch.entries["record_count"], 0)), 0)
-            if name not in starts:  # a tree may be written several times
+            if name not in starts:  # if a manifest is written several times, its files get the same row ids each time
                 starts[name] = _following_row_id(draft)
                 draft.document["next-row-id"] = starts[name] + int(counts.sum())
             fresh = starts[name] + np.cumsum(counts) - counts
@@ -558,15 +582,15 @@ def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
             return batch.with_columns(**columns)
 
         draft.edit_leaf(name, edit)
-    text = "Sets the sequence number of the snapshot that added each file."
+    text = "Gives entries without a sequence number that of the snapshot that added their file."
     return step_of("Fill in sequence numbers", text, found, certain=False, rows_lost=None)
 
 
 def set_contents(draft: Draft, found: list[Finding]) -> Step:
-    """Set the content type of entries to what their files are.
+    """Set the content type of entries to the kind of their files.
 
-    Files of entries with equality ids are equality deletes. Of the others, those with columns of the table are data
-    files, and those without are position deletes.
+    If the entry has equality ids, the file is an equality delete file. Otherwise, a file with columns of the table is a
+    data file, and one without is a position delete file. If a file cannot be read, its content type stays.
     """
     for name in files_of(found):
 
@@ -576,7 +600,7 @@ def set_contents(draft: Draft, found: list[Finding]) -> Step:
             return batch.with_columns(content_type=pa.array(made, batch.entries.schema.field("content_type").type))
 
         draft.edit_leaf(name, edit)
-    text = "Opens the files of these manifests, and lists each as what it is: a data file or a delete file."
+    text = "Opens the files that these manifests list, and lists each file as the kind that it is: data or deletes."
     return step_of("Correct the content of entries", text, found, rows_back=None, rows_lost=None)
 
 
@@ -591,7 +615,7 @@ def _content_of(draft: Draft, row: dict[str, Any]) -> int:
 
 
 def set_counts(draft: Draft, found: list[Finding]) -> Step:
-    """Set the row count and size of entries to the actual values of the files."""
+    """Set the row counts and sizes of entries to the actual values, which the examination found in the files."""
     for one in found:
         column = (one.field or "").split()[-1]
         of_entries: dict[str, list[Found]] = {}
@@ -599,12 +623,12 @@ def set_counts(draft: Draft, found: list[Finding]) -> Step:
             of_entries.setdefault(canonical(values.manifest), []).append(values)
         for name, parts in of_entries.items():
             _set_each(draft, name, column, parts)
-    text = "Corrects the row counts and sizes of entries to those of the files."
+    text = "Sets the row counts and sizes in the entries to the actual values of the files."
     return step_of("Correct counts and sizes", text, found, rows_back=None, rows_lost=None)
 
 
 def _set_each(draft: Draft, name: str, column: str, parts: Sequence[Found]) -> None:
-    """Set a column in some entries of a manifest to the values that the findings state for these entries."""
+    """Set a column of the entries that a finding is about to the values that the finding states for them."""
     ordinals = np.concatenate([one.ordinals for one in parts])
     values = np.concatenate([one.values for one in parts])
     ordinals, first = np.unique(ordinals, return_index=True)

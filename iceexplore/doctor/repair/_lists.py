@@ -36,7 +36,12 @@ class ListWriter:
         self._written: dict[str, tuple[str, int, EntryBatch]] = {}
 
     def write(self, snapshot: Snapshot, values: dict[str, Any]) -> None:
-        """Write a snapshot's manifest list if the draft changes it, and update its location in the snapshot's object.
+        """Write a snapshot's manifest list again if the draft changes it.
+
+        Parameters
+        ----------
+        values
+            The snapshot's object in the metadata. It gets the new location of the manifest list, and new totals.
 
         Raises
         ------
@@ -94,7 +99,11 @@ class ListWriter:
         return other
 
     def _write_leaf(self, root: Manifest, ordinal: int, name: str) -> tuple[EntryBatch | None, EntryBatch | None]:
-        """Write a manifest if it is edited; return its new row and its entries, or None twice if no entry is left."""
+        """Write a manifest again if the draft edits it.
+
+        Return the manifest's row for the new manifest list, and its entries; both are None if the manifest has no
+        entries any more. An unreadable manifest that is not repaired keeps its row, and is returned without entries.
+        """
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata
         # read again: the cached manifest may have been read with a different sequence number in its row
@@ -150,5 +159,5 @@ class ListWriter:
 
 
 def _content_of(batch: EntryBatch) -> str:
-    """Return a manifest's content as its entries show it, because its header or its row in the list may be wrong."""
+    """Return ``data`` or ``delete`` by a manifest's first entry: its header and its row in the list may be wrong."""
     return "data" if batch.entries["content_type"][0].as_py() in (None, ContentType.DATA) else "delete"

@@ -1,4 +1,4 @@
-"""Repair lost and truncated manifests: list their files again where these can be found, and leave out the rest."""
+"""Repair lost and truncated manifests: list those of their files again that can be found, and leave out the others."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ from iceexplore.reading import count_rows
 
 __all__ = ["complete_manifests", "recover_lost_manifests"]
 
-#: The maximum number of files to name in a text or a call.
+#: The maximum number of file paths to show in a text or a call.
 _NAMED = 3
 
 
 def recover_lost_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
-    """List the files of missing manifests again, from other manifests and the data folder, and leave out the rest."""
+    """List the files of missing manifests again if other manifests list them or if they are in the data folder.
+
+    Files that are not found are left out.
+    """
     history = History(draft.state)
     names = files_of(found) | history.missing({s for f in found for s in f.snapshots})
     lost = lost_manifests(draft.state, names)
@@ -65,7 +68,7 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
     Returns
     -------
     tuple
-        What was recovered, and why parts of the data folder could not be searched.
+        The result for each lost manifest, and sentences about parts of the data folder that could not be searched.
     """
     folder = DataFolder(draft.state, history)
     stated = number_in(draft.document, "next-row-id")
@@ -91,7 +94,7 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
 
 
 def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], history: History) -> list[Step]:
-    """Return up to three steps: for files in other manifests, files in the data folder, and files that remain lost."""
+    """Return up to three steps: for files that other manifests list, files in the data folder, and files not found."""
     made, notes = _recovered(draft, lost, history)
     known = [one for one in made if one.from_history.files]
     in_folder = [one for one in made if one.from_folder.files]
@@ -107,15 +110,16 @@ def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], his
 
 
 def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step for entries that manifests of other snapshots list."""
+    """Return the step that lists files again whose entries are in manifests of other snapshots."""
     total = _sum(one.from_history for one in known)
     certain = all(one.certain for one in known)
-    text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}; they are listed again."
+    text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}."
+    text += " These files are listed again."
     if certain:
-        text += " Each was certainly in a lost manifest: it was live, and no other manifest of its snapshot lists it."
+        text += " Each was certainly in a lost manifest: it was live, and no other manifest of the snapshot lists it."
     else:
         text += " They match the counts in the manifest list, but a file that was removed later may be among them."
-    text += " Sequence numbers and row ids are those of the other manifests."
+    text += " Their sequence numbers and row ids are taken from the manifests of the other snapshots."
     data = [one for one in known if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=False)
     now = _of_current(draft, known)
@@ -127,7 +131,7 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
 
 
 def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step for files in the data folder that no manifest lists."""
+    """Return the step that lists files again that are in the data folder and in no manifest."""
     total = _sum(one.from_folder for one in in_folder)
     text = (
         f"The data folder has {_counted(total, in_folder)} that no manifest lists and that fit the counts and "
@@ -138,16 +142,16 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))
     others = (kinds == ContentType.DATA) & np.asarray(pc.not_equal(entries["file_format"], Parquet.name))
     if others.any():
-        text += f" The metrics of {amount(int(others.sum()), 'file')} are lost, as only Parquet's are read."
+        text += f" The metrics of {amount(int(others.sum()), 'file')} are lost: only Parquet metrics are read."
     equality = kinds == ContentType.EQUALITY_DELETE
     if equality.any():
-        text += f" The columns of {amount(int(equality.sum()), 'equality delete file')} are from key-value metadata."
+        text += f" For {amount(int(equality.sum()), 'equality delete file')}, the columns come from key-value metadata."
     if any(one.new_row_ids for one in in_folder):
-        text += " Their row ids are lost: they get new ones, so readers that follow rows by id see new rows."
+        text += " Their row ids are lost, so their rows get new ones: readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):
         text += (
-            " The sequence numbers of EXISTING entries are lost: deletes by position get the highest possible number, "
-            "so that they apply to the files that they name, and other entries get the lowest."
+            " The sequence numbers of EXISTING entries are lost. Position deletes get the highest possible number, so "
+            "that they apply to the data files that they name; other entries get the lowest possible number."
         )
         if equality.any():
             text += " So equality deletes among them may delete fewer rows than before."
@@ -167,7 +171,7 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
 
 
 def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: Sequence[str]) -> Step:
-    """Return the step for entries that cannot be found."""
+    """Return the step that leaves out the files that were not found."""
     current = draft.state.snapshot
     mine = [one for one in left if current is not None and current.snapshot_id in one.lost.snapshots]
     data = [one for one in mine if not one.lost.deletes]
@@ -177,14 +181,14 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
     if not left:
         text = "The manifests had no live files: no row is lost."
     elif unknown:
-        text = f"The manifest lists do not state how many files were in {_manifests(left)}: others may remain lost."
+        text = f"The manifest lists do not state how many files were in {_manifests(left)}: more may be lost."
     else:
         text = (
             f"Leaves out the files of {_manifests(left)} that were not found: "
             f"{_counted(_sum(one.missing for one in left), left)}."
         )
     if deletes:
-        text += " There are delete files among these: rows that were deleted come back."
+        text += " Delete files are among these: rows that they had deleted come back."
     if left:
         text += _older_only(mine)
     candidates = list(dict.fromkeys(name for one in left for name in one.candidates))
@@ -275,14 +279,14 @@ def _calls(
 
 
 def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with_found: bool) -> int | None:
-    """Return the number of rows, without deleted ones, that a step returns to readers of the current snapshot.
+    """Return how many more rows readers of the current snapshot return after a step, without deleted rows.
 
-    None if they cannot be counted.
+    None if the rows cannot be counted.
 
     Parameters
     ----------
     with_found
-        Whether the step lists files found in the data folder; otherwise it lists files of other manifests.
+        True if the step lists files from the data folder; False if it lists files from other manifests.
     """
     current = draft.state.snapshot
     if current is None:
@@ -306,9 +310,10 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Count the table's rows with the given entries of lost data manifests and with all recovered deletes.
+    """Return the number of the table's rows if its lost manifests had certain entries.
 
-    None if the table cannot be written or read with them.
+    Lost data manifests get the entries that ``entries`` returns; lost delete manifests get all recovered ones. None if
+    the table cannot be written or read in this way.
     """
     trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
     for one in made:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RepairPlan", "plan_repair"]
 
-#: Repairing one fault may reveal others. After this number of rounds, the remaining faults are left to the user.
+#: Repairing one fault may reveal others, which the next round repairs. After this number of rounds, the remaining
+#: faults are left to the user.
 _MOST_ROUNDS = 5
 #: The maximum number of newer metadata files to go through, each the successor of the one before.
 _MOST_NEWER = 100
@@ -149,18 +150,18 @@ def plan_repair(
     check: Callable[[TableState], Iterable[Finding]],
     show: Callable[[Sandbox], Any],
 ) -> RepairPlan:
-    """Plan a repair and apply it to a simulated table; then also repair the faults that the repair reveals.
+    """Plan a repair, apply it to a simulated table, and also repair the faults that appear only after the repair.
 
     Parameters
     ----------
     state
         The damaged table.
     findings
-        What an examination found.
+        The findings of an examination of this table.
     check
-        A function that examines a state in the way in which the findings were found.
+        A function that runs the same checks on another state of the table.
     show
-        A function that wraps the simulation as a table.
+        A function that turns the sandbox with the repaired table into the `Simulation` that `RepairPlan.table` returns.
     """
     now, steps = _newest(state, list(findings), check)
     begun = now = _as_read(now, findings)
@@ -194,14 +195,16 @@ def plan_repair(
     return RepairPlan(state.name, tuple(_merged(steps)), tuple(unrepaired), state, sandbox, show)
 
 
-#: Identifies a fault across rounds, in which manifests are written again under new names.
+#: Identifies the same fault in all rounds, although each round writes manifests under new names.
 _Key = tuple[object, ...]
 
 
 def _key_of(finding: Finding) -> _Key:
-    """Return a key that stays the same in the next round if a repair had no effect: evidence and ordinals.
+    """Return a key by which a finding is recognized if it is still there after a round of repairs.
 
-    Locations are not part of the key, because each round writes manifests under new names.
+    The key consists of the finding's code, field, severity, found and expected values and counts, and of the positions
+    of all affected entries in their manifests. It contains no locations, because each round writes manifests under new
+    names.
     """
     parts = list(finding.hits.by_file().values())
     ordinals = [part for part in parts if part is not None]
@@ -218,7 +221,10 @@ def _without_effect(state: TableState, finding: Finding, steps: Sequence[Step]) 
 def _newest(
     state: TableState, findings: list[Finding], check: Callable[[TableState], Iterable[Finding]]
 ) -> tuple[TableState, list[Step]]:
-    """Return the state of the newest metadata file, and a step if the table was opened at an older one."""
+    """Return the table's state in its newest metadata file, and the step that switches to this file.
+
+    There is no step if the table was opened with its newest metadata file.
+    """
     newer = [f for f in findings if f.code == "metadata-newer" and f.found]
     first = newer
     name = ""
@@ -241,7 +247,7 @@ def _newest(
 
 
 def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
-    """Return the state without problems of unreadable metadata files, because the repair drops these files."""
+    """Return the state without the problems of unreadable metadata files, because the repair leaves these files out."""
     unreadable = {canonical(f.location) for f in findings if is_unreadable_metadata(f)}
     if not unreadable:
         return state
@@ -252,7 +258,8 @@ def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
 def _repair_of(state: TableState, finding: Finding) -> Repair | None:
     lists = {canonical(s.root_location) for s in state.metadata.snapshots if s.root_location}
     roots = _trees_of(state, finding)
-    # In the V4 draft, a manifest and its deletion vector are one entry: only findings of mode 51 are about the vector.
+    # In the V4 draft spec, a manifest and its manifest deletion vector share one entry. A finding about this entry is
+    # about the manifest deletion vector only if it has failure mode 51.
     apart = [r for r in roots if 51 in finding.modes or not r.dialect.deletion_vectors_on_entries]
     vectors = {place for root in apart for place in manifest_dv_places(root)}
     version, key = state.metadata.format_version, key_of(finding, lists, vectors)
@@ -260,7 +267,11 @@ def _repair_of(state: TableState, finding: Finding) -> Repair | None:
 
 
 def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
-    """Return the root manifests of the trees that a finding is in; empty if it is in the metadata file or in lists."""
+    """Return the root manifests of the V4 trees that a finding is about.
+
+    The result is empty if the finding is about the metadata file, a manifest list or a manifest of a manifest list. If
+    the finding names no snapshot, it is taken to be about the last snapshot in the metadata file.
+    """
     if finding.location.endswith((".json", ".gz")):
         return []
     where = canonical(finding.location)
@@ -274,10 +285,10 @@ def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
 
 
 def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out consequences of findings that a repair mends; if they remain, the next round finds them again.
+    """Return the findings without the consequences of those that a repair mends.
 
-    Repairing a consequence first would keep values that follow from its cause, such as row ids assigned by a wrong row
-    count.
+    A consequence that remains after the repair is found again in the next round. If it were repaired together with its
+    cause, the repair could use wrong values, such as row ids that were assigned by a wrong row count.
     """
     mended = [f for f in findings if f.follows and _repair_of(state, f) is not None]
     known = {(more.code, more.where, more.field) for one in mended for more in one.follows}
@@ -285,7 +296,11 @@ def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
-    """Return the findings to repair in this round: some wait until files of lost manifests are listed again."""
+    """Return the findings to repair in this round: those for which there is a repair.
+
+    If a repair of this round lists files of lost manifests again, findings whose repair compares files with all live
+    files wait for the next round.
+    """
     repairs = [_repair_of(state, f) for f in findings]
     recovers = any(r is not None and r.recovers for r in repairs)
     chosen = zip(findings, repairs, strict=True)
@@ -293,7 +308,7 @@ def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
 
 
 def _grouped(state: TableState, findings: list[Finding]) -> list[tuple[Repair, list[Finding]]]:
-    """Return the findings by repair, in the order of the registry."""
+    """Group the findings by the repair that mends them, in the order of `REPAIRS`."""
     chosen = [(_repair_of(state, f), f) for f in findings]
     return [(repair, mine) for repair in REPAIRS if (mine := [f for r, f in chosen if r is not None and r is repair])]
 
@@ -310,8 +325,8 @@ def _written(
     Returns
     -------
     tuple
-        Findings with the steps that mend them; the reasons why findings are left to the user, by code and place; the
-        error if writing failed.
+        The findings of each repair, with the steps that mend them (an empty list if writing failed); the reasons why
+        findings are left to the user, by the finding's code and place; the error if writing failed, otherwise None.
     """
     draft = Draft.of(state)
     planned = [(mine, _planned(state, draft, repair, mine)) for repair, mine in groups]
@@ -325,14 +340,14 @@ def _written(
 
 
 def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Finding]) -> Sequence[Step]:
-    """Add a repair's edits to a draft; return its steps, without engines' statements if a V4 tree is repaired."""
+    """Add a repair's edits to a draft, and return its steps; a step that repairs a V4 tree has no SQL and no calls."""
     steps = _steps(repair.plan(draft, found))
     in_tree = any(_trees_of(state, f) for f in found)
     return [replace(step, sql=(), python=()) for step in steps] if in_tree else steps
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Drop steps that repeat a step of an earlier round. Steps may differ in their snapshots: the first one is kept."""
+    """Drop steps that repeat a step of an earlier round, even if they differ from it in the affected snapshots."""
     first: dict[Step, Step] = {}
     for step in steps:
         first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None, expirable=False), step)
@@ -340,7 +355,7 @@ def _merged(steps: list[Step]) -> list[Step]:
 
 
 def _needed(state: TableState, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the attributes of a step that say for which snapshots and refs it is needed, as keyword arguments."""
+    """Return the attributes of a step for these findings that describe the affected snapshots, as keyword arguments."""
     affected = {snapshot for one in findings for snapshot in one.snapshots}
     refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))

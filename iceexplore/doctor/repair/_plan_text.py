@@ -25,7 +25,7 @@ __all__ = [
 
 _WIDTH = 100
 _SHOWN = 20
-#: Maximum number of snapshot ids in a call.
+#: The maximum number of snapshot ids in a call that expires snapshots; with more, the call has ``step.snapshots``.
 _MAX_IDS = 10
 
 
@@ -115,9 +115,10 @@ def step_needed(step: Step) -> str:
 
 
 def step_instead(step: Step) -> tuple[str, str] | None:
-    """Return a sentence and a call of PyIceberg: how to expire the snapshots instead of repairing them.
+    """Return a sentence and a call of PyIceberg that expires the affected snapshots instead of repairing them.
 
-    None if they cannot be expired. PyIceberg changes only the metadata, so the call needs no file that is lost.
+    Return None if the snapshots cannot be expired. PyIceberg only removes the snapshots from the metadata, so the call
+    also works if files of the snapshots are lost.
     """
     if not step.expirable:
         return None
@@ -130,7 +131,7 @@ def step_instead(step: Step) -> tuple[str, str] | None:
 
 
 def step_effect(step: Step) -> str:
-    """Return whether a step is certain, and the rows that come back or are lost."""
+    """Return, as text, whether a step is certain, and how many rows come back or are no longer listed."""
     if not step.effective:
         return "no effect: the findings remain"
     out = ["certain" if step.certain else "a guess: check the result"]

@@ -1,4 +1,4 @@
-"""The registry of repairs in the order in which they are applied, each with a pattern for what it mends."""
+"""The registry of repairs in the order in which they are applied, each with a pattern for the findings it mends."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from iceexplore.storage import canonical
 __all__ = ["COPIED", "REPAIRS", "Repair", "UNREPAIRABLE", "is_unreadable_metadata", "key_of"]
 
 
-#: A function that adds a repair of these findings to a draft, and returns the steps that describe the repair.
+#: A function that adds the edits that repair the given findings to a draft, and returns the steps that describe them.
 Planner = Callable[[Draft, list[Finding]], Step | Sequence[Step]]
 
 
 @dataclass(frozen=True)
 class Repair:
-    """A repair: which findings it mends, and how.
+    """A way to repair some kinds of findings.
 
     Attributes
     ----------
     pattern
         Matches the keys (`key_of`) of the findings that it mends.
     plan
-        Adds its edits to a draft and returns the step or steps that describe them. If it can do nothing, it returns no
-        step, and the reasons are in `Draft.left`.
+        A function that adds the repair's edits to a draft and returns the step or steps that describe them. If it can
+        do nothing, it returns no step and puts the reasons into `Draft.left`.
     since
         The first format version whose tables it can mend.
     recovers, waits
@@ -59,17 +59,19 @@ class Repair:
 
 
 def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = ()) -> str:
-    """Return the key by which a repair is chosen: code, kind of place (file, list, entry, row, ref …) and field.
+    """Return the text that the patterns of repairs are matched with.
 
-    A metadata file that cannot be read is of the kind ``metadata``, or ``old-metadata`` if the table does not need it.
+    It consists of the finding's code, the kind of its place (file, list, entry, row, ref …) and its field. For a
+    metadata file that cannot be read, the kind is ``metadata``, or ``old-metadata`` if the table does not need the
+    file.
 
     Parameters
     ----------
     lists
-        The canonical locations of the table's manifest lists and root manifests: their kind is ``list``, and their
-        entries' kind is ``row``.
+        The canonical locations of the table's manifest lists and root manifests. The kind of a finding about such a
+        file is ``list``, and about an entry in it ``row``.
     vectors
-        The places of manifest DVs in root manifests: their kind is ``vector``.
+        The places of manifest DVs in root manifests. The kind of a finding about such a place is ``vector``.
     """
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
@@ -108,7 +110,7 @@ def _in_list(pattern: str, plan: Planner, *, recovers: bool = False) -> Repair:
     return _repair(pattern, plan, 1, "list", recovers=recovers)
 
 
-#: Every repair; the first whose pattern matches a finding is taken.
+#: All repairs. A finding is mended by the first repair that matches it.
 REPAIRS: tuple[Repair, ...] = (
     # repairs of the metadata file
     _repair(r"metadata-invalid ref .*|metadata-invalid file current-snapshot-id", document.drop_refs),
@@ -172,24 +174,24 @@ COPIED = frozenset(
     {"hint-invalid", "hint-stale", "hint-missing", "table-moved", "table-uuid-differs", "metadata-newer"}
 )
 
-#: Findings that no plan mends, and why.
+#: By code, for findings that no plan mends: the reason, or what the user can do.
 UNREPAIRABLE: dict[str, str] = {
     "metadata-large": "Expire snapshots, and remove schemas that no snapshot uses.",
     "snapshot-lost": "Decide which of the two histories is right, and add the lost snapshot's files again.",
     "outside-roots": "Open the table with allow=, so that files outside its folder are read, and check it again.",
     "metadata-invalid": "The right value cannot be derived from the rest of the table.",
     "metadata-incomplete": "The missing value cannot be derived from the rest of the table.",
-    "delete-no-effect": "Only the writer knows which rows they were for; write them again, with the data files' spec.",
+    "delete-no-effect": "Only the writer knows which rows were meant; delete them again, with the data files' spec.",
     "deletes-dropped": "The deletes are in no snapshot any more; run them again.",
     "delete-path": "Rewrite the delete files with the new paths: CALL <catalog>.system.rewrite_table_path(…).",
     "delete-position": "The deleted rows are unknown; run the delete again.",
-    "delete-scope": "The vector's data file is unknown; run the delete again.",
+    "delete-scope": "The data file of the deletion vector is unknown; run the delete again.",
     "equality-ids-invalid": "The columns of the deletes are unknown; run the delete again.",
     "partition-untrue": "Rewrite the data file into the correct partition.",
     "data-no-field-ids": "Set schema.name-mapping.default, or rewrite the data files.",
     "row-ids-reassigned": "No live file has the old row ids any more.",
     "field-id-reserved": "Field ids are stored in every data file; write the whole table again.",
     "key-metadata-plain": "Remove the key only after the file has been decrypted.",
-    "manifests-fragmented": "Merge them: CALL <catalog>.system.rewrite_manifests('<table>').",
+    "manifests-fragmented": "Merge the manifests: CALL <catalog>.system.rewrite_manifests('<table>').",
     "spec-source-dropped": "Old files keep the spec; readers tolerate it.",
 }

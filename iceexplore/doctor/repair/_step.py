@@ -21,28 +21,28 @@ class Step:
     text
         What the step changes, and why the change is right.
     codes, modes
-        The problem codes that the step mends, and the ways of breaking that it mends, by their numbers in
-        ``docs/doctor.md``.
+        The problem codes that the step mends, and the numbers of the failure modes that it mends
+        (``docs/doctor.md`` lists them).
     places
         The number of places (files, entries or parts of the metadata file) that the step changes.
     certain
-        True if the repaired values follow from other evidence in the table; False for a guess.
+        True if the repaired values can be derived from other files or metadata of the table; False for a guess.
     rows_back, rows_lost
-        The number of rows that readers return again after the step, and of rows that the repaired table no longer
-        lists; None if unknown.
+        ``rows_back``: the number of rows that readers return again after the step. ``rows_lost``: the number of rows
+        that the repaired table no longer lists. Each is None if unknown.
     snapshots, refs
         Ids of the snapshots that need the step, oldest first, and the branches and tags that point to one of them;
         empty for a step about the metadata file alone.
     rows_concerned
-        The number of rows in these snapshots that the findings concern, at most: a row may be in several findings. None
-        if unknown.
+        The maximum number of rows in these snapshots that the findings concern: a row that several findings concern is
+        counted several times. None if unknown.
     expirable
         True if these snapshots can be expired instead: none of them is current, and no branch or tag points to one.
     effective
-        False if the findings that the step was planned for remain unchanged after it.
+        False if all findings that the step was planned for still remain after it.
     sql, python
-        The step as statements for Spark, and as calls of PyIceberg or of Iceberg's Java API; empty where
-        engines have none.
+        How to do the step with SQL statements of Spark, and with calls of PyIceberg or of Iceberg's Java API; empty if
+        there are no such statements or calls.
     """
 
     title: str
@@ -76,7 +76,7 @@ class Unrepaired:
     Attributes
     ----------
     reason
-        Why the plan does not mend it, or what the user can do.
+        The reason why the plan does not mend the finding, or what the user can do.
     """
 
     finding: Finding

@@ -1,6 +1,6 @@
 """Repair a V4 tree without the tree of its parent snapshot.
 
-This is for tables of the V4 draft, and for snapshots whose parent has expired or cannot be read.
+This is for trees of the V4 draft spec, and for snapshots whose parent has expired or cannot be read.
 
 Leaves with edited entries are written under new names. The root's rows for all manifests are recomputed, and each
 manifest's DVs are merged into one.
@@ -47,16 +47,16 @@ _LIVE = (Status.EXISTING, Status.ADDED, Status.MODIFIED)
 
 @dataclass
 class TreeEdit:
-    """One snapshot's tree, edited.
+    """Writes the tree of one snapshot with edited entries.
 
     Attributes
     ----------
     parts
-        The files that the root lists itself, and the leaves, with their entries as they should be.
+        The leaves, and the files that the root lists directly, with their entries after the repair.
     parent
-        The live entries of the parent snapshot.
+        The sound live entries of the parent snapshot; empty if they are unknown.
     names
-        Generates file names.
+        The generator of file names.
     """
 
     sandbox: Sandbox
@@ -110,7 +110,10 @@ class TreeEdit:
         )
 
     def _leaf(self, part: Part, batch: EntryBatch) -> list[EntryBatch]:
-        """Write a leaf if its entries were edited; return its row and the row of its manifest DV."""
+        """Write a leaf again if its entries were edited.
+
+        Return its row in the root, followed by the row of its manifest DV if there is one.
+        """
         assert part.row is not None
         stated = self._rows.take([part.row])
         row: dict[str, Any] = build.to_pylist(stated.entries)[0]
@@ -186,10 +189,12 @@ class TreeEdit:
         ]
 
     def _restored(self, part: Part) -> EntryBatch:
-        """Return a part's entries; correct impossible statuses, judging by the parent's entries or sequence numbers.
+        """Return a part's entries with impossible statuses corrected.
 
-        An entry is wrongly REPLACED if no live entry lists its file. The entry's original snapshot id and sequence
-        number were then overwritten with those of the commit.
+        An unknown status becomes EXISTING if the parent lists the file or if another commit added it, and otherwise
+        ADDED. A status REPLACED is wrong if no live entry lists the file: it becomes EXISTING if the parent lists the
+        file, and otherwise ADDED. Entries that the parent lists, too, get the snapshot ids and sequence numbers in the
+        parent, because the commit that wrongly replaced them has overwritten these.
         """
         batch = part.made
         r = Rows(batch.entries)
@@ -223,7 +228,7 @@ class TreeEdit:
         return mine
 
     def _in_vain(self, batch: EntryBatch) -> npt.NDArray[np.bool_]:
-        """Return the entries that this commit marked as replaced, although no live entry lists their files."""
+        """Return a mask of the entries that this commit marked REPLACED although no live entry lists their files."""
         r = Rows(batch.entries)
         replaced: npt.NDArray[np.bool_] = (r.status == Status.REPLACED) & self._is_mine(r)
         if not replaced.any():
@@ -234,9 +239,10 @@ class TreeEdit:
         return replaced
 
     def _with_statuses(self, batch: EntryBatch) -> EntryBatch:
-        """Return the root's own files with statuses that agree with the snapshots that added them.
+        """Return the files that the root lists directly, with correct statuses.
 
-        Entries that are not live are kept only if this snapshot's commit wrote them.
+        A live file is ADDED if this snapshot added it, and otherwise EXISTING. Entries that are not live are kept only
+        if this snapshot's commit wrote them.
         """
         r = Rows(batch.entries)
         mine = self._is_mine(r)
@@ -244,7 +250,10 @@ class TreeEdit:
         return batch.with_columns(status=pa.array(status)).filter(pa.array(r.live | mine))
 
     def _affiliated(self, rows: EntryBatch) -> EntryBatch:
-        """Return a root's rows with updated affiliations: a delete manifest whose data manifest is gone has none."""
+        """Return a root's rows in which delete manifests reference their data manifests by their new locations.
+
+        A delete manifest whose data manifest is no longer in the root references none.
+        """
         r = Rows(rows.entries)
         deletes = r.is_kind(ContentType.DELETE_MANIFEST)
         if not (deletes & r.referenced).any():
@@ -262,7 +271,7 @@ def _holds_deletes(batch: EntryBatch) -> bool:
 
 
 def _with_their_files(batch: EntryBatch) -> EntryBatch:
-    """Return a batch of entries of the V4 draft without the deletion vectors whose data files are not in it."""
+    """Remove deletion vectors whose data files are not in the same batch. This is for trees of the V4 draft spec."""
     r = Rows(batch.entries)
     vectors = r.is_kind(ContentType.POSITION_DELETE) & r.has_vector
     data = batch.entries["location"].filter(pa.array(r.is_kind(ContentType.DATA))).combine_chunks()

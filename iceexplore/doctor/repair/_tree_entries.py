@@ -1,4 +1,4 @@
-"""The entries of a V4 tree, as read and as they should be after a repair."""
+"""The entries of a V4 tree before and after a repair."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = ["Part", "live_files", "parts_of", "sound_files", "tidy"]
 
 @dataclass
 class Part:
-    """One manifest of a tree, or the root with the files that it lists itself.
+    """The entries of one leaf manifest of a V4 tree, or the files that the root manifest lists directly.
 
     Attributes
     ----------
     manifest
         The leaf, or the root.
     row
-        The leaf's row in the root; None for the root itself.
+        The leaf's row in the root; None for the root.
     read
-        The entries as read; for the root, without those of manifests and manifest DVs.
+        The entries before the repair; for the root, without its entries for manifests and manifest DVs.
     made
-        The entries with the draft's edits and with values that the format allows; some entries of ``read`` may be left
-        out.
+        The entries after the repair, with the draft's edits and without values that the format does not allow. Some
+        entries of ``read`` may be left out.
     """
 
     manifest: Manifest
@@ -52,7 +52,10 @@ class Part:
         return canonical(self.manifest.location)
 
     def remove(self, ordinals: list[int]) -> None:
-        """Mark entries of a leaf as removed by a manifest DV, because the parent snapshot's DV removes them."""
+        """Mark the entries at these positions of a leaf as removed by a manifest DV, unless they are marked already.
+
+        They were removed in the parent snapshot. Entries of the root are not marked.
+        """
         if self.row is None or not ordinals:
             return
         entries = self.made.entries
@@ -65,10 +68,12 @@ class Part:
 
 
 def live_files(reader: ManifestReader, root: Manifest, without: Iterable[str] = ()) -> EntryBatch:
-    """Return the live entries of a tree or of the manifests of a list, as read.
+    """Return the live entries of files in a V4 tree or in the manifests of a manifest list, with uncorrected values.
 
     Parameters
     ----------
+    root
+        The root manifest or the manifest list.
     without
         The canonical locations of manifests to leave out.
 
@@ -86,7 +91,7 @@ def live_files(reader: ManifestReader, root: Manifest, without: Iterable[str] = 
 
 
 def sound_files(state: TableState, reader: ManifestReader, root: Manifest, without: Iterable[str]) -> EntryBatch:
-    """Return the live entries like `live_files`, but only those sound enough to take values from."""
+    """Return the entries that `live_files` returns, but only those whose values can be copied into other entries."""
     manifests = [
         m for m in (reader.direct(root), *(leaf for _, leaf in _leaves(reader, root, without))) if m is not None
     ]
@@ -119,17 +124,19 @@ def parts_of(
     values: SoundValues,
     corrections: Corrections | None = None,
 ) -> list[Part]:
-    """Return the parts of a snapshot's tree, with their entries as read and as they should be.
+    """Return the parts of a snapshot's V4 tree, with their entries before and after the repair.
 
     Parameters
     ----------
+    values
+        Replaces values that the format does not allow.
     corrections
-        Values that are corrected in every snapshot that has them.
+        Corrected values of files, which replace the same wrong values in this tree; None to replace none.
 
     Raises
     ------
     FormatError
-        A manifest cannot be read, or a value is lost; see `SoundValues.of`.
+        A manifest cannot be read, or a required value cannot be found anywhere; see `SoundValues.of`.
     """
     out: list[Part] = []
     root = reader.root(snapshot)
@@ -166,7 +173,10 @@ def _part(
 
 
 def tidy(parts: list[Part]) -> None:
-    """Keep each data file of a tree once, with its newest deletion vector; remove vectors of other files."""
+    """Keep the first live entry of each data file in a V4 tree, and the newest deletion vector of each data file.
+
+    Deletion vectors of data files that the tree does not list as live are removed.
+    """
     if not parts:
         return
     batches = [p.made for p in parts]

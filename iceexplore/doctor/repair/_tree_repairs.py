@@ -17,22 +17,25 @@ from iceexplore.storage import canonical
 
 __all__ = ["recompute_roots", "record_changes", "restore_values", "rewrite_manifest_dvs"]
 
-_OTHERS = " Older snapshots that share the fault are mended, too."
+_OTHERS = " Older snapshots with the same fault are mended, too."
 
 
 def restore_values(draft: Draft, found: list[Finding]) -> Step:
-    """Restore values that entries have lost, from the parent's entry of the same file, or from the file itself."""
+    """Restore missing and damaged values of entries.
+
+    They are taken from the parent snapshot's entry for the same file or, if the parent has none, from the file.
+    """
     _write_again(draft, found)
     text = (
-        "Takes the values that these entries have lost from the parent snapshot's entries of the same files, or from "
-        "the files themselves, and removes fields that the format does not allow."
+        "Takes the missing or damaged values of these entries from the parent snapshot's entries for the same files "
+        "or, if the parent has none, from the files. Fields that the format does not allow are removed."
     )
     guessed = any((one.field or "").startswith(("134 ", "0 ")) for one in found)
     vectors = any((one.field or "").startswith("14") and one.found == "POSITION_DELETE" for one in found)
     if guessed:
-        text += " A content type or status that neither provides is guessed from the entry's other fields."
+        text += " A content type or status that cannot be found there is guessed from the entry's other fields."
     if vectors:
-        text += " Deletion vectors that cannot be found are removed, and their rows come back."
+        text += " Deletion vectors that cannot be found are removed, and the rows that they deleted come back."
     return step_of(
         "Restore the values of entries", text + _OTHERS, found, certain=not (guessed or vectors),
         rows_lost=None if guessed else 0, rows_back=None if guessed or vectors else 0,
@@ -40,14 +43,20 @@ def restore_values(draft: Draft, found: list[Finding]) -> Step:
 
 
 def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
-    """Merge the manifest DVs of each leaf; only the parent snapshot shows what an unreadable one removed."""
+    """Merge the manifest DVs of each leaf manifest into one.
+
+    If a manifest DV is unreadable, only the entries that were already removed in the parent snapshot stay removed.
+    """
     _write_again(draft, found)
     lost = any(_is_lost(draft, one) for one in found)
-    text = "Writes one manifest deletion vector per manifest, with all positions of the vectors that readers apply."
+    text = (
+        "Writes one manifest deletion vector per manifest, which contains all positions of the manifest deletion "
+        "vectors that readers apply to this manifest."
+    )
     if lost:
         text += (
-            " A vector cannot be read: the positions that it added are lost, and the files that they removed come "
-            "back. Run the delete again."
+            " A manifest deletion vector cannot be read: the files that its commit removed with it are unknown and "
+            "come back. Run the delete again."
         )
     return step_of(
         "Rewrite manifest deletion vectors", text + _OTHERS, found, certain=not lost, rows_back=None if lost else 0
@@ -70,13 +79,13 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
 
 
 def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
-    """Recompute the rows of root manifests from the leaves: counts, statistics, sequence numbers and affiliations."""
+    """Recompute what root manifests state about leaves: counts, statistics, sequence numbers and affiliations."""
     if any(one.found == "POSITION_DELETE" for one in found):  # a deletion vector does not name its data file
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)
     text = (
-        "Computes the counts, statistics and affiliations of manifests in the root manifest from the manifests "
-        "themselves, and the totals of the snapshot's summary."
+        "Reads the manifests, and recomputes their counts, statistics and affiliations in the root manifest, and the "
+        "totals in the snapshot's summary."
     )
     return step_of("Recompute the root manifest", text + _OTHERS, found)
 
@@ -86,7 +95,7 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
     _write_again(draft, found, leaves=False)
     text = (
         "Compares the live files of the snapshot with those of its parent, and writes the root manifest again so that "
-        "it records exactly the difference. Readers return the same rows; readers of changes see all of them."
+        "it records exactly the difference. Scans return the same rows; readers of changes then see every change."
     )
     return step_of("Record the commit's changes", text + _OTHERS, found)
 
@@ -104,7 +113,7 @@ def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> 
 
 
 def _snapshots_of(draft: Draft, finding: Finding) -> list[Snapshot]:
-    """Return the snapshots that a finding affects: those that it names, and the one whose root it is in."""
+    """Return the snapshots that a finding affects: those that it names, and the one in whose root it was found."""
     where = canonical(finding.location)
     return [
         s

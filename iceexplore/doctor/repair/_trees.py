@@ -1,9 +1,9 @@
-"""Write the V4 trees of a draft again, each as a change of its parent's tree.
+"""Write the V4 trees that a repair edits again, each as a change to the tree of its parent snapshot.
 
 A commit to a tree is the difference between two sets of live files. So a damaged tree is written again by applying this
-difference to the tree of its parent, with the layout that commits use: statuses, manifest DVs, counts, statistics and
-affiliations are then right by construction. Snapshots are written oldest first. If a snapshot is written again, its
-children must be written again, too, because its manifests have new names.
+difference to the tree of its parent, as a commit would. This produces correct statuses, manifest DVs, counts,
+statistics and affiliations. Snapshots are written oldest first. If a snapshot is written again, its child snapshots
+must be written again, too, because their trees list manifests by name, and its manifests have new names.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write_trees(draft: Draft, sandbox: Sandbox) -> None:
     Raises
     ------
     IceexploreError
-        A tree cannot be written, for example because a value of an entry is lost.
+        A tree cannot be written, for example because a required value of an entry cannot be restored.
     """
     _Trees(draft, sandbox).write()
 
@@ -90,7 +90,12 @@ class _Trees:
     # The snapshots to write -------------------------------------------------------------------------------------------
 
     def _wanted(self) -> set[int]:
-        """Return the snapshots that the draft edits, their ancestors that share the fault, and descendants of both."""
+        """Return the ids of the snapshots whose trees must be written again.
+
+        These are the snapshots that the repair edits, their ancestors that need the same repair (see `_shares`), and
+        the descendants of both. A tree of the V4 draft spec is included only if the repair edits it. This method also
+        adds the corrected values of the edited snapshots to `corrections`.
+        """
         edited = [i for i in self.trees if self._is_edited(i)]
         wanted = set(edited)
         for snapshot_id in edited:
@@ -120,6 +125,7 @@ class _Trees:
         return any(canonical(n or "") in draft.leaf_edits or canonical(n or "") in draft.dropped_leaves for n in names)
 
     def _is_draft(self, snapshot_id: int) -> bool:
+        """Return whether a snapshot's tree follows the V4 draft spec instead of the proposal."""
         root = self.trees.get(snapshot_id)
         return root is not None and bool(root.dialect.deletion_vectors_on_entries)
 
@@ -136,7 +142,7 @@ class _Trees:
         return all(leaf.dialect for leaf in (self.reader.leaves(root, rows) if rows else ()))
 
     def _shares(self, snapshot: Snapshot) -> bool:
-        """Return whether a tree must be written again: it has faults, or values that the draft corrects."""
+        """Return whether a snapshot's tree breaks rules of the format, or has values that were corrected elsewhere."""
         root, state = self.trees[snapshot.snapshot_id], self.draft.state
         problems = Problems()
         reader = ManifestReader(state.storage, state.metadata, problems)
@@ -155,7 +161,7 @@ class _Trees:
         return parts_of(self.draft, self.reader, snapshot, values, corrections)
 
     def _files_before(self, snapshot: Snapshot) -> EntryBatch:
-        """Return the sound live entries of the parent; empty if it has expired or cannot be read."""
+        """Return the sound live entries of the parent snapshot; empty if this has expired or cannot be read."""
         parent = self._parent(snapshot)
         if parent is None or parent.snapshot_id in self.lost or not self._is_readable(parent):
             return EntryBatch.empty()
@@ -182,9 +188,10 @@ class _Trees:
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 
     def _recovered_parts(self, snapshot: Snapshot, parts: list[Part]) -> list[Part]:
-        """Return the files of those lost manifests of a tree that a compaction wrote from the parent's files.
+        """Return the files of lost manifests that a compaction wrote, as a part that the root is to list directly.
 
-        It is unknown which entries of a lost manifest later manifest DVs removed, so all of them are returned.
+        The files are those that the compaction took over from the parent. A later manifest DV may have removed some of
+        them from a lost manifest; which ones is unknown, so all are returned.
         """
         root = self.trees[snapshot.snapshot_id]
         lost = lost_manifests(self.draft, root)
@@ -201,7 +208,10 @@ class _Trees:
         return [Part(root, None, made, made)] if len(made) else []
 
     def _base_of(self, snapshot: Snapshot) -> TableState | None:
-        """Return the table at the snapshot's parent, as repaired so far; None if it has expired or cannot be read."""
+        """Return the table, as repaired so far, at the snapshot's parent; without a snapshot if there is no parent.
+
+        None if the parent has expired or cannot be read.
+        """
         opened = replace(self.sandbox.state.opened, document=copy.deepcopy(self.draft.document))
         state = state_of(opened)
         if snapshot.parent_snapshot_id is None:
@@ -212,7 +222,10 @@ class _Trees:
         return state.showing(parent, state.schema, ref=None, travel=None)
 
     def _removed_before(self, snapshot: Snapshot) -> dict[str, list[int]]:
-        """Return, by leaf, the ordinals of entries that the parent's manifest DVs remove: entries never come back."""
+        """Return the entries that the parent's manifest DVs remove, because removed entries never come back.
+
+        They are given as positions in their leaf manifest, by the leaf's canonical location.
+        """
         parent = self._parent(snapshot)
         root = None if parent is None or parent.snapshot_id in self.lost else self.trees.get(parent.snapshot_id)
         if root is None or not root.dv_rows:
@@ -266,7 +279,8 @@ def _change(before: EntryBatch, after: EntryBatch, snapshot: Snapshot) -> Change
     data = _texts(gone["location"], r.is_kind(ContentType.DATA))
     deletes = _texts(gone["location"], ~r.is_kind(ContentType.DATA) & ~vector)
     replaced = [n for n in _texts(gone["referenced_file"], vector) if n not in set(data)]
-    # A file's own sequence number is older than the commit's after a compaction, and is inherited otherwise.
+    # A compaction may give the files that it adds an older sequence number than its commit has. Such a number must be
+    # written; all other added files inherit the number of the commit.
     number = added.entries["sequence_number"]
     older = pc.fill_null(pc.less(number, snapshot.sequence_number), False)
     added = added.with_columns(
@@ -296,7 +310,10 @@ def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
 
 
 def _options(root: Manifest, storage: str) -> LayoutOptions:
-    """Return layout options that match a root: files stay in the root if it lists any, else they go to leaves."""
+    """Return options for writing a root with the layout of the given one.
+
+    Data files are written to leaves if the given root lists data files only in leaves; so are delete files.
+    """
     r = Rows(root.entries)
     data = r.live & r.is_kind(ContentType.DATA)
     deletes = r.live & r.is_kind(ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)

@@ -11,7 +11,7 @@ __all__ = ["write_draft"]
 
 
 def write_draft(draft: Draft, sandbox: Sandbox) -> None:
-    """Write the edited manifests, lists and trees to a sandbox, and commit the document.
+    """Write the edited manifests, manifest lists and trees to a sandbox, and commit the edited metadata.
 
     Raises
     ------
@@ -33,7 +33,11 @@ def write_draft(draft: Draft, sandbox: Sandbox) -> None:
 
 
 def _drop_snapshots(draft: Draft) -> None:
-    """Remove the dropped snapshots, and move or remove the refs that point to them."""
+    """Remove the dropped snapshots from the metadata, with their log entries and statistics files.
+
+    A branch that points to a dropped snapshot, and the current snapshot id, are moved to the newest remaining ancestor.
+    Tags of dropped snapshots, and branches without a remaining ancestor, are removed.
+    """
     if not draft.dropped_snapshots:
         return
     gone = draft.dropped_snapshots
