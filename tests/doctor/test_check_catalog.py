@@ -202,7 +202,7 @@ def test_an_interrupted_check_can_be_resumed(warehouse: Path, tmp_path: Path, mo
     assert len(kept) == 3
     assert not kept.complete
     assert kept.exit_code == 2
-    assert "Some tables are missing here" in repr(kept)
+    assert "Some tables are not listed" in repr(kept)
 
 
 @pytest.mark.parametrize(

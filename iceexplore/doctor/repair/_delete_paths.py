@@ -86,8 +86,8 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
     vectors = [one for one in done if one.is_puffin]
     if files:
         text = (
-            f"Rewrites {amount(len(files), 'position delete file')} with the paths of the live data files: for each "
-            f"old path, exactly one live file has the same name, and no file is left at the old path. {_again(files)}"
+            f"Rewrites {amount(len(files), 'position delete file')} with the paths of the live data files: each old "
+            f"path can mean only one of these files. {_again(files)}"
         )
         yield step_of(
             "Rewrite position deletes", text, found, rows_lost=None,
@@ -95,7 +95,10 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
             python=("Java: table.newRowDelta().addDeletes(rewritten).removeDeletes(old).commit()",),
         )  # fmt: skip
     if vectors:
-        text = f"Makes these deletes reference the live data file with the same name. {_again(vectors)}"
+        text = (
+            "Makes these deletion vectors reference live data files: each old path can mean only one of these files. "
+            f"{_again(vectors)}"
+        )
         yield step_of("Point deletes at their data files", text, found, rows_lost=None)
 
 

@@ -128,8 +128,8 @@ def forget_parents(draft: Draft, found: list[Finding]) -> Step:
     if "metadata-log" in draft.document:
         draft.document["metadata-log"] = [e for e in draft.objects("metadata-log") if e.get("metadata-file") != own]
     text = (
-        "Removes parent-snapshot-id where it is -1, because a snapshot without a parent has no such field, and entries "
-        "of the metadata log that name the metadata file in which they are."
+        "Removes parent-snapshot-id where it is -1, because a snapshot without a parent has no such field, and removes "
+        "entries of the metadata log that name the current metadata file."
     )
     return step_of("Remove parents of -1", text, found)
 

@@ -459,7 +459,7 @@ def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtyp
 
 
 def _current_leaves(draft: Draft) -> Iterator[Manifest]:
-    """Yield the current snapshot's live manifests; if a V4 root lists files itself, they come first, as a manifest."""
+    """Yield the current snapshot's live manifests, after a manifest of the files that a V4 root lists directly."""
     root = draft.state.root()
     if root is None:
         return
@@ -582,7 +582,7 @@ def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
             return batch.with_columns(**columns)
 
         draft.edit_leaf(name, edit)
-    text = "Gives entries without a sequence number that of the snapshot that added their file."
+    text = "Gives each entry without a sequence number the number of the snapshot that added its file."
     return step_of("Fill in sequence numbers", text, found, certain=False, rows_lost=None)
 
 
@@ -600,7 +600,7 @@ def set_contents(draft: Draft, found: list[Finding]) -> Step:
             return batch.with_columns(content_type=pa.array(made, batch.entries.schema.field("content_type").type))
 
         draft.edit_leaf(name, edit)
-    text = "Opens the files that these manifests list, and lists each file as the kind that it is: data or deletes."
+    text = "Opens the files that these manifests list, and corrects their content types: data or delete files."
     return step_of("Correct the content of entries", text, found, rows_back=None, rows_lost=None)
 
 

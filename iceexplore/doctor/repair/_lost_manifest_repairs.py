@@ -213,7 +213,7 @@ def _step(title: str, text: str, found: list[Finding], of: list[Recovery], **val
 
 
 def _of_current(draft: Draft, made: Iterable[Recovery]) -> list[Recovery]:
-    """Return what was recovered of the current snapshot's manifests: engines cannot add files to older snapshots."""
+    """Return the results for lost manifests of the current snapshot: engines cannot add files to older snapshots."""
     current = draft.state.snapshot
     return [one for one in made if current is not None and current.snapshot_id in one.lost.snapshots]
 
@@ -310,10 +310,9 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Return the number of the table's rows if its lost manifests had certain entries.
+    """Return the number of the table's rows if lost data manifests have the entries that ``entries`` returns.
 
-    Lost data manifests get the entries that ``entries`` returns; lost delete manifests get all recovered ones. None if
-    the table cannot be written or read in this way.
+    Lost delete manifests have all recovered entries. Return None if the table cannot be written or read with these.
     """
     trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
     for one in made:

@@ -68,7 +68,7 @@ class RepairPlan:
 
     @property
     def is_complete(self) -> bool:
-        """True if no finding of a severity worse than ``untidy`` remains."""
+        """True if all findings that remain after the repair are ``untidy``."""
         return all(u.finding.severity == "untidy" for u in self.unrepaired)
 
     @cached_property
@@ -97,7 +97,7 @@ class RepairPlan:
         data
             ``"copy"`` copies data files; ``"refer"`` leaves them in place; ``"none"`` writes metadata only.
         location
-            The location in the written metadata; by default ``path``.
+            The table location that the written metadata states; by default ``path``.
 
         Raises
         ------
@@ -355,7 +355,7 @@ def _merged(steps: list[Step]) -> list[Step]:
 
 
 def _needed(state: TableState, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the attributes of a step for these findings that describe the affected snapshots, as keyword arguments."""
+    """Return the attributes of a step that describe the snapshots affected by findings, as keyword arguments."""
     affected = {snapshot for one in findings for snapshot in one.snapshots}
     refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))

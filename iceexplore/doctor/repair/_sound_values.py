@@ -31,10 +31,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 def with_sound_types(manifest: Manifest) -> Manifest:
-    """Return a V4 manifest with allowed content types: others are replaced by guesses from the entries' other fields.
+    """Return a V4 manifest in which content types that are not allowed are guessed from the entries' other fields.
 
     A manifest has ``manifest_stats``, a delete has ``equality_ids`` or a deletion vector, and a manifest DV references
-    a manifest. In the V4 draft, only data files and manifests have entries of their own.
+    a manifest. In the V4 draft spec, only data files and manifests have entries; deletion vectors are part of these.
     """
     strange = _strange(manifest)
     if not strange.any():
@@ -55,9 +55,17 @@ def with_sound_types(manifest: Manifest) -> Manifest:
 
 
 def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> EntryBatch:
-    """Return a manifest's entries with the row ids that they inherit once their content types are corrected.
+    """Return a manifest's entries, whose content types are corrected, with the row ids that they now inherit.
 
-    On reading, a data file with a wrong content type got no row ids, so the ids of the files after it were too low.
+    When the manifest was read, a data file with a wrong content type inherited no row ids, and the files after it
+    inherited ids that were too low.
+
+    Parameters
+    ----------
+    manifest
+        The manifest as it was read, with the wrong content types.
+    first
+        The first row id of the manifest; if it is None, the entries are returned unchanged.
     """
     if first is None:
         return batch
@@ -68,7 +76,7 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     r = Rows(batch.entries)
     counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
     ids = build.to_pylist(batch.entries["first_row_id"])
-    read, right = first, first  # the next id as reading assigned it, and as it should be
+    read, right = first, first  # the next row id: the one that was assigned on reading, and the correct one
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
         skipped = strange[row] and ids[row] is None
@@ -80,7 +88,7 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
 
 
 def _strange(manifest: Manifest) -> Mask:
-    """Return the entries whose content types are not allowed in a manifest."""
+    """Return a mask of the entries whose content types are not allowed in a V4 manifest; no entries before V4."""
     r = Rows(manifest.entries, manifest.dialect)
     allowed: tuple[ContentType, ...] = tuple(ContentType) if manifest.is_root else FILES
     out = not_allowed(r, allowed)
@@ -90,7 +98,7 @@ def _strange(manifest: Manifest) -> Mask:
 
 
 def _unknown_partitions(state: TableState, manifest: Manifest) -> npt.NDArray[np.int64]:
-    """Return the ordinals of the entries whose partition cannot be derived."""
+    """Return the positions (column ``ordinal``) of the entries whose partition cannot be derived."""
     seen = state.reader.direct(manifest) if manifest.is_root else manifest
     if seen is None:
         return np.zeros(0, np.int64)
@@ -101,7 +109,7 @@ def _unknown_partitions(state: TableState, manifest: Manifest) -> npt.NDArray[np
 
 
 def are_sound(manifest: Manifest, batch: EntryBatch, state: TableState) -> Mask:
-    """Return which live entries of a manifest have values that can be copied into other entries of the same files."""
+    """Return a mask of a manifest's live entries whose values can be copied into other entries for the same files."""
     mask = live_mask(batch)
     if manifest.dialect.has_root_manifest:
         mask &= ~(_strange(manifest) | _damaged(batch) | unknown_partitions(manifest, state.metadata))
@@ -115,9 +123,9 @@ class SoundValues:
     Attributes
     ----------
     parent
-        The sound live entries of the parent snapshot.
+        The live entries of the parent snapshot from which values can be copied (see `are_sound`).
     sandbox
-        Receives new Puffin files, for deletion vectors that are not in one.
+        Receives new Puffin files for deletion vectors that are stored inline.
     """
 
     state: TableState
@@ -125,17 +133,21 @@ class SoundValues:
     sandbox: Sandbox
 
     def of(self, batch: EntryBatch, manifest: Manifest, typed: Manifest) -> EntryBatch:
-        """Return edited entries of a manifest in a form that V4 allows, without vectors that cannot be located.
+        """Return entries without values that V4 does not allow, and without deletion vectors that cannot be located.
 
         Parameters
         ----------
+        batch
+            The manifest's entries, with the edits of other repairs.
+        manifest
+            The manifest as it was read.
         typed
-            The manifest with sound content types; see `with_sound_types`.
+            The manifest as `with_sound_types` returns it.
 
         Raises
         ------
         FormatError
-            A size or partition is not in the parent's entries, and cannot be taken from the file.
+            The parent has no entry with a file's size or partition, and it cannot be taken from the file either.
         """
         guessed = np.asarray(manifest.entries["ordinal"], np.int64)[_strange(manifest)]
         unknown = _unknown_partitions(self.state, typed)
@@ -151,16 +163,20 @@ class SoundValues:
         return _without_foreign_fields(batch)
 
     def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
-        """Replace masked entries' values by those of the same files in the parent; return batch and replaced rows."""
+        """Replace the values of masked entries by those of the same files in the parent snapshot.
+
+        Return the new batch, and the numbers of the rows that were replaced. Files that the parent does not list keep
+        their values.
+        """
         rows = np.flatnonzero(mask)
         at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
         rows, at = rows[at >= 0], at[at >= 0]
         return (with_files_of(batch, rows, self.parent.take(at)) if len(rows) else batch), rows
 
     def _with_places(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch in which vectors have the offsets and sizes that their Puffin files state.
+        """Return a batch in which deletion vectors have the offsets and sizes that their Puffin files state.
 
-        Inline vectors are moved to new Puffin files.
+        Inline deletion vectors are moved to new Puffin files. If neither is possible, the values are kept.
         """
         r = Rows(batch.entries)
         mask = _nowhere(r)
@@ -186,9 +202,10 @@ class SoundValues:
         )
 
     def _stored(self, row: dict[str, Any]) -> tuple[str, int, dict[str, Any]]:
-        """Write the positions of an inline vector to a new Puffin file, because vectors of data files must be in one.
+        """Write an inline deletion vector to a new Puffin file: deletion vectors of data files may not be inline.
 
-        Return the file's location and size, and the vector's values; if the vector cannot be decoded, the old ones.
+        Return the location and size of the Puffin file, and the new values of the entry's ``deletion_vector``. If the
+        positions cannot be decoded, return the old values.
         """
         content = row["deletion_vector"]["inline_content"]
         try:
@@ -203,7 +220,7 @@ class SoundValues:
         return location, len(data), {"offset": offset, "size_in_bytes": size, "inline_content": None}
 
     def _with_sizes(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch in which missing sizes of live files are replaced by those that the storage states."""
+        """Return a batch in which the sizes of live files without a size are those that the storage states."""
         r = Rows(batch.entries)
         lacking = np.flatnonzero(r.null("file_size_in_bytes") & r.live)
         if not len(lacking):
@@ -221,12 +238,12 @@ class SoundValues:
     def _with_partitions(self, batch: EntryBatch, unknown: npt.NDArray[np.int64]) -> EntryBatch:
         """Return a batch in which unknown partitions are derived from the data files.
 
-        Vectors get the partitions of their data files.
+        Deletion vectors get the partitions of the data files that they apply to.
 
         Parameters
         ----------
         unknown
-            The ordinals of the entries whose partitions are unknown.
+            The positions (column ``ordinal``) of the entries whose partitions are unknown.
         """
         r = Rows(batch.entries)
         lost = np.isin(r.ints("ordinal"), unknown) & r.live
@@ -251,7 +268,7 @@ class SoundValues:
 
 
 def _names(batch: EntryBatch) -> AnyArray:
-    """Return a text that identifies each file or deletion vector: its location and the file that it references."""
+    """Return texts that identify the file or deletion vector of each entry: its location and the referenced file."""
     nothing = pa.scalar("", pa.string())
     referenced = pc.fill_null(batch.entries["referenced_file"], nothing)
     parts = [whole(pc.fill_null(batch.entries["location"], nothing)), whole(referenced)]
@@ -259,19 +276,22 @@ def _names(batch: EntryBatch) -> AnyArray:
 
 
 def _damaged(batch: EntryBatch) -> Mask:
-    """Return the live entries that lack a value, or have an impossible one."""
+    """Return a mask of the live entries to repair.
+
+    These lack a file size, have impossible split offsets, or are deletion vectors that `_nowhere` returns.
+    """
     r = Rows(batch.entries)
     return r.live & (_nowhere(r) | r.null("file_size_in_bytes") | _unsorted(batch))
 
 
 def _nowhere(r: Rows) -> Mask:
-    """Return the live deletion vectors whose data file, offset or size is missing, or that are inline."""
+    """Return a mask of the live deletion vectors that are inline, or whose data file, offset or size is missing."""
     placed = r.vector_has("offset") & r.vector_has("size_in_bytes") & ~r.inline & r.referenced
     return r.live & r.is_kind(ContentType.POSITION_DELETE) & ~placed
 
 
 def _unsorted(batch: EntryBatch) -> Mask:
-    """Return the entries whose split offsets are negative, not ascending, or past the end of the file."""
+    """Return a mask of the entries with split offsets that are negative, not ascending, or past the end of the file."""
     lists = whole(batch.entries["split_offsets"])
     out = np.zeros(len(batch), bool)
     if lists.null_count == len(batch):
@@ -312,9 +332,9 @@ def _without_foreign_fields(batch: EntryBatch) -> EntryBatch:
 
 
 def vector_place(state: TableState, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a deletion vector's values with the offset and size that the footer of its Puffin file states.
+    """Return an entry's ``deletion_vector`` with the offset and size that the footer of its Puffin file states.
 
-    The values are unchanged if the footer cannot be read, or does not name the vector's data file exactly once.
+    The values are unchanged if the footer cannot be read, or if it does not name the entry's data file exactly once.
     """
     given = dict(row["deletion_vector"] or {})
     if not row["location"] or not row["referenced_file"]:
@@ -333,7 +353,10 @@ def vector_place(state: TableState, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_file(state: TableState, row: dict[str, Any]) -> str | None:
-    """Return the data file that the Puffin footer names for an entry's vector; None if unnamed or unreadable."""
+    """Return the data file that the footer of a Puffin file names for an entry's deletion vector.
+
+    None if the footer cannot be read or names no data file for this deletion vector.
+    """
     vector = row["deletion_vector"]
     if not row["location"] or not vector:
         return None

@@ -54,7 +54,7 @@ class TreeEdit:
     parts
         The leaves, and the files that the root lists directly, with their entries after the repair.
     parent
-        The sound live entries of the parent snapshot; empty if they are unknown.
+        The live entries of the parent snapshot from which values can be copied; empty if they are unknown.
     names
         The generator of file names.
     """

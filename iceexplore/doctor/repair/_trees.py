@@ -161,7 +161,7 @@ class _Trees:
         return parts_of(self.draft, self.reader, snapshot, values, corrections)
 
     def _files_before(self, snapshot: Snapshot) -> EntryBatch:
-        """Return the sound live entries of the parent snapshot; empty if this has expired or cannot be read."""
+        """Return the entries that `sound_files` finds in the parent; empty if this has expired or cannot be read."""
         parent = self._parent(snapshot)
         if parent is None or parent.snapshot_id in self.lost or not self._is_readable(parent):
             return EntryBatch.empty()

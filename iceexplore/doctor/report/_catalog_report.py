@@ -33,11 +33,11 @@ class TableCheck:
     Attributes
     ----------
     table
-        The catalog's identifier, or the path below the folder.
+        The identifier of the table in the catalog, or its path relative to the searched folder.
     report
         The report; None if the check failed or took too long.
     seconds
-        The duration, including opening the table.
+        The duration of the check in seconds, including opening the table.
     error
         The reason why the table could not be opened or checked; None if it was checked.
     """
@@ -49,17 +49,17 @@ class TableCheck:
 
     @classmethod
     def of(cls, table: str, report: Report, seconds: float) -> TableCheck:
-        """Return a table's row, given its report."""
+        """Return the row of a table from the table's report."""
         return cls(table, report, seconds, None if report.opened else report.findings[0].text)
 
     @classmethod
     def failed(cls, table: str, why: str, seconds: float) -> TableCheck:
-        """Return a table's row, given the reason why its check failed."""
+        """Return the row of a table whose check failed, with the reason."""
         return cls(table, None, seconds, why)
 
     @property
     def location(self) -> str | None:
-        """The examined metadata file, None if that is unknown."""
+        """The location of the examined metadata file; None if there is no report."""
         return None if self.report is None else self.report.location
 
     @property
@@ -71,7 +71,7 @@ class TableCheck:
 
     @property
     def first(self) -> str | None:
-        """The worst finding in a sentence, or the error; None without findings."""
+        """The text of the worst finding, or the error if there is one; None for a table without findings."""
         if self.error is not None:
             return self.error
         return self.report.findings[0].text if self.report is not None and self.report.findings else None
@@ -106,7 +106,7 @@ class CatalogReport:
     Parameters
     ----------
     source
-        The catalog's name, or the folder.
+        The catalog's name, or the searched folder.
     options
         The options with which the tables were checked.
     tables
@@ -147,7 +147,7 @@ class CatalogReport:
 
     @cached_property
     def reports(self) -> Mapping[str, Report]:
-        """The reports by the tables' names; tables whose check failed or took too long have none."""
+        """A mapping of table names to reports; tables whose check failed or took too long are not in it."""
         return _Reports({one.table: one.report for one in self.tables if one.report is not None})
 
     @property
@@ -163,7 +163,7 @@ class CatalogReport:
         return 0 if all(one.report is not None and one.report.ok for one in self.tables) else 1
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per table, the worst first: severity, findings per severity, the first one, seconds, error."""
+        """Return a row per table, the worst first, with the worst finding and the number of findings per severity."""
         import pandas as pd
 
         rows = [
@@ -196,7 +196,7 @@ class CatalogReport:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CatalogReport:
-        """Return the result that `to_dict` wrote; its reports have no timelines.
+        """Rebuild a catalog report from the values that `to_dict` returned; its reports have empty timelines.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class CatalogReport:
         )
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return everything as JSON, in ASCII: the form that ``resume=`` reads and writes."""
+        """Return everything as ASCII JSON, the format of the file that ``resume=`` reads and writes."""
         return json.dumps(self.to_dict(), indent=indent)
 
     def __repr__(self) -> str:
@@ -234,7 +234,7 @@ class CatalogReport:
         return tables_html(self)
 
     def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",)) -> str:
-        """Return a standalone HTML page: the tables, each with its findings below; works offline and without scripts.
+        """Return a standalone HTML page with the tables and their findings; it works offline and without scripts.
 
         Parameters
         ----------
@@ -284,7 +284,7 @@ class CatalogReport:
 
 
 class _Reports(dict[str, Report]):
-    """Reports by the tables' names; the error for an unknown name lists the nearest names."""
+    """A dictionary of table names and reports; the error for an unknown name lists the most similar names."""
 
     def __missing__(self, name: str) -> Report:
         raise KeyError(f"no table {name!r} has a report; {nearest(str(name), list(self))}")

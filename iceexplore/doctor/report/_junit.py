@@ -52,7 +52,7 @@ def junit_error(name: str, why: str, seconds: float) -> Element:
 
 
 def junit_page(suites: Iterable[Element]) -> str:
-    """Return the XML document of some test suites."""
+    """Return the XML document that contains the given test suites."""
     root = Element("testsuites", name="iceexplore")
     root.extend(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"

@@ -92,7 +92,7 @@ def page(title: str, body: str, *notes: str) -> str:
 
 
 def report_page(report: ReportLike, *notes: str, plan: PlanLike | None = None) -> str:
-    """Return a report as a page with all findings and, if it is given, the plan for their repair."""
+    """Return a report as an HTML page with all findings and, if a plan is given, with the steps of the repair."""
     e = escape.html
     head = (
         f"<h1>Check of {e(report.table)}: {e(report_headline(report))}</h1>"
@@ -103,7 +103,7 @@ def report_page(report: ReportLike, *notes: str, plan: PlanLike | None = None) -
 
 
 def report_section(report: ReportLike) -> str:
-    """Return the findings of a report and its notes as HTML for `page`."""
+    """Return the findings and notes of a report as HTML that `page` takes as its body."""
     parts = [_finding(number, one) for number, one in enumerate(report.findings, 1)]
     return "".join([*parts, *(f'<p class="note">{escape.html(note)}</p>' for note in report_notes(report))])
 

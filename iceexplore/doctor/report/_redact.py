@@ -1,4 +1,4 @@
-"""Redact a report before others see it: secrets, values, paths, names."""
+"""Redact credentials, values, paths and names in a report, so that it can be shown to others."""
 
 from __future__ import annotations
 
@@ -34,20 +34,25 @@ _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
 
 
 def redaction_note(kinds: frozenset[str]) -> str:
-    """Return the sentence that says what a page leaves out."""
+    """Return the note of a page that lists which kinds of content are redacted in it."""
     return f"Created by iceexplore. Redacted: {', '.join(kind for kind in REDACTIONS if kind in kinds) or 'nothing'}."
 
 
 def redaction_of(report: ReportLike, kinds: frozenset[str]) -> Redaction:
-    """Return the redaction for a report and its plan, so that equal locations and names stay equal in both."""
+    """Return the redaction to use for a report and its plan, so that equal locations and names stay equal in both."""
     return Redaction(kinds, _names_of(report))
 
 
 def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = None) -> R:
-    """Return a report without what these kinds of `iceexplore.graph.REDACTIONS` cover.
+    """Return a report in which the given kinds of content (`iceexplore.graph.REDACTIONS`) are redacted.
 
-    Codes, the registry's titles, meanings and advice, counts, ids and times are kept. Equal locations and names stay
-    equal, so that findings about one file still match; they also match in everything else that ``it`` has redacted.
+    Codes, counts, ids and times are kept, and so are the titles, meanings and advice that belong to codes. Equal
+    locations and names stay equal, so that findings about one file can still be recognized.
+
+    Parameters
+    ----------
+    it
+        The redaction to use, if locations and names must stay equal in other objects, too.
     """
     if not kinds:
         return report
@@ -75,7 +80,7 @@ class _ShownPlan:
 
 
 def redacted_plan(plan: PlanLike, report: ReportLike, it: Redaction) -> PlanLike:
-    """Return the texts of a repair plan without what is redacted in its report; titles, codes and counts stay."""
+    """Return the texts of a repair plan, redacted like those of its report; titles, codes and counts are kept."""
     columns = frozenset(() if report.metadata is None else _columns(report.metadata))
 
     def reason(one: Unrepaired) -> str:
@@ -102,7 +107,7 @@ def redacted_source(it: Redaction, source: str) -> str:
 def redacted_identifier(it: Redaction, name: str) -> str:
     """Redact the identifier of a table or namespace.
 
-    If names are not redacted, the last part of a path stays, as it does in reports.
+    If names are not redacted, the last component of a path is kept, as in reports.
     """
     if it.names:
         return it.name(name)
@@ -115,7 +120,7 @@ def _names_of(report: ReportLike) -> frozenset[str]:
 
 
 def _text(it: Redaction, text: str) -> str:
-    """Redact a text that contains no values, such as the name of a table."""
+    """Redact credentials and paths in a text that contains no values of columns, such as the name of a table."""
     return it.without_paths(it.secretless(text), it.location) if it.paths else it.secretless(text)
 
 

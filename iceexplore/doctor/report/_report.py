@@ -37,7 +37,7 @@ class Report:
     table, location
         The name of the table or view, and the metadata file that was examined.
     format_version
-        From the metadata file; None if the table could not be opened.
+        The format version in the metadata file; None if the table could not be opened.
     level
         ``metadata``, ``files`` or ``rows``.
     snapshots
@@ -52,7 +52,7 @@ class Report:
         The examined metadata; None for a view, if the table could not be opened, and in reports that were read from
         JSON.
     opened
-        False if the table could not be opened; its only finding has the reason.
+        False if the table could not be opened; the only finding then gives the reason.
     kind
         ``table`` or ``view``.
     versions
@@ -146,7 +146,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Report:
-        """Return the report that `to_dict` wrote, without the `metadata` and so without a timeline.
+        """Rebuild a report from the values that `to_dict` returned. It has no `metadata`, so its timeline is empty.
 
         Raises
         ------
@@ -171,9 +171,9 @@ class Report:
         )
 
     def timeline(self) -> pd.DataFrame:
-        """Return a row per snapshot, oldest first: the codes of findings that begin with it, and of those affecting it.
+        """Return a row per snapshot, oldest first, with the codes of the findings that it introduced or that affect it.
 
-        Without `metadata`, there are no rows.
+        The result has no rows if the report has no `metadata`.
         """
         import pandas as pd
 
@@ -187,13 +187,15 @@ class Report:
         return shown_frame(frame)
 
     def repair(self) -> RepairPlan:
-        """Plan how to mend the table: the steps, a simulated table after them, and the findings that they cannot mend.
+        """Plan how to mend the table.
 
-        The table itself is never written. The repaired manifests and metadata are written into an overlay; faults that
-        this reveals are repaired as well, and findings that remain are in the plan's ``unrepaired``. Only this report's
-        findings are mended: examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost
-        manifests are sought in the manifests of other snapshots and in the data folder. A damaged V4 tree is written
-        again, from the tree of its parent snapshot and the files that the damaged tree lists.
+        The plan has the steps, a simulation of the mended table, and the findings that no step mends (``unrepaired``).
+
+        The table is never written: the repaired manifests and metadata are written into an overlay. Faults that become
+        visible only after the repair are repaired as well. Apart from these, only findings of this report are mended:
+        examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost manifests are sought in
+        the manifests of other snapshots and in the data folder. A damaged V4 tree is written again, as a change to the
+        tree of its parent snapshot.
 
         Raises
         ------
@@ -218,7 +220,7 @@ class Report:
         return report_html(self)
 
     def to_html(self, *, redact: bool | str | Iterable[str] = ("credentials",), repair: bool = False) -> str:
-        """Return the report as a page: one HTML file in the explorer's design, without scripts or requests.
+        """Return the report as a standalone HTML page in the explorer's design, without scripts or requests.
 
         Parameters
         ----------
@@ -226,14 +228,14 @@ class Report:
             Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for
             `iceexplore.Table.bundle`. True means all, False none. Codes, meanings, advice, counts, ids and times stay.
         repair
-            Whether the page also has the steps of `repair`. The repair is then planned, which takes time.
+            Whether the page also shows the steps of `repair`; planning them takes time.
 
         Raises
         ------
         OptionError
-            A redaction is unknown; or with ``repair``, the report has no table.
+            A redaction is unknown; or ``repair`` is true, and `repair` cannot plan a repair.
         UnsupportedError
-            With ``repair``, the table is encrypted.
+            ``repair`` is true, and the table is encrypted.
         """
         kinds = redactions(redact)
         it = redaction_of(self, kinds)

@@ -16,6 +16,7 @@ __all__ = ["tables_html", "tables_page", "tables_text"]
 
 _SHOWN = 40
 _TEXT = 90
+_COLUMNS = ("Table", "Found", "Worst finding", "Time")
 _CELL = "text-align:left;vertical-align:top;padding:2px 14px 2px 0"
 
 
@@ -69,7 +70,7 @@ def _notes(result: _Result) -> Iterator[str]:
     for name, why in result.unlisted.items():
         yield f"Namespace {name} could not be listed: {why}"
     if not result.complete:
-        yield "Some tables are missing here: the check was interrupted, or a limit ended the search through the folder."
+        yield "Some tables are not listed: the check was interrupted, or a limit ended the search through the folder."
 
 
 def _kind(one: _Table) -> str:
@@ -79,7 +80,7 @@ def _kind(one: _Table) -> str:
 
 
 def tables_text(result: _Result) -> str:
-    """Return the result as plain text, with control characters made visible."""
+    """Return a catalog report as plain text, with control characters made visible."""
     e = escape.text
     out = [f"Check of {e(result.source)}: {_headline(result)}", _scope(result), ""]
     shown = result.tables[:_SHOWN]
@@ -97,7 +98,7 @@ def tables_text(result: _Result) -> str:
 
 
 def tables_html(result: _Result) -> str:
-    """Return the result as HTML with inline styles only; the report of a table with findings can be unfolded."""
+    """Return a catalog report as HTML with inline styles; each table's findings can be unfolded."""
     e = escape.html
     rows = []
     for one in result.tables[:_SHOWN]:
@@ -119,7 +120,7 @@ def tables_html(result: _Result) -> str:
         f'<div style="font-size:16px;font-weight:600">Check of {e(result.source)}: {_headline(result)}</div>'
         f'<div style="font-size:12px;opacity:.8">{e(_scope(result))}</div>'
         '<table style="border:none;border-collapse:collapse;background:none;margin-top:8px"><thead><tr>'
-        + "".join(f'<th scope="col" style="{_CELL}">{name}</th>' for name in ("Table", "Found", "First", "Time"))
+        + "".join(f'<th scope="col" style="{_CELL}">{name}</th>' for name in _COLUMNS)
         + f"</tr></thead><tbody>{''.join(rows)}</tbody></table>"
         + "".join(f'<div style="font-size:12px;opacity:.8">ℹ {e(note)}</div>' for note in notes)
         + "</div>"
@@ -127,7 +128,7 @@ def tables_html(result: _Result) -> str:
 
 
 def tables_page(result: _Result, *notes: str) -> str:
-    """Return a whole HTML page with all tables, then the notes; the report of a table with findings can be unfolded."""
+    """Return a whole HTML page with all tables, whose findings can be unfolded, and with the notes below."""
     e = escape.html
     rows = []
     for one in result.tables:
@@ -140,7 +141,7 @@ def tables_page(result: _Result, *notes: str) -> str:
             f'<tr class="{severity}"><td class="where">{e(one.table)}</td><td>{sign}{e(_kind(one))}</td>'
             f"<td>{cell}</td><td>{one.seconds:.1f} s</td></tr>"
         )
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Table", "Found", "First", "Time"))
+    heads = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
     body = (
         f"<h1>Check of {e(result.source)}: {e(_headline(result))}</h1>"
         f'<div class="note">{e(_scope(result))}</div>'

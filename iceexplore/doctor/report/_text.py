@@ -1,4 +1,4 @@
-"""A report as text and HTML: each finding with its evidence, meaning and remedy, the worst first."""
+"""A report as text and HTML: the findings, the worst first, each with what was found, its meaning and the remedy."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ReportLike(Protocol):
 
 
 def report_headline(report: ReportLike) -> str:
-    """Return the number of findings of each severity in words."""
+    """Return the number of findings of each severity, as text."""
     if not report.opened:
         return f"the {report.kind} cannot be opened"
     counts = report.by_severity()
@@ -81,7 +81,7 @@ def report_headline(report: ReportLike) -> str:
 
 
 def report_scope(report: ReportLike) -> str:
-    """Return what was examined, and how long that took."""
+    """Return the level of the examination, the number of examined snapshots or versions, and the time, as text."""
     if not report.opened:
         return f"{report.seconds:.1f} s"
     if report.kind == "view":
@@ -92,7 +92,7 @@ def report_scope(report: ReportLike) -> str:
 
 
 def report_notes(report: ReportLike) -> Iterator[str]:
-    """Yield sentences, unescaped, on what could not be checked, and on what a deeper level would check."""
+    """Yield unescaped sentences about checks that could not be done, and about what a deeper level would check."""
     for name, why in report.unknown.items() if report.opened else ():
         yield f"Not checked: {name}. {why[:1].upper()}{why[1:]}"
     if report.opened and report.kind == "table" and report.level in _DEEPER:
@@ -100,7 +100,7 @@ def report_notes(report: ReportLike) -> Iterator[str]:
 
 
 def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the label and text, both unescaped, of each line about a finding."""
+    """Yield the lines about a finding, each as a label and a text, both unescaped."""
     yield "What", one.text
     yield "Where", one.where + (f" and {one.count - 1:,} more" if one.count > 1 else "")
     parts = [f"found {one.found}"] if one.found is not None else []
@@ -128,11 +128,11 @@ def finding_lines(one: Finding) -> Iterator[tuple[str, str]]:
     if one.reported:
         yield "Reported", ", ".join(one.reported)
     for more in one.follows:
-        yield "Follows", more.text + (f" ({more.count:,} places)" if more.count > 1 else "")
+        yield "Causes", more.text + (f" ({more.count:,} places)" if more.count > 1 else "")
 
 
 def affected_text(one: Finding) -> str:
-    """Return what a finding affects: snapshots and refs, rows and partitions; unescaped, empty if nothing is known."""
+    """Return, as unescaped text, the snapshots, refs, rows and partitions that a finding affects; empty if unknown."""
     parts = []
     if one.snapshots:
         parts.append(snapshots_text(one.snapshots, one.refs))

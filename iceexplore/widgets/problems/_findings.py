@@ -24,7 +24,7 @@ _MAX_TEXT = 2_000
 #: Maximum number of snapshots in whose trees nodes are searched for; for each of them, a root is read.
 _MAX_TREES = 50
 #: Lines that are left out because the finding's ``text`` and its list ``follows`` show the same.
-_NOT_LINES = frozenset({"What", "Follows"})
+_NOT_LINES = frozenset({"What", "Causes"})
 
 
 def findings_sent(report: Report, state: TableState, shown: Snapshot | None) -> dict[str, Any]:
