@@ -37,8 +37,9 @@ class Axis:
     step
         Distance between adjacent values: 1 for integers, dates and times, one unit of the last digit for decimals, and
         0 for other types.
-    skip
-        For texts and bytes: the number of leading bytes that all bounds share, which are ignored.
+    shared
+        For texts and bytes: the leading bytes that all bounds share. They are no digits of a number; values that begin
+        otherwise are below or above the numbers of all bounds.
     ranks
         For texts and bytes: the rank of each byte (0 to 255) among the bytes that may occur; empty for other types.
         The number that represents a text has the ranks of the text's bytes as its digits. Bytes that cannot occur take
@@ -53,7 +54,7 @@ class Axis:
     """
 
     step: float
-    skip: int = 0
+    shared: bytes = b""
     ranks: tuple[int, ...] = ()
     digits: int = 0
     plain: bool = False
@@ -81,10 +82,10 @@ class Axis:
         cut = (pc.unique(pc.binary_slice(ends, shared, shared + _LOOKED_AT)) for ends in (lows, highs))
         seen = np.unique(np.frombuffer(b"".join(b"".join(build.to_pylist(texts)) for texts in cut), np.uint8))
         text = pa.types.is_string(lower.type)
-        return cls._of_bytes(seen, shared, cut_length(lower) if text else None, text=text)
+        return cls._of_bytes(seen, least[:shared], cut_length(lower) if text else None, text=text)
 
     @classmethod
-    def _of_bytes(cls, seen: npt.NDArray[np.uint8], shared: int, cut: int | None, *, text: bool) -> Axis:
+    def _of_bytes(cls, seen: npt.NDArray[np.uint8], shared: bytes, cut: int | None, *, text: bool) -> Axis:
         there = np.zeros(256, dtype=np.int64)
         there[seen] = 1
         if text:
@@ -105,8 +106,13 @@ class Axis:
         """Return the base (radix) in which a text is a number whose digits are the ranks of its bytes."""
         return float(max(self.ranks) + 1)
 
+    @property
+    def skip(self) -> int:
+        """Return the number of bytes that all bounds share."""
+        return len(self.shared)
+
     def numbers(self, values: AnyArray) -> Floats:
-        """Return an array with the number of each value; NaN for null and NaN."""
+        """Return an array with the number of each bound; NaN for null and NaN."""
         plain = comparable(values)
         if not self.ranks:
             return np.asarray(plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -120,10 +126,16 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: PlainValue) -> float:
-        """Return the number of one stored value; for texts, it is correct only if they begin as all bounds do."""
+        """Return the number of one stored value.
+
+        Texts that do not begin as all bounds do are below all numbers of bounds (-1), or above all of them.
+        """
         if not self.ranks:
             return float(value)
-        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
+        data = _encoded(value)
+        start = data[: self.skip]
+        if start != self.shared:
+            return -1.0 if start < self.shared else self.base**self.digits
         part = data[self.skip : self.skip + self.digits]
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
@@ -139,9 +151,10 @@ class Axis:
 
     def prefix(self, value: str) -> tuple[float, float]:
         """Return the numbers of the first and of the last text with this prefix."""
-        data = value.encode("utf-8", "surrogatepass")
-        room = self.digits - max(0, len(data) - self.skip)
-        low = self.number(value)
+        data, low = _encoded(value), self.number(value)
+        if not data.startswith(self.shared):
+            return (low, self.base**self.digits if self.shared.startswith(data) else low)
+        room = self.digits - (len(data) - self.skip)
         return (low, low + (self.base**room - 1 if room > 0 else 0.0))
 
 
@@ -157,6 +170,10 @@ def cut_length(lower: Strings) -> int | None:
         return None
     full = pc.sum(pc.equal(lengths, longest)).as_py() or 0
     return int(longest) if full * 2 >= len(lower) - lower.null_count else None
+
+
+def _encoded(value: PlainValue) -> bytes:
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
 
 
 def _is_bytes(kind: pa.DataType) -> bool:

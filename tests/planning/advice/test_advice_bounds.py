@@ -127,5 +127,17 @@ def test_texts_are_counted_in_the_letters_that_occur() -> None:
         assert share == pytest.approx(value / 10_000, abs=0.02)
 
 
+@pytest.mark.parametrize("value", ["", "a", "use", "userz", "z", "ä"])
+def test_texts_with_another_prefix_than_the_bounds_are_beyond_them(value: str) -> None:
+    names = [f"user-{i:02d}" for i in range(100)]
+    axis = Axis.of(pa.array(names), pa.array(names))
+    assert axis is not None
+    low, high = axis.number(names[0]), axis.number(names[-1])
+    assert (axis.number(value) < low, axis.number(value) > high) == (value < names[0], value > names[-1])
+    first, last = axis.prefix(value)
+    assert (first <= low and last >= high) == "user-".startswith(value)
+    assert "user-".startswith(value) or first == last == axis.number(value)
+
+
 def _key(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
