@@ -47,7 +47,7 @@ class Axis:
     digits
         For texts and bytes: the number of digits of the number that represents a value.
     plain
-        Whether the bytes of all bounds after the first ``skip`` are ASCII, so that each byte is a character.
+        Whether the bytes of all bounds after ``shared`` are ASCII, so that each of these bytes is a character.
     cut
         For texts: the number of characters to which bounds seem to be truncated, as by Iceberg's ``truncate(16)``; None
         if they do not seem to be truncated.
@@ -110,6 +110,11 @@ class Axis:
     def skip(self) -> int:
         """Return the number of bytes that all bounds share."""
         return len(self.shared)
+
+    @property
+    def shared_characters(self) -> int:
+        """Return the number of characters that all bounds of a `plain` text column share."""
+        return len(self.shared.decode("utf-8", "replace"))
 
     def numbers(self, values: AnyArray) -> Floats:
         """Return an array with the number of each bound; NaN for null and NaN."""

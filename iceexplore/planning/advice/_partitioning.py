@@ -184,7 +184,7 @@ def candidates(
         for length in range(spread.axis.digits, 0, -1):
             found = _cut(spread, every, left, wanted, text_units(spread.axis, length))
             if found is not None:
-                size = spread.axis.skip + length
+                size = spread.axis.shared_characters + length  # `truncate` counts characters, not bytes
                 yield Candidate(TruncateTransform(size), *found, "prefixes occur equally often")
                 break
 

@@ -79,6 +79,7 @@ def _columns() -> dict[str, tuple[str, pa.Array]]:
         "few texts": ("string", pa.array(words[rng.integers(0, 6, ROWS)].tolist())),
         "one frequent": ("string", pa.array([f"city-{i:03d}" for i in np.minimum(rng.zipf(1.8, ROWS), 200)])),
         "prefix": ("string", pa.array([f"user-{i:08d}" for i in ids])),
+        "accented prefix": ("string", pa.array([f"üsér-{i:08d}" for i in ids])),
         "long prefix": ("string", pa.array([f"https://www.example.org/shop/{i:08d}" for i in ids])),
         "hex": ("string", pa.array([rng.bytes(16).hex() for _ in ids])),
         "uuid": ("uuid", pa.array([rng.bytes(15) + bytes([i % 251]) for i in ids], pa.binary(16))),

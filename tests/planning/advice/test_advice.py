@@ -41,6 +41,7 @@ CASES: list[tuple[str, str, set[str]]] = [
     ("prefix", "x = 'user-00000077'", {"sort", "bucket(16, x)"}),
     ("prefix", "x like 'user-000030%'", {"sort", "truncate(11, x)"}),
     ("prefix", "x > 'user-00003000'", {"sort", "truncate(11, x)"}),
+    ("accented prefix", "x > 'üsér-00003000'", {"sort", "truncate(11, x)"}),
     ("long prefix", "x = 'https://www.example.org/shop/00000077'", {"bucket(16, x)"}),
     ("hex", "x like 'a%'", {"sort", "truncate(1, x)"}),
     ("days", "x = date '2024-01-20'", {"sort", "days(x)"}),
