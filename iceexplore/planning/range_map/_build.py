@@ -183,6 +183,7 @@ def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeB
         groups=group[1],
         files=files,
         notes=_notes(files, name, metrics, count),
+        partition=plan.filter.partition,
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceexplore.errors import OptionError
 from iceexplore.expressions import name_sql
 from iceexplore.graph import human_bytes, to_frame
 from iceexplore.planning.evaluators._column_metrics import Mask
@@ -69,6 +71,8 @@ class RangeMap(RangePicture):
         The index of the stop at each edge of the filter's range; None for an edge that the filter lacks.
     rest
         The other conditions of the filter, as SQL; empty if there are none.
+    partition
+        The partition that the plan was limited to, by partition field; empty if it was not. SQL cannot express it.
     first, last, kind
         One per file: the range excludes the file if its upper edge is at a stop below `first`, or its lower edge is at
         `last` or above. `kind` is an index into `KINDS`.
@@ -107,6 +111,7 @@ class RangeMap(RangePicture):
     groups: tuple[str, ...]
     files: LiveFiles
     notes: tuple[str, ...] = ()
+    partition: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.verdict)
@@ -129,8 +134,17 @@ class RangeMap(RangePicture):
         """Return the filter with its edges moved to these stops.
 
         The edges come first in the text, so that the next map shows the same column by default.
+
+        Raises
+        ------
+        OptionError
+            The plan was limited to a partition, which cannot be part of the text.
         """
-        return " and ".join(filter(None, [self.edge_text(lower, upper), self.rest])) or "true"
+        text = " and ".join(filter(None, [self.edge_text(lower, upper), self.rest])) or "true"
+        if self.partition:
+            given = dict(self.partition)
+            raise OptionError(f"partition {given} cannot be part of a text: plan {text!r} with partition={given}")
+        return text
 
     def edge_text(self, lower: int | None, upper: int | None) -> str:
         """Return the conditions for edges at these stops, as SQL."""

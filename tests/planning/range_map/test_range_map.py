@@ -138,6 +138,15 @@ def test_comparisons_in_the_conjunction_are_edges(
     assert files_read(again) == files_read(trips.plan(where))
 
 
+def test_a_map_of_one_partition_has_no_filter_text() -> None:
+    table = ix.empty({"region": "string", "a": "long"}, partition_by=["region"])
+    table.append(pd.DataFrame({"region": ["x", "y"], "a": [1, 2]}))
+    found = table.plan("a >= 1", partition={"region": "x"}).range_map()
+    assert found.lit(found.lower, None).tolist() == [True, False]
+    with pytest.raises(OptionError, match=r"partition .*'x'.* plan 'a >= 1' with partition=\{'region': 'x'\}"):
+        found.filter_text(found.lower, None)
+
+
 def test_files_without_bounds_and_of_nulls_are_apart() -> None:
     table = ix.empty({"a": "long", "b": "string"}, properties={"write.metadata.metrics.column.b": "none"})
     table.append(pd.DataFrame({"a": [1, 5], "b": ["x", "y"]}))
