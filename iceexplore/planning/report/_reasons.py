@@ -49,7 +49,9 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
                 add(("manifest", row["term"], row["by"]), 1, row["files"], None)
         counts = {leaf.root_row: leaf for leaf in plan.leaves if leaf.scan == index}
         rows = [row for row, leaf in counts.items() if row is not None and leaf.kept_files < leaf.files]
-        for done, leaf in enumerate(leaves_of(plan.state, scan, parts_of(ids), rows, ids)):
+        done = 0
+        for leaf in leaves_of(plan.state, scan, parts_of(ids), rows, ids):
+            done += leaf.root_row is not None  # the files that a V4 root lists itself are in no manifest
             if counts[leaf.root_row].kept_files == counts[leaf.root_row].files:
                 continue
             batch, pruned = pruned_of(plan.state, scan, leaf, plan.filter)
@@ -61,7 +63,8 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
                 count = int(mine.sum())
                 if count:
                     add(("data file", term, by), count, count, int(sizes[mine].sum()))
-            yield f"Counting reasons: {done:,} of {len(rows):,} manifests"
+            if rows:
+                yield f"Counting reasons: {done:,} of {len(rows):,} manifests"
     if plan.row_groups is not None:
         gone = plan.row_groups.filter(pc.invert(pc.fill_null(plan.row_groups["may"], True)))
         for row in build.to_pylist(gone.select(["term", "by", "bytes"])):

@@ -13,6 +13,7 @@ import pytest
 import iceexplore as ix
 from iceexplore.arrow import build
 from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.planning import skip_reasons
 from iceexplore.storage import CACHE
 from tests.helpers.hostile import HOSTILE
 from tests.helpers.tables import plan_table as lab
@@ -129,6 +130,16 @@ def test_the_roots_own_files_are_pruned_at_the_root() -> None:
     skipped = table.plan("day = date '2024-01-03'").skipped
     assert set(skipped["level"]) == {"root manifest"}
     assert set(skipped["kind"]) == {"data file"}
+
+
+def test_reasons_are_counted_up_to_the_last_manifest() -> None:
+    both = lab.filled("v4-leaves")
+    both.set_layout(flush_data_files=5)
+    both.append(lab.frame(lab.rows_of(5)))  # files in leaf manifests and in the root
+    for table, start in ((lab.filled("v3"), 1), (both, 0)):
+        texts = [*skip_reasons(table.plan("region = 'b'"))]
+        assert texts == [f"Counting reasons: {done} of 5 manifests" for done in range(start, 6)]
+    assert [*skip_reasons(lab.filled("v4-root").plan("region = 'b'"))] == []
 
 
 def test_columns_are_checked_and_counted() -> None:
