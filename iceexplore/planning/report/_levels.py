@@ -121,8 +121,12 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
     if not pruned:
         return _row(start, manifests, Counts(*seen), known)
     files, held, size = (_sum([total, *values]) for total, values in zip(seen, zip(*pruned, strict=True), strict=True))
-    source = "files and rows from the root's counts" if None not in (files, held) else "the root lacks some counts"
-    sources = [source]
+    if None not in (files, held):
+        sources = ["files and rows from the root's counts"]
+    elif plan.appends is not None:
+        sources = ["the root's counts do not show which snapshot added the files"]
+    else:
+        sources = ["the root lacks some counts"]
     if size is None:
         size, text = _summary_bytes(plan)
         sources.append(text)

@@ -68,7 +68,10 @@ def test_a_filter_prunes_as_ever(table: ix.Simulation) -> None:
     assert len(plan) == 3
     assert plan.totals["deletes"] == 0
     assert len(plan.skipped) > 0
-    assert plan.levels()["level"].tolist()[0] == "appended"
+    cheap = plan.levels()
+    assert cheap["level"].tolist()[0] == "appended"
+    if cheap["files"].isna()[0]:  # a manifest was pruned
+        assert "the root's counts do not show which snapshot added the files; " in cheap["known"][0]
     assert plan.levels(exact=True)["files"].tolist()[0] == 9
 
 
