@@ -358,12 +358,11 @@ class _Saver:
             try:
                 raw = self.storage.read(location, kind="metadata")
                 documents[location] = (parse_document(raw, location)[0], raw[:2] == b"\x1f\x8b")
-            except FileMissingError:
-                continue  # older metadata files may be removed (spec, "metadata-log")
             except IceexploreError as e:
                 if location == self.state.metadata_location:
                     raise
-                self.missing[location] = str(e)
+                if not isinstance(e, FileMissingError):  # older metadata files may be removed (spec, "metadata-log")
+                    self.missing[location] = str(e)
         for location in documents:
             self.moved[location] = f"{self.new}/{self._name(location, 'metadata')}"
         for location, (document, packed) in documents.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -229,6 +230,15 @@ def test_a_manifest_that_cannot_be_read_stops_it_if_the_table_needs_it(trips: Pa
     with pytest.raises(ix.FileMissingError):
         ix.open(table).simulate().save(tmp_path / "b")
     assert not (tmp_path / "b").exists() and not list(tmp_path.glob(".b-*"))
+
+
+def test_a_current_metadata_file_that_is_gone_stops_it(trips: Path, tmp_path: Path) -> None:
+    s = ix.open(shutil.copytree(trips, tmp_path / "trips")).simulate()
+    lost = Path(s.state.storage.resolve(s.state.metadata_location))
+    lost.unlink()
+    with pytest.raises(ix.FileMissingError, match=re.escape(lost.name)):
+        s.save(tmp_path / "a")
+    assert not (tmp_path / "a").exists()
 
 
 KILLED = """
