@@ -131,7 +131,7 @@ def planned(
     if plan.notes and on_error == "raise":
         location = state.metadata_location if state.snapshot is None else state.snapshot.root_location
         refused = [p.text for p in state.problems if p.code == "outside-roots"]  # each text says which allow= is needed
-        raise FormatError(" ".join([*plan.notes, *refused[:1], f"({_ADVICE})"]), location=location)
+        raise FormatError(f"{'; '.join([*plan.notes, *refused[:1]])} ({_ADVICE})", location=location)
     for note in plan.notes:
         warn_caller(note)
     doubts.warn(plan)

@@ -260,6 +260,23 @@ def test_a_manifest_that_is_gone_does_not_make_fewer_rows_in_silence(saved: ix.T
         assert t.to_arrow(on_error="skip").num_rows < 5
 
 
+def test_several_notes_on_missing_manifests_are_one_readable_error(tmp_path: Path) -> None:
+    s = ix.empty({"id": "long", "kind": "string", "x": "double"}, format_version=2)
+    s.append(frame(FIRST))
+    s.append(frame(SECOND))
+    path, pos = files_of(s)[1]
+    s.row_delta(deletes={path: [pos]})
+    s.save(tmp_path / "t", data="copy")
+    saved = ix.open(tmp_path / "t")
+    manifests = saved.inspect.manifests.arrow().select(["path", "content", "added_snapshot_id"]).to_pylist()
+    second = s.metadata.snapshots[1].snapshot_id
+    for gone in manifests:
+        if gone["content"] == 1 or gone["added_snapshot_id"] == second:
+            os.unlink(real(saved, gone["path"]))
+    with pytest.raises(ix.FormatError, match=r"\.avro; Deletes are missing .*: \S+\.avro \(on_error='skip'"):
+        ix.open(tmp_path / "t").to_arrow()
+
+
 def test_made_up_files_have_no_rows() -> None:
     s = ix.empty({"id": "long"}, format_version=2)
     s.append(files=3, rows=10)

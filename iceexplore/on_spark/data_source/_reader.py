@@ -263,7 +263,7 @@ class IceexploreReader(DataSourceReader):
         state = self._state or self._shipped.open()
         plan = plan_scan(state, self._filter, split_size=self._split_size)
         if plan.notes:
-            raise FormatError(" ".join(plan.notes), location=state.metadata_location)
+            raise FormatError("; ".join(plan.notes), location=state.metadata_location)
         for doubt in plan.doubts:  # this runs in a process that Spark starts, so warnings are in the driver's log
             warnings.warn(doubt, stacklevel=2)
         given = self._split_size is not None

@@ -162,7 +162,7 @@ def _incomplete(plan: ScanPlan, strict: bool) -> None:
     if strict and faults:
         state = plan.state
         where = state.metadata_location if state.snapshot is None else state.snapshot.root_location
-        raise FormatError(" ".join(faults), location=where)
+        raise FormatError("; ".join(faults), location=where)
     if strict:
         refuse_doubts(plan)
     for note in (*plan.notes, *plan.doubts):
