@@ -18,6 +18,8 @@ from iceexplore.metadata import Snapshot
 __all__ = ["differences_of"]
 
 _KINDS = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
+#: The first format version with deletion vectors, in which a replay writes no position delete files.
+_DVS_FROM = 3
 _SAME = ("partition_spec_id", "record_count", "file_size_in_bytes")
 
 
@@ -27,8 +29,8 @@ def differences_of(
     """Return the differences between snapshots of a table and of its replay, as sentences.
 
     Data files, equality delete files and deletion vectors of live data files must match in spec, partition tuple, row
-    count and, if the table records it, size in bytes. Position delete files are not compared with the deletion vectors
-    that replace them.
+    count and, if the table records it, size in bytes; below version 3, so must position delete files. Position delete
+    files are not compared with the deletion vectors that replace them.
     """
     return tuple(text for a, b in pairs for text in _differences(table, a, replayed, b))
 
@@ -40,8 +42,12 @@ def _differences(table: TableState, a: Snapshot, replayed: TableState, b: Snapsh
     for kind, what in ((ContentType.DATA, "data file"), (ContentType.EQUALITY_DELETE, "equality delete file")):
         for text in _compared(what, _of(was, kind), _of(now, kind)):
             yield where + text
-    there = _of(was, ContentType.DATA).entries["location"]
     old, new = _of(was, ContentType.POSITION_DELETE), _of(now, ContentType.POSITION_DELETE)
+    if replayed.metadata.format_version < _DVS_FROM:  # the replay keeps position delete files
+        for text in _compared("position delete file", old, new):
+            yield where + text
+        return
+    there = _of(was, ContentType.DATA).entries["location"]
     vectors = old.filter(_is_vector(old))
     applies = pc.is_in(whole(vectors.entries["referenced_file"]), value_set=whole(there))
     vectors = vectors.filter(applies)

@@ -233,8 +233,8 @@ class Replay(Generic[T]):
     def check(self) -> tuple[str, ...]:
         """Return the differences between the live files of each snapshot and of its replay; reads every manifest.
 
-        Compares the locations, specs, partition tuples, row counts and sizes of data files, equality delete files and
-        deletion vectors. Position delete files are not compared with the deletion vectors that replace them.
+        Compares the locations, specs, partition tuples, row counts and sizes of data files, delete files and deletion
+        vectors. Position delete files are not compared with the deletion vectors that replace them.
         """
         pairs = [(s.snapshot, s.replayed) for s in self.snapshots if s.replayed is not None]
         return differences_of(self.state, self.sandbox.newest(), pairs)

@@ -219,6 +219,21 @@ def test_check_tells_what_differs() -> None:
     assert "is missing" in text and str(last.snapshot.snapshot_id) in text
 
 
+def test_check_notices_lost_position_delete_files() -> None:
+    s = ix.empty(SCHEMA, format_version=2, seed=1)
+    s.append(1, rows=10, materialize=True)
+    path = s.inspect.data_files()["file_path"][0]
+    for position in (1, 2):
+        s.row_delta(deletes={path: [position]})
+    r = s.table.replay(2)
+    assert r.check() == ()
+    *before, last = r.snapshots
+    for earlier, more in zip(before, (" and 1 more", ""), strict=True):  # without both delete files, without one
+        wrong = type(last)(**{**last.__dict__, "replayed": earlier.replayed})
+        (text,) = type(r)(r.state, r.sandbox, (wrong,), r.simulation).check()
+        assert ": a position delete file is missing from the replay: " in text and text.endswith(f".parquet{more}")
+
+
 def test_seeded_replays_are_the_same() -> None:
     t = ix.sample()
     first, second = t.replay(seed=4), t.replay(seed=4)
