@@ -161,14 +161,12 @@ class CommitOperation:
         Raises
         ------
         OptionError
-            A name is unknown; the message lists the nearest options.
+            A name is unknown; the message lists the nearest names.
         """
-        taken = self.parameters(of)
-        known = {p.name for p in taken}
+        known = [p.name for p in self.parameters(of)]
         for name in names:
             if name not in known:
-                options = [p.name for p in taken if p.passed == "option"]
-                raise OptionError(f"{self.name} has no argument {name!r}; {nearest(name, options)}")
+                raise OptionError(f"{self.name} has no argument {name!r}; {nearest(name, known)}")
 
     def signature(self, of: TableKind) -> str:
         """Return the call with its parameters, as in Python: ``delete_where(where=None, *, partition=None)``."""

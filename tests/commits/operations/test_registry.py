@@ -190,5 +190,12 @@ def test_unknown_names_list_the_nearest() -> None:
             commits.operation(wrong)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="append has no argument 'rwos'; nearest: rows"):
         OPERATIONS["append"].parameter("rwos")
+    for method, given, near in (
+        ("compact", "path", "paths"),
+        ("row_delta", "delete", "deletes"),
+        ("tag", "nam", "name"),
+    ):
+        with pytest.raises(OptionError, match=f"{method} has no argument '{given}'; nearest: {near}"):
+            OPERATIONS[method].parameter(given)
     with pytest.raises(OptionError, match="a simulation has no operation 'merge'"):
         OPERATIONS["merge"].parameters("simulation")
