@@ -200,7 +200,7 @@ _FILE_OPERATIONS = (
             *_COLUMN_UPDATES,
         ),
         since=4,
-        nothing=_NO_ROW,
+        nothing="no row of the chosen data files matches",
         change=update_columns,
     ),
     CommitOperation(

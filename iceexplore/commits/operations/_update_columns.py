@@ -77,7 +77,7 @@ def update_columns(
     Raises
     ------
     NothingToDo
-        No row matches ``where``.
+        No row (with ``paths``, no row of these files) matches ``where``.
     OptionError
         A column does not exist or cannot be updated, a value does not fit, the filter is invalid, or there are no data
         files.
@@ -106,8 +106,9 @@ def update_columns(
     if hits is not None:
         files = files.filter(pa.array([name in hits for name in names], pa.bool_()))
         names = build.to_pylist(files.entries["location"])
-    if not names:
-        raise NothingToDo("nothing to commit: no row matches")
+    if not names:  # with paths, rows of other files may match
+        among = "" if paths is None else "of the given files "
+        raise NothingToDo(f"nothing to commit: no row {among}matches")
     _refuse_partition_sources(state, files, fields)
     _refuse_old_deletes(state, files, manifests)
     made = _synthetic(state, writer, files, fields) if values is None else _written(state, writer, files, values, hits)
@@ -143,8 +144,6 @@ def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | No
     files = EntryBatch(tasks.files.entries, {}, tasks.files.partition)
     if named is not None:
         files = files.filter(pc.is_in(whole(files.entries["location"]), value_set=whole(named.entries["location"])))
-    if not len(files):
-        raise NothingToDo("nothing to commit: no row matches")
     return files
 
 

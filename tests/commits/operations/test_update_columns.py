@@ -23,7 +23,7 @@ import pytest
 from pyroaring import BitMap
 
 import iceexplore as ix
-from iceexplore.commits import check_rules
+from iceexplore.commits import NothingToDo, check_rules
 from iceexplore.deletes import decode_mumbling
 from iceexplore.errors import CommitConflictError, IceexploreError, OptionError, RuleError, UnsupportedError
 from iceexplore.simulation import Simulation
@@ -548,6 +548,9 @@ def test_only_matching_rows_are_updated() -> None:
     }
     assert s.update_columns({"price": 0.0}, where="id = 99") is None
     assert s.update_columns({"price": 0.0}, second, where="id = 0") is None  # of another file
+    for where in ("id = 0", "id in (2, 6)"):  # the bounds exclude the file, or its rows do not match
+        with pytest.raises(NothingToDo, match="nothing to commit: no row of the given files matches"):
+            s._files("update_columns", "main", {"price": 0.0}, second, where=where)
     assert s.state.snapshot is not None and s.state.snapshot.snapshot_id == now.snapshot_id
     changed = s.changes(rows=True).to_pylist()
     assert Counter((row["id"], row["_change_type"]) for row in changed) == {
