@@ -105,6 +105,9 @@ _PROPOSAL_ONLY = (
     "dv_encoding", "dv_attached", "partition_storage", "affinity", "unaffiliated_manifests", "affiliated_manifests",
     "inline_dv_bytes", "relaxed",
 )  # fmt: skip
+#: Options that are refused for the dialect ``v4-java``, because they are about root manifests. The flush thresholds are
+#: accepted without effect, because ``round_trip_ms`` sets them for any dialect.
+_ROOTS_ONLY = (*_PROPOSAL_ONLY, "compact_leaves", "rewrite_leaf_at")
 _TREES = ("v4-proposal", "v4-draft")
 _DIALECTS_V4 = (*_TREES, "v4-java")
 #: Reading and writing a Parquet root takes half a millisecond more for this many more data files, or for this many more
@@ -136,7 +139,8 @@ class LayoutOptions:
         has three dialects: ``v4-proposal`` (a root manifest), ``v4-draft`` (a root manifest as in the draft of the V4
         spec of September 2026) and ``v4-java`` (a manifest list). Of the options below, only `manifest_format`,
         `flush_data_files`, `leaf_entries`, `compact_leaves` and `rewrite_leaf_at` have an effect with ``v4-draft``, and
-        only `manifest_format` and `leaf_entries` with ``v4-java``.
+        only `manifest_format` and `leaf_entries` with ``v4-java``. The others must keep their defaults, except for the
+        two flush thresholds.
     manifest_format
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
@@ -305,11 +309,15 @@ class LayoutOptions:
                 raise OptionError(f"{name}={value!r}: expected an integer of at least {least}")
         if self.manifest_format == "parquet" and self.dialect not in _DIALECTS_V4:
             raise OptionError(f"manifest_format='parquet': manifests of {self.dialect} are always Avro")
+        default = type(self)()
         if self.deletion_vectors_on_entries:
-            default = type(self)()
             for name in _PROPOSAL_ONLY:
                 if getattr(self, name) != getattr(default, name):
                     raise OptionError(f"{name}= is an option of 'v4-proposal': the V4 draft leaves no such choice")
+        elif self.has_layout and not self.has_root_manifest:
+            for name in _ROOTS_ONLY:
+                if getattr(self, name) != getattr(default, name):
+                    raise OptionError(f"{name}= is an option of root manifests: {self.dialect!r} has manifest lists")
         share: Any = self.rewrite_leaf_at
         if share is not None and (not isinstance(share, (int, float)) or not 0 < share <= 1):
             raise OptionError(f"rewrite_leaf_at={share!r}: expected a share above 0 and at most 1, or None")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from iceexplore.commits import LayoutOptions
@@ -36,6 +38,24 @@ def test_options_that_are_changed_take_the_new_thresholds() -> None:
 def test_round_trips_that_make_no_sense_are_refused(wrong: object) -> None:
     with pytest.raises(OptionError, match="round_trip_ms"):
         LayoutOptions.of(4, round_trip_ms=wrong)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"affinity": "all"}, {"unaffiliated_manifests": 1}, {"affiliated_manifests": 1}, {"inline_dv_bytes": 0},
+        {"dv_encoding": "delta"}, {"dv_attached": True}, {"partition_storage": "tuple"}, {"compact_leaves": 2},
+        {"rewrite_leaf_at": 0.5}, {"relaxed": ("root-first",)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_of_roots_are_refused_for_manifest_lists(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(OptionError, match=f"{name}= is an option of root manifests: 'v4-java' has manifest lists"):
+        LayoutOptions.of(4, dialect="v4-java", **option)
+    with pytest.raises(OptionError, match=f"{name}= "):
+        LayoutOptions.of(4, **option).replace(dialect="v4-java")
+    assert LayoutOptions.of(4, dialect="v4-java", round_trip_ms=10, leaf_entries=3).leaf_entries == 3
 
 
 def test_a_commit_above_the_threshold_writes_a_leaf() -> None:
