@@ -112,7 +112,9 @@ def _advice(found: MetadataSurvey, name: str) -> str:
     place, number = found.readable.location, found.readable.number
     meanwhile = f"Until then, open the table with ix.open({place!r})."
     if found.named_by == "catalog":
-        lost = "" if not found.newer() else " (nothing is lost: it is newer than the one that the catalog names)"
+        # There may be newer files that cannot be read, besides the older one that is recommended.
+        newer = found.readable in found.newer()
+        lost = " (nothing is lost: it is newer than the one that the catalog names)" if newer else ""
         register = f"drop the table without purging its files, then call catalog.register_table({name!r}, {place!r})"
         return f"Restore the file, or point the catalog to {found.readable.name}{lost}: {register}. {meanwhile}"
     if found.named_by == "hint" and number is not None:

@@ -93,6 +93,16 @@ def test_newer_files_than_the_deleted_one_are_named(folder: Path, catalog: SqlCa
     ]
 
 
+def test_nothing_is_lost_only_if_a_newer_file_can_be_read(folder: Path, catalog: SqlCatalog) -> None:
+    shutil.copy(metadata(folder, 6), metadata(folder, 7))
+    metadata(folder, 6).unlink()
+    assert "nothing is lost: it is newer" in only(ix.check("db.t", catalog=catalog)).advice
+    metadata(folder, 7).write_text("{")
+    advice = only(ix.check("db.t", catalog=catalog)).advice
+    assert "point the catalog to v5.metadata.json: drop the table" in advice
+    assert "nothing is lost" not in advice
+
+
 def test_a_repair_by_the_advice_is_clean(folder: Path, catalog: SqlCatalog) -> None:
     metadata(folder, 6).unlink()
     advice = only(ix.check("db.t", catalog=catalog)).advice
