@@ -157,17 +157,23 @@ def _other_files(state: ViewState, unknown: dict[str, str]) -> Iterator[tuple[Me
     number = state.opened.version
     if number is not None:
         others.sort(key=lambda f: abs((number if f.number is None else f.number) - number))
+    reasons: list[str] = []
+
+    def cannot_know(why: str) -> None:
+        reasons.append(why.rstrip("."))
+        unknown[_FOLDER] = "; ".join(reasons)
+
     if len(others) > _MOST_OPENED:
-        unknown[_FOLDER] = (
+        cannot_know(
             f"only {_MOST_OPENED} of {len(others):,} were opened, those with the numbers nearest to the current file's"
         )
     for file in others[:_MOST_OPENED]:
         if (file.size or 0) > _MOST_BYTES:
-            unknown[_FOLDER] = f"{file.name} is larger than {_MOST_BYTES >> 20} MiB"
+            cannot_know(f"{file.name} is larger than {_MOST_BYTES >> 20} MiB")
             continue
         try:
             data = state.storage.read(file.location, kind="metadata")
             document, _ = parse_document(data, file.location, kind=VIEW)
             yield file, parse_view_metadata(document, file.location, Problems())
         except IceexploreError as error:
-            unknown[_FOLDER] = f"{file.name} cannot be read: {error}"
+            cannot_know(f"{file.name} cannot be read: {error}")

@@ -253,6 +253,24 @@ def test_what_could_not_be_checked_is_listed(tmp_path: Path) -> None:
     assert "Not checked: other metadata files. Only 20 of 28 were" in repr(report)
 
 
+def test_each_reason_why_other_files_were_not_compared_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iceexplore.doctor._views._MOST_OPENED", 3)
+    monkeypatch.setattr("iceexplore.doctor._views._MOST_BYTES", 100_000)
+    for i in range(1, 7):
+        write_view(tmp_path / "v", view(), f"v{i}.metadata.json")
+    for i, text in ((3, "{"), (4, " " * 100_001), (5, "[")):
+        (tmp_path / "v" / "metadata" / f"v{i}.metadata.json").write_text(text)
+    why = ix.open_view(tmp_path / "v").check().unknown["other metadata files"]
+    assert why.startswith("only 3 of 5 were opened, those with the numbers nearest to the current file's; v5.metadata")
+    assert [part.partition(": ")[0] for part in why.split("; ")[1:]] == [
+        "v5.metadata.json cannot be read",
+        "v4.metadata.json is larger than 0 MiB",
+        "v3.metadata.json cannot be read",
+    ]
+
+
 def test_codes_are_chosen_and_a_baseline_is_left_out(tmp_path: Path) -> None:
     made = view([version(1, **{"schema-id": 7}), version(3)], 1, 2, 3)
     v = ix.open_view(write_view(tmp_path / "v", made))
