@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from iceexplore.doctor._check import check_options
 from iceexplore.doctor._view_queries import query_problems
+from iceexplore.doctor.checks._metadata_file import files_to_compare
 from iceexplore.doctor.model._finding import Finding, finding_of, rank
 from iceexplore.doctor.report._report import Report
 from iceexplore.errors import IceexploreError, Problem, Problems, problem
-from iceexplore.storage import VIEW, MetadataVersion, list_versions, parse_document, same_location
+from iceexplore.storage import VIEW, MetadataVersion, list_versions, parse_document
 from iceexplore.views import (
     HISTORY_PROPERTY,
     OpenSource,
@@ -23,7 +24,7 @@ from iceexplore.views import (
 
 __all__ = ["examine_view"]
 
-#: The maximum number of other metadata files to open: those whose numbers are nearest to the current file's.
+#: The maximum number of other metadata files to open.
 _MOST_OPENED = 20
 #: The maximum size, in bytes, of a metadata file that is opened to look for changed versions.
 _MOST_BYTES = 32 << 20
@@ -142,10 +143,7 @@ def _content(version: ViewVersion) -> dict[str, object]:
 
 
 def _other_files(state: ViewState, unknown: dict[str, str]) -> Iterator[tuple[MetadataVersion, ViewMetadata]]:
-    """Yield the view's other metadata files that can be read, at most `_MOST_OPENED` of them.
-
-    Files whose numbers are nearest to the current file's come first.
-    """
+    """Yield the view's other metadata files that can be read. At most `_MOST_OPENED` files are opened."""
     if state.storage.is_extracted:
         return
     try:
@@ -153,21 +151,16 @@ def _other_files(state: ViewState, unknown: dict[str, str]) -> Iterator[tuple[Me
     except IceexploreError as error:
         unknown[_FOLDER] = str(error)
         return
-    others = [f for f in files if not same_location(f.location, state.metadata_location) and f.size is not None]
-    number = state.opened.version
-    if number is not None:
-        others.sort(key=lambda f: abs((number if f.number is None else f.number) - number))
+    others, left_out = files_to_compare(state.opened, files, _MOST_OPENED)
     reasons: list[str] = []
 
     def cannot_know(why: str) -> None:
         reasons.append(why.rstrip("."))
         unknown[_FOLDER] = "; ".join(reasons)
 
-    if len(others) > _MOST_OPENED:
-        cannot_know(
-            f"only {_MOST_OPENED} of {len(others):,} were opened, those with the numbers nearest to the current file's"
-        )
-    for file in others[:_MOST_OPENED]:
+    if left_out is not None:
+        cannot_know(left_out)
+    for file in others:
         if (file.size or 0) > _MOST_BYTES:
             cannot_know(f"{file.name} is larger than {_MOST_BYTES >> 20} MiB")
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -117,3 +118,22 @@ def test_all_specs_whose_deletes_apply_to_nothing_are_named(tmp_path: Path) -> N
     (found,) = [f for f in ix.open(folder).check() if f.code == "delete-no-effect"]
     assert (found.count, found.found) == (3, "1, 2")
     assert "3 delete files were written for the partition specs 1, 2, which no live data file has" in found.text
+
+
+def test_without_a_number_in_its_name_the_files_modified_last_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iceexplore.doctor.checks._folder._MOST_OPENED", 2)
+    folder = healthy(tmp_path)
+    current = document_path(folder).rename(folder / "metadata" / "current.metadata.json")
+    for i in range(1, 6):
+        os.utime(folder / "metadata" / f"v{i}.metadata.json", (i, i))
+
+    def change(document: Record) -> None:
+        document["table-uuid"] = "11111111-3681-40c8-86dc-e36561f83385"
+
+    edit_json(folder / "metadata" / "v4.metadata.json", change)
+    os.utime(folder / "metadata" / "v4.metadata.json", (4, 4))
+    report = ix.open(current).check()
+    assert [f.location.rpartition("/")[2] for f in report if f.code == "table-uuid-differs"] == ["v4.metadata.json"]
+    assert report.unknown["some of the other metadata files"] == "only 2 of 5 were opened, those modified last"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -269,6 +270,20 @@ def test_each_reason_why_other_files_were_not_compared_is_listed(
         "v4.metadata.json is larger than 0 MiB",
         "v3.metadata.json cannot be read",
     ]
+
+
+def test_without_a_number_in_its_name_the_files_modified_last_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iceexplore.doctor._views._MOST_OPENED", 2)
+    changed = view([version(1, "SELECT 9, 9")])
+    folder = write_view(tmp_path / "v", view(), "current.metadata.json")
+    for i in range(1, 5):
+        write_view(folder, changed if i == 3 else view(), f"v{i}.metadata.json")
+        os.utime(folder / "metadata" / f"v{i}.metadata.json", (i, i))
+    report = ix.open_view(folder / "metadata" / "current.metadata.json").check()
+    assert [(f.code, f.found) for f in report] == [("view-version-changed", "v3.metadata.json")]
+    assert report.unknown["other metadata files"] == "only 2 of 4 were opened, those modified last"
 
 
 def test_codes_are_chosen_and_a_baseline_is_left_out(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from iceexplore.doctor.checks._metadata_file import files_to_compare
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import finding_of
 from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError, Problem, problem
@@ -17,7 +18,7 @@ from iceexplore.storage import MetadataVersion, OverlayStorage, list_versions, p
 __all__ = ["check_folder"]
 
 HINT = "version-hint.text"
-#: The maximum number of other metadata files to open: those whose numbers are nearest to the current file's.
+#: The maximum number of other metadata files to open.
 _MOST_OPENED = 20
 _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
@@ -144,20 +145,16 @@ Document = tuple[MetadataVersion, dict[str, Any]]
 
 
 def _documents(examination: Examination, versions: Sequence[MetadataVersion]) -> list[Document]:
-    """Return other metadata files, parsed: those whose numbers are nearest to the current file's.
+    """Return other metadata files, parsed. At most `_MOST_OPENED` files are opened.
 
-    At most `_MOST_OPENED` files are opened. Files that cannot be read are reported and left out.
+    Files that cannot be read are reported and left out.
     """
     state = examination.state
-    others = [v for v in versions if not same_location(v.location, state.metadata_location) and v.size is not None]
-    number = state.opened.version
-    if number is not None:
-        others.sort(key=lambda v: abs((v.number if v.number is not None else number) - number))
-    if len(others) > _MOST_OPENED:
-        text = f"only {_MOST_OPENED} of {len(others)} were opened, those with the numbers nearest to the current file's"
-        examination.cannot_know("some of the other metadata files", text)
+    others, left_out = files_to_compare(state.opened, versions, _MOST_OPENED)
+    if left_out is not None:
+        examination.cannot_know("some of the other metadata files", left_out)
     found: list[Document] = []
-    for version in others[:_MOST_OPENED]:
+    for version in others:
         try:
             document, _ = parse_document(state.storage.read(version.location, kind="metadata"), version.location)
         except IceexploreError as error:

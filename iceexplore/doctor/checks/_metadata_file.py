@@ -1,13 +1,13 @@
-"""Report a metadata file that is missing, and describe the other metadata files in its folder."""
+"""Report a metadata file that is missing; choose and describe the other metadata files in its folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from iceexplore.errors import Problem, problem
-from iceexplore.storage import MetadataSurvey, MetadataVersion
+from iceexplore.storage import MetadataSurvey, MetadataVersion, Opened, same_location
 
-__all__ = ["missing_metadata", "other_files"]
+__all__ = ["files_to_compare", "missing_metadata", "other_files"]
 
 _MOST_NAMED = 3
 _NAMING = {"catalog": "The catalog points to", "hint": "version-hint.text points to", "path": "You asked for"}
@@ -46,3 +46,34 @@ def other_files(found: MetadataSurvey) -> str:
 def _names(files: Sequence[MetadataVersion]) -> str:
     newest = [f.name for f in files[::-1]]
     return ", ".join(newest[:_MOST_NAMED]) + (", …" if len(newest) > _MOST_NAMED else "")
+
+
+def files_to_compare(
+    opened: Opened, files: Sequence[MetadataVersion], most: int
+) -> tuple[list[MetadataVersion], str | None]:
+    """Choose the other metadata files to open: those whose numbers are nearest to the current file's.
+
+    If the current file's name has no number, they are those modified last.
+
+    Parameters
+    ----------
+    files
+        All metadata files of the table or view.
+    most
+        The maximum number of files to choose.
+
+    Returns
+    -------
+    tuple
+        The files, and a note if there are more of them; otherwise None.
+    """
+    others = [f for f in files if not same_location(f.location, opened.metadata_location) and f.size is not None]
+    number = opened.version
+    if number is None:
+        others.sort(key=lambda f: -1 if f.modified_ms is None else f.modified_ms, reverse=True)
+        which = "modified last"
+    else:
+        others.sort(key=lambda f: abs((number if f.number is None else f.number) - number))
+        which = "with the numbers nearest to the current file's"
+    left_out = f"only {most} of {len(others):,} were opened, those {which}" if len(others) > most else None
+    return others[:most], left_out
