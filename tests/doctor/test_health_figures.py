@@ -247,6 +247,8 @@ def test_a_damaged_manifest_is_stated_at_the_figures(tmp_path: Path) -> None:
     assert "No rewrite can be planned" in health.gain_note("sizes")
     assert any(text.startswith("Files may be missing from the figures: ") for text in health.unchecked)
     assert "[incomplete]" in repr(health)
+    assert f"Files may be missing from the figures: {health.missing}" in health.card().notes
+    assert f"Not checked: {health.unchecked[-1]}" in health.card().notes
     for one in lab.inspect.manifests.arrow()["path"].to_pylist():
         os.truncate(str(one).removeprefix("file:"), 40)
     lost = ix.open(tmp_path / "t").health()
@@ -302,8 +304,11 @@ def test_what_a_large_table_leaves_out(tmp_path: Path, monkeypatch: pytest.Monke
 def test_an_earlier_snapshot_is_not_what_engines_rewrite() -> None:
     t = ix.sample("trips")
     earlier = t.at(snapshot=t.snapshots[2].snapshot_id)
-    assert any("not the table's current snapshot" in text for text in earlier.health().unchecked)
+    assert any("the table's current snapshot, which is not" in text for text in earlier.health().unchecked)
     assert not any("current snapshot" in text for text in t.health().unchecked)
+    assert [text for text in earlier.health().card().notes if not text.startswith("Not checked: ")] == [
+        "Engines would rewrite the table's current snapshot, which is not the one that is shown."
+    ]
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:

@@ -233,12 +233,9 @@ class TableHealth(Mapping[str, HealthFigure]):
         return tuple(figure for figure in self.measured if figure.attention)
 
     @property
-    def unchecked(self) -> tuple[str, ...]:
-        """Sentences on what was not checked, and on what may be missing from the figures or gains."""
-        out = [] if "clustering" in self._figures else [
-            f"Clustering was not measured: the table has more than {FEW_FILES:,} data files. "
-            "t.health()['clustering'] measures it."
-        ]  # fmt: skip
+    def caveats(self) -> tuple[str, ...]:
+        """Sentences on what may be missing from the figures, and on why rewrites cannot be planned or may differ."""
+        out = []
         if self.missing:
             out.append(f"Files may be missing from the figures: {self.missing}")
         if self._why and self._why not in self.missing:
@@ -246,7 +243,16 @@ class TableHealth(Mapping[str, HealthFigure]):
         current = self.state.metadata.snapshot()
         if self.state.snapshot is not None and current is not None and self.state.snapshot is not current:
             out.append("Engines would rewrite the table's current snapshot, which is not the one that is shown.")
-        return (*out, *_ALWAYS)
+        return tuple(out)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Sentences on what was not checked, and the `caveats`."""
+        clustering = () if "clustering" in self._figures else (
+            f"Clustering was not measured: the table has more than {FEW_FILES:,} data files. "
+            "t.health()['clustering'] measures it.",
+        )  # fmt: skip
+        return (*clustering, *self.caveats, *_ALWAYS)
 
     @property
     def scope(self) -> str:
@@ -316,7 +322,7 @@ class TableHealth(Mapping[str, HealthFigure]):
             sentence, sql = self._shown_gain(figure.key)
             facts.append((f"{figure.title}{' ▲' if figure.attention else ''}", figure.verdict))
             facts += [("", text) for text in (*figure.notes, sentence, sql) if text]
-        many = len(self.attention)
+        many, caveats = len(self.attention), self.caveats
         return Card(
             title=f"Health of {self.state.name}",
             badges=(
@@ -326,7 +332,7 @@ class TableHealth(Mapping[str, HealthFigure]):
             ),
             subtitle=self.scope,
             facts=tuple(facts),
-            notes=tuple(f"Not checked: {text}" for text in self.unchecked),
+            notes=tuple(text if text in caveats else f"Not checked: {text}" for text in self.unchecked),
         )
 
     def __repr__(self) -> str:

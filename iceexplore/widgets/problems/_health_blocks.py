@@ -77,6 +77,7 @@ def health_blocks(
     out: list[Block] = [
         ["h3", [headline]],
         ["advice", [f"S{health.scope[1:]}" if health.scan.roots else "No snapshot"]],
+        *(["advice", [text_of(text)]] for text in health.caveats),
     ]
     for figure in health.measured:
         out += _figure(health, figure, links)
@@ -88,7 +89,7 @@ def health_blocks(
             out.append(["p", [_ask("What would a rewrite gain?", {"do": "gain", "of": figure.key}, n)]])
     if n and len(health.measured) < len(health):
         out += [["h", ["Clustering"]], ["p", [_ask("Measure clustering", {"do": "clustering"}, n)]]]
-    unchecked: list[list[Part]] = [[text_of(text)] for text in health.unchecked]
+    unchecked: list[list[Part]] = [[text_of(text)] for text in health.unchecked if text not in health.caveats]
     return [*out, ["h", ["Not checked"]], ["list", unchecked]]
 
 

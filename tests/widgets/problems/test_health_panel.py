@@ -287,11 +287,14 @@ def test_a_damaged_manifest_is_stated(tmp_path: Path) -> None:
     path = Path(lab.inspect.manifests.arrow()["path"][0].as_py().removeprefix("file:"))
     os.truncate(path, 40)
     widget = Explorer(ix.open(tmp_path / "t"), tab="problems")
-    text = json.dumps(ask(widget, "look"))
+    blocks = ask(widget, "look")
+    text = json.dumps(blocks)
     assert widget.error == {}
     assert text.count("Incomplete: 1 manifest cannot be read.") == 4
     assert "cannot be read" in text
     assert "No rewrite can be planned" in text
+    assert blocks[2][0] == "advice" and "Files may be missing from the figures: " in json.dumps(blocks[2])
+    assert "may be missing" not in json.dumps(blocks[-1]), "the list of what was not checked"
     widget.close()
 
 
