@@ -19,9 +19,11 @@ from tests.doctor.damages import (
     document_path,
     edit_avro,
     edit_json,
+    edit_manifest,
     healthy,
     local,
     manifest_paths,
+    records,
     root_path,
 )
 
@@ -118,6 +120,42 @@ def test_all_specs_whose_deletes_apply_to_nothing_are_named(tmp_path: Path) -> N
     (found,) = [f for f in ix.open(folder).check() if f.code == "delete-no-effect"]
     assert (found.count, found.found) == (3, "1, 2")
     assert "3 delete files were written for the partition specs 1, 2, which no live data file has" in found.text
+
+
+@pytest.mark.parametrize(("code", "folder"), [("delete-path", "/old/data/"), ("delete-dangling", "/old/other/")])
+def test_a_fault_of_several_snapshots_is_described_as_in_the_newest(code: str, folder: str, tmp_path: Path) -> None:
+    how = {"write.delete.mode": "merge-on-read", "commit.manifest-merge.enabled": "false"}
+    lab = ix.create(tmp_path / "t", {"id": "long"}, format_version=3, properties=how)
+    for start in (0, 10, 20):
+        lab.append({"id": list(range(start, start + 10))})
+    lab.delete("id = 3")
+    lab.delete("id in (13, 23)")
+
+    def rename(rows: list[Record], header: dict[str, str]) -> None:
+        for row in rows:
+            file = row["data_file"]
+            file["referenced_data_file"] = file["referenced_data_file"].replace("/t/data/", folder)
+
+    for path in manifest_paths(tmp_path / "t", 1):
+        edit_avro(path, rename, list_path=root_path(tmp_path / "t"))
+    report = ix.open(tmp_path / "t").check(snapshots="all")
+    (found,) = [f for f in report if f.code == code]
+    assert len(found.snapshots) == 2
+    assert (found.count, len(found.places)) == (3, 3)
+    assert sum(len(rows) for rows in found.hits.by_file().values() if rows is not None) == 3
+    if code == "delete-path":
+        assert found.text.startswith("3 delete files name data files by outdated paths")
+
+
+def test_a_vector_that_lacks_two_fields_has_two_findings(tmp_path: Path) -> None:
+    folder = healthy(tmp_path, 3)
+    lacking = {"content_offset": None, "content_size_in_bytes": None}
+    edit_manifest(folder, records(lambda r: r["data_file"].update(lacking)), 1)
+    found = [f for f in ix.open(folder).check() if f.code == "entry-invalid"]
+    assert [(f.field, len(f.snapshots)) for f in found] == [
+        ("144 content_offset", 1),
+        ("145 content_size_in_bytes", 1),
+    ]
 
 
 def test_without_a_number_in_its_name_the_files_modified_last_are_compared(

@@ -26,15 +26,13 @@ Rows = npt.NDArray[np.int64]
 
 def check_entries(examination: Examination) -> None:
     """Report contradictions between entries of one examined snapshot, or of several; each contradiction once."""
-    made: dict[tuple[str, str], Finding] = {}
+    made: dict[tuple[str, str, str | None], Finding] = {}
     for finding in (*_overwritten(examination), *_each_snapshot(examination)):
-        key = finding.code, finding.where
+        key = finding.code, finding.where, finding.field
         old = made.get(key)
-        if old is None:
-            made[key] = finding
-        else:
-            snapshots = tuple(dict.fromkeys((*old.snapshots, *finding.snapshots)))
-            made[key] = replace(old, snapshots=snapshots, _hits=finding.hits)  # keep the places in the newer snapshot
+        if old is not None:  # keep the text, the count and the places of the newer snapshot
+            finding = replace(finding, snapshots=tuple(dict.fromkeys((*old.snapshots, *finding.snapshots))))
+        made[key] = finding
     for finding in made.values():
         examination.report(finding)
 

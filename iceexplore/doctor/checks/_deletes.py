@@ -28,7 +28,7 @@ _MOST_COMPARED = 10_000
 
 def check_deletes(examination: Examination) -> None:
     """Report faults of deletes in each examined snapshot; a fault that several snapshots share is one finding."""
-    made: dict[tuple[str, str], Finding] = {}
+    made: dict[tuple[str, str, str | None], Finding] = {}
     for snapshot in examination.snapshots:
         rows = examination.rows_of(snapshot)
         for finding in (
@@ -37,12 +37,10 @@ def check_deletes(examination: Examination) -> None:
             *_too_old(examination, snapshot, rows),
             *_dropped(examination, snapshot),
         ):
-            key = finding.code, finding.where
+            key = finding.code, finding.where, finding.field
             old = made.get(key)
-            if old is None:
-                made[key] = finding
-            else:  # keep the places in the newer snapshot
-                made[key] = replace(old, snapshots=(*old.snapshots, *finding.snapshots), _hits=finding.hits)
+            # keep the text, the count and the places of the newer snapshot
+            made[key] = finding if old is None else replace(finding, snapshots=(*old.snapshots, *finding.snapshots))
     for finding in made.values():
         examination.report(finding)
 
