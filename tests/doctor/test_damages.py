@@ -147,6 +147,29 @@ def test_a_fault_of_several_snapshots_is_described_as_in_the_newest(code: str, f
         assert found.text.startswith("3 delete files name data files by outdated paths")
 
 
+#: Damages of one file or snapshot, with a part of the finding's text.
+_SINGULAR = {
+    "partition_summaries_null": "1 of 4 manifests has no partition summaries in the manifest list: every filter reads "
+    "this manifest, and commits that keep it do not",
+    "metrics_of_one_file_lost": "1 data file has no column metrics at all, while 5 others of the table have metrics",
+    "vector_names_no_file": "1 deletion vector does not state the data file: readers",
+    "vector_names_the_old_place": "1 delete file names data files by outdated paths, such as",
+    "equality_deletes_older_than_the_data": "1 delete file is older than every data file that it could apply to: it "
+    "deletes nothing, and every scan opens it.",
+    "deletes_dropped_by_a_compaction": "The commit removed 1 delete file that applies to data files that it added",
+    "catalog_points_to_an_old_file": "continues its history with 1 more snapshot: the catalog",
+}
+
+
+@pytest.mark.parametrize("name", _SINGULAR)
+def test_texts_about_one_file_or_snapshot_are_singular(name: str, tmp_path: Path) -> None:
+    (one,) = [d for d in DAMAGES if d.name == name]
+    folder = healthy(tmp_path, one.version)
+    one.damage(folder)
+    report = ix.open(folder / one.opens).check(level=one.level, snapshots=one.snapshots)  # type: ignore[arg-type]
+    assert any(_SINGULAR[name] in f.text for f in report if f.code == one.code)
+
+
 def test_a_vector_that_lacks_two_fields_has_two_findings(tmp_path: Path) -> None:
     folder = healthy(tmp_path, 3)
     lacking = {"content_offset": None, "content_size_in_bytes": None}

@@ -15,6 +15,7 @@ from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import Finding, finding_of
 from iceexplore.errors import Problem, problem
 from iceexplore.formats import PUFFIN
+from iceexplore.graph import amount
 from iceexplore.manifests import ContentType, Status
 from iceexplore.metadata import Snapshot
 
@@ -71,14 +72,15 @@ def _incomplete_vectors(examination: Examination, snapshot: Snapshot, rows: Rows
     outside = pc.is_null(pc.struct_field(vectors, "inline_content"))
     lacking = np.asarray(pc.and_(due, outside))
     what = (
-        ("143 referenced_data_file", "delete-scope", some["referenced_file"], "the data file to which they apply"),
-        ("144 content_offset", "entry-invalid", pc.struct_field(vectors, "offset"), "their offset in the Puffin file"),
-        ("145 content_size_in_bytes", "entry-invalid", pc.struct_field(vectors, "size_in_bytes"), "their size"),
+        ("143 referenced_data_file", "delete-scope", some["referenced_file"], "the data file"),
+        ("144 content_offset", "entry-invalid", pc.struct_field(vectors, "offset"), "the offset in the Puffin file"),
+        ("145 content_size_in_bytes", "entry-invalid", pc.struct_field(vectors, "size_in_bytes"), "the size"),
     )
     for field, code, values, name in what:
         hit = rows[lacking & np.asarray(pc.is_null(values))]
         if len(hit):
-            text = f"{len(hit):,} deletion vectors do not state {name}: readers cannot apply them, or refuse the table."
+            which = amount(len(hit), "deletion vector does", "deletion vectors do")
+            text = f"{which} not state {name}: readers cannot apply them, or refuse the table."
             item = problem(code, examination.files.place(int(hit[0])), text, field=field)
             yield _found(examination, item, hit, snapshot, modes=(48,))
 
@@ -101,8 +103,8 @@ def _respelled(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iter
     if len(hit):
         old = entries["referenced_file"][int(hit[0])].as_py()
         text = (
-            f"{len(hit):,} delete files name data files by outdated paths, such as {old}: engines that compare paths "
-            "do not apply these deletes, and deleted rows come back."
+            f"{amount(len(hit), 'delete file names', 'delete files name')} data files by outdated paths, such as "
+            f"{old}: engines that compare paths do not apply these deletes, and deleted rows come back."
         )
         item = problem(
             "delete-path", examination.files.place(int(hit[0])), text, field="143 referenced_data_file", found=old
@@ -140,8 +142,11 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     hit = rows[old]
     if len(hit):
         text = (
-            f"{len(hit):,} delete files are older than every data file that they could apply to: they delete nothing, "
-            "and every scan opens them."
+            "1 delete file is older than every data file that it could apply to: it deletes nothing, and every scan "
+            "opens it."
+            if len(hit) == 1
+            else f"{len(hit):,} delete files are older than every data file that they could apply to: they delete "
+            "nothing, and every scan opens them."
         )
         found = int(numbers[old][0])
         item = problem(
@@ -193,8 +198,9 @@ def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
             hit.append(row)
     if hit:
         text = (
-            f"The commit removed {len(hit):,} delete files that apply to data files that it added with an older "
-            "sequence number: rows that were deleted while the compaction ran are back."
+            f"The commit removed {amount(len(hit), 'delete file that applies', 'delete files that apply')} to data "
+            "files that it added with an older sequence number: rows that were deleted while the compaction ran are "
+            "back."
         )
         found, expected = int(numbers[hit[0]]), f"at most {int(numbers[data].min())}"
         item = problem(

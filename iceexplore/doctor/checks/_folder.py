@@ -11,7 +11,7 @@ from iceexplore.doctor.checks._metadata_file import files_to_compare
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.doctor.model._finding import finding_of
 from iceexplore.errors import FileMissingError, IceexploreError, OutsideRootsError, Problem, problem
-from iceexplore.graph import TableState
+from iceexplore.graph import TableState, amount
 from iceexplore.metadata import format_ms
 from iceexplore.storage import MetadataVersion, OverlayStorage, list_versions, parse_document, same_location
 
@@ -197,7 +197,7 @@ def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
         lacking = _snapshot_ids(document) - {s.snapshot_id for s in state.metadata.snapshots}
         text = (
             f"{version.name} was written after this metadata file and continues its history"
-            + (f" with {len(lacking)} more snapshots" if lacking else "")
+            + (f" with {amount(len(lacking), 'more snapshot')}" if lacking else "")
             + ": the catalog or version hint points to an old state, and maintenance may remove newer files."
         )
         yield problem("metadata-newer", state.metadata_location, text, found=version.name)

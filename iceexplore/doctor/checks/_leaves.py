@@ -296,8 +296,9 @@ class _Bare:
         if self._with and self._without:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (
-                f"{count:,} data files have no column metrics at all, while {self._with:,} others of the table "
-                "have metrics: filters cannot skip any file without metrics."
+                f"{amount(count, 'data file has', 'data files have')} no column metrics at all, while "
+                f"{amount(self._with, 'other of the table has', 'others of the table have')} metrics: filters cannot "
+                "skip any file without metrics."
             )
             first, ordinals = self._without[0]
             item = problem(

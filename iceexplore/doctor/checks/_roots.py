@@ -13,7 +13,7 @@ from iceexplore.doctor.checks._avro_schema import schema_problems
 from iceexplore.doctor.checks._leaves import plain_keys
 from iceexplore.doctor.examination._examination import Examination
 from iceexplore.errors import IceexploreError, Problem, problem
-from iceexplore.graph import live_manifests
+from iceexplore.graph import amount, live_manifests
 from iceexplore.manifests import Manifest, whole
 from iceexplore.metadata import Snapshot
 
@@ -76,9 +76,10 @@ def _summaries(examination: Examination, root: Manifest) -> Iterator[Problem]:
     lengths = pc.fill_null(pc.list_value_length(whole(entries["partition_summaries"])), 0)
     lacking = np.flatnonzero(np.asarray(pc.and_(whole(due), pc.equal(lengths, 0))))
     if len(lacking) and examination.state.metadata.requires_snapshot_parts:
+        have, these, them = ("has", "this manifest", "it") if len(lacking) == 1 else ("have", "these manifests", "them")
         text = (
-            f"{len(lacking)} of {len(rows)} manifests have no partition summaries in the manifest list: every filter "
-            "reads these manifests, and commits that keep them do not add summaries."
+            f"{len(lacking):,} of {amount(len(rows), 'manifest')} {have} no partition summaries in the manifest list: "
+            f"every filter reads {these}, and commits that keep {them} do not add summaries."
         )
         at = np.asarray(entries["ordinal"])[lacking]
         yield problem("summary-missing", f"{root.location}#entry {at[0]}", text, field="507 partitions", entries=at)
