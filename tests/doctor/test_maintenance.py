@@ -230,6 +230,18 @@ def test_orphans_are_old_enough_and_not_hidden(lab: ix.Lab) -> None:
     assert plan.table.count() == lab.count()
 
 
+def test_a_time_in_the_future_admits_all_orphans(lab: ix.Lab) -> None:
+    put(lab, "data/a.parquet", days=0)
+    m = lab.maintenance()
+    spark, own = m.orphan_files(older_than=m.now_ms + DAY).calls
+    assert spark.note == "refuses times less than 24 hours ago; this one is in the future"
+    assert own.code == "lab.remove_orphan_files(0)"
+    assert len(lab.remove_orphan_files(0)) == 1
+    spark, own = m.orphan_files("2h").calls
+    assert spark.note == "refuses times less than 24 hours ago; this one is 2 hours ago"
+    assert own.code == "lab.remove_orphan_files(7200000)"
+
+
 def test_folders_of_partition_fields_are_not_hidden(tmp_path: Path) -> None:
     lab = ix.create(tmp_path / "t", {"_k": "long"}, partition_by="_k", format_version=2)
     lab.append({"_k": [1]})

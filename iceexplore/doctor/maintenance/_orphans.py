@@ -526,12 +526,13 @@ def _calls(
         equal_authorities=_sql_map(authorities),
         prefix_mismatch_mode=None if mode == "error" else sql_text(mode),
     )
-    short = now_ms - limit < _DAY
-    note = f"refuses times less than 24 hours ago; this one is {duration(now_ms - limit)} ago" if short else ""
+    age = now_ms - limit
+    short = "in the future" if age < 0 else f"{duration(age)} ago"
+    note = f"refuses times less than 24 hours ago; this one is {short}" if age < _DAY else ""
     yield EngineCall(call.engine, call.code, note)
     yield EngineCall(
         "iceexplore",
-        f"lab.remove_orphan_files({now_ms - limit})",
+        f"lab.remove_orphan_files({max(0, age)})",  # 0: all files, as it takes an age instead of a time
         "for tables made by ix.create; keeps older metadata files",
     )
 
