@@ -467,7 +467,8 @@ def test_a_live_file_that_is_spelled_differently_is_warned_of(tmp_path: Path) ->
     path.write_text(text)
     plan = ix.open(tmp_path / "t").maintenance().expire_snapshots("0s")
     assert places(plan.files) == {old.root_location}
-    assert plan.notes[0].startswith(f"Do not run it: 1 file that it would delete, among them {old.root_location}, ")
+    needed = f"Do not run it: {old.root_location}, which it would delete, is needed by snapshots that are kept, "
+    assert plan.notes[0].startswith(needed)
 
 
 def test_contradictions_that_hide_no_file_are_noted(lab: ix.Lab) -> None:

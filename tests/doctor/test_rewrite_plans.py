@@ -167,6 +167,8 @@ def test_commits_that_java_counts_as_failed() -> None:
     assert plan.commits["groups"].to_pylist() == [2, 2, 2, 2, 2, 1]
     assert "The procedure expects 10 commits but makes 6, and reports the other 4 as failed in its log." in plan.notes
     assert any(note.startswith("Spark rewrites 5 groups at the same time") for note in plan.notes)
+    one = s.maintenance().rewrite_data_files(**options, partial_progress_max_commits=7)
+    assert "The procedure expects 7 commits but makes 6, and reports the other one as failed in its log." in one.notes
     options["partial-progress.max-failed-commits"] = 3  # Iceberg's own spelling is taken, too
     strict = s.maintenance().rewrite_data_files(**options)
     assert any(note.endswith("the other 4 as failed and fails after all commits.") for note in strict.notes)

@@ -286,9 +286,11 @@ def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str |
     )
     if not len(shared):
         return freed, read, None
+    first = shared["location"][0]
+    files = f"{len(shared):,} files that it would delete, among them {first}, are"
     note = (
-        f"Do not run it: {amount(len(shared), 'file')} that it would delete, among them {shared['location'][0]}, are "
-        "needed by snapshots that are kept, which use another scheme or authority in the location."
+        f"Do not run it: {f'{first}, which it would delete, is' if len(shared) == 1 else files} needed by snapshots "
+        "that are kept, which use another scheme or authority in the location."
     )
     return freed, read, note
 

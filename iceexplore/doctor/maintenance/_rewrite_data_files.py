@@ -664,10 +664,11 @@ def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tup
     # Java expects min(groups, max-commits) commits, but batches of ceil(groups / max-commits) groups can need fewer.
     uncounted = min(count, most) - len(first)
     if uncounted > 0:
+        other = "other one" if uncounted == 1 else f"other {uncounted:,}"
         says = "and fails after all commits" if uncounted > failures else "in its log"
         notes.append(
-            f"The procedure expects {min(count, most):,} commits but makes {len(first):,}, and reports the other "
-            f"{uncounted:,} as failed {says}."
+            f"The procedure expects {min(count, most):,} commits but makes {len(first):,}, and reports the {other} as "
+            f"failed {says}."
         )
     return table, notes
 
