@@ -126,8 +126,15 @@ def _is_delta_version(snapshot: Snapshot) -> bool:
     return snapshot.snapshot_id == snapshot.sequence_number
 
 
-def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None) -> TableState:
+def state_of(
+    opened: Opened, *, strict: bool = False, travel: str | None = None, before: TableState | None = None
+) -> TableState:
     """Return the current state of an opened source.
+
+    Parameters
+    ----------
+    before
+        An earlier state of the same table, whose leaf manifests need not be built again.
 
     Raises
     ------
@@ -152,7 +159,7 @@ def state_of(opened: Opened, *, strict: bool = False, travel: str | None = None)
         snapshot=metadata.snapshot(),
         schema=metadata.schema(),
         problems=problems,
-        reader=ManifestReader(opened.storage, metadata, problems),
+        reader=ManifestReader(opened.storage, metadata, problems, None if before is None else before.reader),
         notes=opened.notes,
         ref="main" if "main" in metadata.refs else None,
         travel=travel,

@@ -89,7 +89,8 @@ class LabCommitter(Committer):
 
     def strict(self, state: TableState | None = None) -> TableState:
         """Return a strict copy of a state (default: this writer's): whatever cannot be read in it raises an error."""
-        return state_of((state or self.state).opened, strict=True)
+        given = state or self.state
+        return state_of(given.opened, strict=True, before=given)
 
     def refresh(self) -> TableState:
         """Update the state like `Committer.refresh`; if another writer upgraded the table, adopt its format version."""

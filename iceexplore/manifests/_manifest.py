@@ -123,11 +123,16 @@ class Manifest:
         self._tuples_compared = False
         self._maps: dict[bool, MapStats] = {}  # key: whether contradictions are reported
 
-    def under(self, root: Manifest, row: int) -> Manifest:
-        """Return this leaf as another root lists it, in an equal row; the two manifests share their decoded parts."""
+    def under(self, root: Manifest, row: int, report: Problems) -> Manifest:
+        """Return this leaf as another root lists it, in an equal row; the two manifests share their decoded parts.
+
+        Problems that are found later are added to ``report``.
+        """
         other = copy.copy(self)
         other.claims, other.root_row = root.claims, row
         other._compared, other._tuples_compared = set(), False  # the other root's claims are not compared yet
+        if report is not self._report:
+            other._report, other._contradicted, other._maps = report, set(), {}
         return other
 
     def row(self, index: int, columns: Sequence[str]) -> dict[str, Any]:

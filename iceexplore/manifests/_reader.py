@@ -93,6 +93,9 @@ class ManifestReader:
         The table's metadata, for specs and the types of columns.
     problems
         The list to which problems are added; if it is strict, they are raised.
+    before
+        The reader of an earlier state of the same table. If both would build equal leaves, they share those that roots
+        list in equal rows.
 
     Attributes
     ----------
@@ -100,14 +103,28 @@ class ManifestReader:
         The locations of all roots and leaves returned so far, damaged or not, read or cached.
     """
 
-    def __init__(self, storage: Storage, metadata: TableMetadata, problems: Problems) -> None:
+    def __init__(
+        self, storage: Storage, metadata: TableMetadata, problems: Problems, before: ManifestReader | None = None
+    ) -> None:
         self.storage = storage
         self.metadata = metadata
         self.problems = problems
         self.seen: set[str] = set()
         self._meaning = TableTypes.of(metadata)
         self._delta = DeltaForm.of(metadata)
+        shares = before is not None and before._reads_as(self)
+        self._twins: _Kept = before._twins if before is not None and shares else _Kept()
         self._kept = _Kept()
+
+    def _reads_as(self, other: ManifestReader) -> bool:
+        """Return whether another reader would build the same leaves from the same files and rows."""
+        return (
+            self.storage is other.storage
+            and self._delta is None
+            and other._delta is None
+            and self._meaning == other._meaning
+            and self.metadata.format_version == other.metadata.format_version
+        )
 
     def root(self, snapshot: Snapshot) -> Manifest:
         """Return a snapshot's manifest list or root manifest; for inline manifests of v1, a root that lists them.
@@ -369,11 +386,12 @@ class ManifestReader:
         if found is not None:
             return found
         # Many roots list the same manifest in equal rows. The resulting `Manifest` objects share their content and
-        # differ only in the root.
-        same = None if root.dialect.has_root_manifest else (location, *_plain(row))
-        twin = None if same is None else self._kept.twin(same, part)
+        # differ only in the root, unless a root also has manifest DVs for the manifest.
+        vectors = root.dv_rows.get(canonical(location), []) if root.dialect.has_root_manifest else []
+        same = None if vectors else (location, *_plain(row))
+        twin = None if same is None else self._twins.get(same, part)
         if twin is not None:
-            return self._kept.put(key, part, twin.under(root, index), root, same)
+            return self._kept.put(key, part, twin.under(root, index, self.problems), root)
         load = _loader(source, got, self._delta)
         part = load("entries")
         head = part.head
@@ -403,12 +421,10 @@ class ManifestReader:
             problems += more
         least = (row["manifest_stats"] or {}).get("min_sequence_number")
         problems += entry_problems(location, entries, parent.sequence_number, least, self._meaning.types)
-        if root.dialect.has_root_manifest:
-            vectors = root.dv_rows.get(canonical(location), [])
-            if vectors:
-                removed, more = apply_manifest_dvs(self.storage, root, vectors, entries["ordinal"], head.rows, location)
-                problems += more
-                entries = entries if removed is None else replace(entries, {"manifest_dv": removed})
+        if vectors:
+            removed, more = apply_manifest_dvs(self.storage, root, vectors, entries["ordinal"], head.rows, location)
+            problems += more
+            entries = entries if removed is None else replace(entries, {"manifest_dv": removed})
         made = Manifest(
             location,
             entries,
@@ -426,7 +442,9 @@ class ManifestReader:
             claims=root.claims,
             kept_columns=kept,
         )
-        return self._kept.put(key, part, made, root, same)
+        if same is not None:
+            self._twins.put(same, part, made)
+        return self._kept.put(key, part, made, root)
 
 
 class _Kept:
@@ -437,9 +455,7 @@ class _Kept:
     """
 
     def __init__(self) -> None:
-        self._made: OrderedDict[Any, tuple[Part, Manifest | None, Manifest, Any]] = OrderedDict()
-        #: Keys of cached manifests, by location and root row values.
-        self._same: dict[Any, Any] = {}
+        self._made: OrderedDict[Any, tuple[Part, Manifest | None, Manifest]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
@@ -455,34 +471,22 @@ class _Kept:
             self._made.move_to_end(key)
             return found[2]
 
-    def twin(self, same: Hashable, part: Part) -> Manifest | None:
-        """Return a manifest built from this part for another root with an equal row, else None."""
-        with self._lock:
-            found = self._made.get(self._same.get(same))
-            return None if found is None or found[0] is not part else found[2]
-
-    def put(
-        self, key: Hashable, part: Part, made: Manifest, root: Manifest | None = None, same: Hashable = None
-    ) -> Manifest:
+    def put(self, key: Hashable, part: Part, made: Manifest, root: Manifest | None = None) -> Manifest:
         """Cache a manifest unless it is large, and return it."""
         if part.head.length > _KEPT_BYTES // 4:
             return made
         with self._lock:
             if key in self._made:
                 self._drop(key)
-            self._made[key] = (part, root, made, same)
+            self._made[key] = (part, root, made)
             self._bytes += part.head.length
-            if same is not None:
-                self._same[same] = key
             while self._bytes > _KEPT_BYTES or len(self._made) > _KEPT:
                 self._drop(next(iter(self._made)))
         return made
 
     def _drop(self, key: Hashable) -> None:
-        part, _, _, same = self._made.pop(key)
+        part, _, _ = self._made.pop(key)
         self._bytes -= part.head.length
-        if self._same.get(same) == key:
-            del self._same[same]
 
 
 def _plain(row: dict[str, Any]) -> Iterator[Any]:

@@ -277,7 +277,7 @@ _METADATA_OPERATIONS = (
     CommitOperation(
         "evolve_schema", "Change the schema", "Adds, drops, renames, promotes and moves columns.", "metadata",
         **_both(*_options(
-            Parameter("add", "mapping", "Types of the columns to add, by path, such as a or b.c.", None),
+            Parameter("add", "mapping", "Types of the columns to add, by path.", None),
             Parameter("drop", "texts", "Columns to drop.", ()),
             Parameter("rename", "mapping", "New names of columns, by path.", None),
             Parameter("update", "mapping", "Types to which columns are promoted, by path.", None),

@@ -269,7 +269,7 @@ class CommitAttempts:
             synthetic = pc.match_substring(self.change.added.entries["location"], f"/{SYNTHETIC_FOLDER}/")
             with committer.shared.lock:
                 committer.shared.synthetic += pc.sum(synthetic).as_py() or 0
-        return state_of(committer.opened_at(location, document), strict=known.problems.strict)
+        return state_of(committer.opened_at(location, document), strict=known.problems.strict, before=known)
 
     def _check_pins(self, known: TableState) -> None:
         before, now = self.start.opened.document, known.opened.document
@@ -295,7 +295,7 @@ def layout_of(options: LayoutOptions) -> Layout:
 
 
 def _with_document(state: TableState, document: Document) -> TableState:
-    return state_of(replace(state.opened, document=document), strict=state.problems.strict)
+    return state_of(replace(state.opened, document=document), strict=state.problems.strict, before=state)
 
 
 def _on_branch(state: TableState, ref: str) -> TableState:
@@ -477,7 +477,7 @@ class Committer:
         """Return the table as of the last commit of any writer; this writer's own state does not change."""
         if self.pointer.location == self.state.metadata_location:
             return self.state
-        return state_of(self._newest_opened(), strict=self.state.problems.strict)
+        return state_of(self._newest_opened(), strict=self.state.problems.strict, before=self.state)
 
     def refresh(self) -> TableState:
         """Update this writer's state to the last commit of any writer, and return it."""
