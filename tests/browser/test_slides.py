@@ -86,7 +86,7 @@ def test_every_picture_as_a_slide(browser: Any, theme: Any) -> None:
         bare.page.get_by_role("button", name="Apply", exact=True).click()
         bare.page.locator(".ice-commit-figure img").wait_for()
         bare.page.wait_for_function("window.ice.state.commit_report.figure")
-        check("Figure", "Append data files", "Snapshot 2 (after)")
+        check("Figure", "Append data files", "Snapshot 13 (after)")
         widget.select(vector)
         bare.push()
         open_tab(bare, "deletes")

@@ -200,7 +200,7 @@ def test_clustering_is_compared_with_the_sort_order(tmp_path: Path) -> None:
     gain = health.gain("clustering")
     assert gain is not None
     assert "strategy => 'sort'" in gain.sql
-    assert any("not in metadata" in note for note in gain.notes)
+    assert any("Metadata cannot show" in note for note in gain.notes)
     apart = simulated(tmp_path / "b", spread(6)).health()
     assert not apart["clustering"].attention
     assert "1.0 of 6 files" in apart["clustering"].verdict

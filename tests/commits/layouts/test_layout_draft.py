@@ -139,7 +139,7 @@ def test_a_vector_to_replace_must_exist(tmp_path: Path, flush: int) -> None:
 
 
 def test_missing_files_are_ignored_in_an_empty_table_too(tmp_path: Path) -> None:
-    gone = {"remove_data": path("A"), "remove_deletes": path("D")}
+    gone: dict[str, Any] = {"remove_data": path("A"), "remove_deletes": path("D")}
     with pytest.raises(RuleError, match="files to remove are not live"):
         made(tmp_path / "a").commit("delete", **gone)
     state = right(made(tmp_path / "b").commit("delete", **gone, ignore_missing=True))
