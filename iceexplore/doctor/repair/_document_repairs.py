@@ -32,6 +32,9 @@ __all__ = [
     "write_hint",
 ]
 
+#: Maximum number of SQL statements in a step; a comment counts those that are left out.
+_MOST_STATEMENTS = 20
+
 
 def step_of(title: str, text: str, found: list[Finding], *, certain: bool = True, **values: Any) -> Step:
     modes = tuple(sorted({m for f in found for m in f.modes}))
@@ -63,9 +66,13 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
         if at != -1:
             draft.document["refs"].setdefault("main", {"snapshot-id": at, "type": "branch"})
     text = f"Removes references to snapshots that the table lacks: {', '.join(gone) or 'the current snapshot id'}."
-    quoted = (name.replace("`", "``") for name in gone[:3])
-    sql = tuple(f"ALTER TABLE <table> DROP TAG IF EXISTS `{name}`" for name in quoted)
-    return step_of("Remove refs to snapshots that the table lacks", text, found, sql=sql)
+    sql = []
+    for name in gone[:_MOST_STATEMENTS]:
+        quoted, kind = name.replace("`", "``"), "TAG" if refs[name].get("type") == "tag" else "BRANCH"
+        sql.append(f"ALTER TABLE <table> DROP {kind} IF EXISTS `{quoted}`")
+    if len(gone) > len(sql):
+        sql.append(f"-- and {len(gone) - len(sql):,} more")
+    return step_of("Remove refs to snapshots that the table lacks", text, found, sql=tuple(sql))
 
 
 def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:

@@ -23,7 +23,7 @@ from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask, number_
 from iceexplore.doctor.repair._sound_values import named_file, vector_place
 from iceexplore.doctor.repair._step import Step
 from iceexplore.errors import IceexploreError, OptionError
-from iceexplore.graph import live_manifests
+from iceexplore.graph import amount, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, whole
 from iceexplore.manifests.rules import Rows
 from iceexplore.metadata import ancestry
@@ -56,6 +56,8 @@ _DELETE_FILE = (
 )
 #: Higher row ids, and this one, must be damaged: no table has assigned so many.
 _MOST_USED_ROW_ID = 2**62
+#: Maximum number of snapshot ids in an SQL statement; a comment counts those that are left out.
+_MOST_IDS = 200
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 Ordinals = npt.NDArray[np.int64]
 #: Entries, as positions in their manifest (column ``ordinal``), by the canonical location of the manifest.
@@ -160,7 +162,6 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
     gone = _roots_at(draft, files_of(found))
     draft.dropped_snapshots |= gone
     current = draft.state.metadata.current_snapshot_id
-    names = ", ".join(map(str, sorted(gone)[:5]))
     text = "The manifest list of a snapshot is lost" if len(gone) == 1 else f"{len(gone):,} manifest lists are lost"
     lost: int | None = 0
     if current in gone:
@@ -173,7 +174,10 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
         lost = None
     else:
         text += ". The current snapshot is not affected. Time travel to a removed snapshot already failed before."
+        names = ", ".join(map(str, sorted(gone)[:_MOST_IDS]))
         sql = (f"CALL <catalog>.system.expire_snapshots(table => '<table>', snapshot_ids => ARRAY({names}))",)
+        if len(gone) > _MOST_IDS:
+            sql += (f"-- and {amount(len(gone) - _MOST_IDS, 'more snapshot')}",)
     return step_of("Remove snapshots without a manifest list", text, found, rows_lost=lost, rows_back=None, sql=sql)
 
 
@@ -604,13 +608,15 @@ def set_contents(draft: Draft, found: list[Finding]) -> Step:
     return step_of("Correct the content of entries", text, found, rows_back=None, rows_lost=None)
 
 
-def _content_of(draft: Draft, row: dict[str, Any]) -> int:
+def _content_of(draft: Draft, row: dict[str, Any]) -> int | None:
+    """Return the content type that fits a file; of a file that cannot be read, the one that the entry states."""
     try:
         files_of_paths(draft.state, [row["location"]], check_duplicates=False)
     except OptionError:  # no column of the table
         return int(ContentType.EQUALITY_DELETE if row["equality_ids"] else ContentType.POSITION_DELETE)
     except IceexploreError:
-        return int(row["content_type"])
+        content: int | None = row["content_type"]
+        return content
     return int(ContentType.EQUALITY_DELETE if row["equality_ids"] else ContentType.DATA)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.doctor import Report
+from iceexplore.doctor.repair import _entry_repairs
 from iceexplore.errors import OptionError
 from tests.doctor import file_damages, manifest_damages  # noqa: F401 (they register their damages)
 from tests.doctor.damages import (
@@ -36,6 +37,32 @@ from tests.helpers.sampling import one_of
 def _checked(folder: Path, one: Damage) -> Report:
     table = ix.open(folder if folder.name == "moved" else folder / one.opens)
     return table.check(level=one.level, snapshots=one.snapshots)  # type: ignore[arg-type]
+
+
+def test_lost_refs_are_dropped_by_their_kind(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    lost = {"b0": {"snapshot-id": 5, "type": "branch"}}
+    lost |= {f"t{i}": {"snapshot-id": 5, "type": "tag"} for i in range(22)}
+    edit_json(document_path(folder), lambda d: d["refs"].update(lost))
+    (step,) = ix.open(folder).check(level="metadata").repair().steps
+    assert step.sql[:2] == (
+        "ALTER TABLE <table> DROP BRANCH IF EXISTS `b0`",
+        "ALTER TABLE <table> DROP TAG IF EXISTS `t0`",
+    )
+    assert len(step.sql) == 21 and step.sql[-1] == "-- and 3 more"
+
+
+def test_snapshots_that_the_statement_leaves_out_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = healthy(tmp_path)
+    ids = [s.snapshot_id for s in ix.open(folder).snapshots][:2]
+    for back in (3, 2):
+        root_path(folder, back).unlink()
+    report = ix.open(folder).check(level="metadata", snapshots="all")
+    (step,) = (s for s in report.repair().steps if "snapshots" in s.title)
+    assert step.sql[-1].endswith(f"ARRAY({', '.join(map(str, sorted(ids)))}))")
+    monkeypatch.setattr(_entry_repairs, "_MOST_IDS", 1)
+    (step,) = (s for s in report.repair().steps if "snapshots" in s.title)
+    assert step.sql[-2].endswith(f"ARRAY({min(ids)}))") and step.sql[-1] == "-- and 1 more snapshot"
 
 
 def _bytes(folder: Path) -> dict[Path, bytes]:
