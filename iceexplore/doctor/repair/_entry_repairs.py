@@ -164,6 +164,7 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
     current = draft.state.metadata.current_snapshot_id
     text = "The manifest list of a snapshot is lost" if len(gone) == 1 else f"{len(gone):,} manifest lists are lost"
     lost: int | None = 0
+    sql: tuple[str, ...]
     if current in gone:
         left = next(
             (s for s in ancestry(draft.state.metadata, draft.state.snapshot) if s.snapshot_id not in gone), None
