@@ -202,7 +202,7 @@ def by_keyboard(notebook: Any, widget: Any) -> None:
     assert "Added: 2 data files." in report(widget), report(widget)
     # refs and properties by their names
     field(widget, "operation").focus()
-    page.keyboard.type("Set a")
+    page.keyboard.type("Change prop")
     press("Tab")
     idle(notebook)
     assert focused("dataset.field") == "name"

@@ -473,7 +473,7 @@ def test_cherry_pick_an_overwrite_of_partitions(tmp_path: Path, changed: bool) -
     side = staged(commits, replaced, frame([(50, "a", 5.0)]), "a")
     commits.run(append, frame([(60, "a" if changed else "b", 6.0)]))
     if changed:
-        with pytest.raises(RuleError, match="were added to this partition"):
+        with pytest.raises(RuleError, match="were added after the parent"):
             commits.run(cherry_pick, side)
         return
     snapshot = commits.run(cherry_pick, side)
