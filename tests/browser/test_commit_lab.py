@@ -107,6 +107,8 @@ def by_pointer(notebook: Any, widget: Any, tmp_path: Path) -> None:
     widget.locator(".ice-tab[data-key='figure']").click()
     assert "Snapshot 2 (before)" in figure.get_attribute("alt")
     assert "Snapshot 3 (after)" in figure.get_attribute("alt")
+    at_end = "(e) => (e = e.parentElement).scrollLeft + e.clientWidth > e.scrollWidth - 2"
+    assert figure.evaluate(at_end), "what the step adds is in sight"
     # each tab has what it says
     for key, text in (
         ("files", "region="),

@@ -94,6 +94,18 @@ function figureElements(figure) {
 }
 
 /**
+ * Scroll a figure that is too wide to its end, where the snapshot after the step and its new files are.
+ *
+ * @param {HTMLElement} figure
+ */
+async function showEnd(figure) {
+  const [box, image] = [figure.querySelector(".ice-figure"), figure.querySelector("img")];
+  // If the image was replaced in the meantime, it has no size, and nothing is scrolled.
+  await image?.decode().catch(() => {});
+  if (box) box.scrollLeft = box.scrollWidth;
+}
+
+/**
  * Return the commit lab.
  *
  * @param {Model} model
@@ -361,6 +373,7 @@ export function commitView(model) {
     drawn = key;
     slides.hidden = !picture;
     fill(figure, picture === null ? "There is no snapshot to draw." : figureElements(picture));
+    if (step && picture) showEnd(figure);
   }
   function drawRefused() {
     const { blocks: words, figure: conflict } = model.commit_refused;
