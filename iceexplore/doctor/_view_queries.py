@@ -175,7 +175,7 @@ class _Queries:
         then = _schema_at(table, self.version.timestamp_ms)
         if then is None:
             if len(table.metadata.schemas) > 1:
-                self.unknown[f"changes of {name}"] = "the table has no snapshot that is as old as the version"
+                self.unknown[f"changes of {name}"] = "all snapshots of the table are newer than the version of the view"
             return
         before, now = ({f.name.lower(): f for f in schema.fields} for schema in (then, table.schema))
         for column in source.reference.columns:

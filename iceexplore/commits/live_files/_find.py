@@ -139,7 +139,7 @@ def live_leaves(
 
 
 def _listed(root: Manifest, rows: list[int], manifests: Collection[str]) -> list[int]:
-    """Filter row numbers of a root: return only those of rows that list one of these manifests."""
+    """Return those of the given row numbers of a root whose rows list one of these manifests."""
     names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
     return [row for row, name in zip(rows, names, strict=True) if name in manifests]
 

@@ -203,7 +203,7 @@ class ReplayedSnapshot:
 
     @property
     def counts(self) -> bool:
-        """Whether both sides can be compared: the snapshot was replayed, and is not the replay's start."""
+        """Whether the original and the replayed snapshot can be compared: both exist, and the replay began earlier."""
         return self.after is not None and self.note != START
 
 

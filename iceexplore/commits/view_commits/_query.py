@@ -40,7 +40,7 @@ SqlLike: TypeAlias = str | Mapping[str, str]
 NamespaceLike: TypeAlias = str | Sequence[str]
 #: The type of ``...``, the default of arguments that keep the view's value.
 Keep: TypeAlias = EllipsisType
-#: The beginning of a CREATE or ALTER VIEW statement, which is refused: only its query is stored.
+#: The beginning of a CREATE or ALTER VIEW statement. Such a statement is refused, because a view stores only a query.
 _CREATE = re.compile(r"\s*(create|alter)\s+(or\s+replace\s+)?(\w+\s+)?view\b", re.IGNORECASE)
 
 

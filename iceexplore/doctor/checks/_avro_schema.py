@@ -129,7 +129,7 @@ def _number(field: dict[str, Any]) -> int | None:
 def _branch(kind: JsonValue) -> tuple[Any, bool]:
     """Return the type of the values that are not null, and whether the values may be null.
 
-    The type is None for a union that has no type other than null, or several.
+    The type is None if a union has no type besides null, or more than one.
     """
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]

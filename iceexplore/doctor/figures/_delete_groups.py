@@ -17,7 +17,8 @@ __all__ = ["DELETE_GROUPS", "DELETE_RATIO", "DeleteGroups", "MANY_DELETES", "fil
 
 #: Java: ``BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD_DEFAULT``.
 DELETE_RATIO = 0.3
-#: Rewriting a data file pays off if it has at least this many deletes; equal to Java's minimum number of input files.
+#: Rewriting a data file pays off if at least this many delete files or deletion vectors apply to it. The number is
+#: Java's minimum number of input files.
 MANY_DELETES = 5
 
 _ANY = "with deletes"

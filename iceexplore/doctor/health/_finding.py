@@ -78,12 +78,12 @@ def health_finding(
     severity
         The severity; by default that of the code.
     waste
-        The rule that determined the severity, if any.
+        The estimated waste from which the severity was derived, if any.
     snapshots
         The ids of the affected snapshots; by default, the id of the state's snapshot.
     hits
-        All data files that the finding is about: as entries of manifests if these are known, so that long locations
-        need not be compared, else as locations. None if ``places`` names all these files.
+        All data files that the finding is about; None if ``places`` names all of them. They are given as manifest
+        entries if their entries are known (long locations need not be compared then), otherwise as locations.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)

@@ -587,8 +587,8 @@ def _removed(
     found = live_deletes(state)
     stays = ~dropped_by_commit(state, found, every, gone, names)
     stays &= ~(found.vector & bool_array(pc.is_in(found.referenced, names)))
-    # New files are in the partition of their group. They are left out where a group has files of other specs, because
-    # it is unknown to which partitions their rows go.
+    # The new files of a group are in the group's partition. New files of groups that also have files of other specs are
+    # left out, because it is unknown to which partitions the rows of those files go.
     first = groups.rows[np.searchsorted(groups.group, np.flatnonzero(~groups.mixed))]
     new = tasks.files.take(build.array(first))
     data = concat_batches([every.files.filter(pa.array(~gone)), new])

@@ -76,9 +76,9 @@ class Hits:
         )
 
     def by_file(self) -> dict[str, npt.NDArray[np.int64] | None]:
-        """Return, by file location, the positions in the file of the entries that are places.
+        """Return, by location of a manifest or metadata file, the positions of its entries with the fault.
 
-        The value is None if the file as a whole is a place. Places in `rows` and `files` are not included.
+        The value is None if the finding is about the file as a whole. Entries in `rows` and `files` are not included.
         """
         found: dict[str, list[int]] = {}
         wholes: dict[str, None] = {}

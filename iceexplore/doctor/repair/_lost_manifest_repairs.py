@@ -110,7 +110,7 @@ def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], his
 
 
 def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step that lists files again whose entries are in manifests of other snapshots."""
+    """Return the step that puts back lost files whose entries were found in manifests of other snapshots."""
     total = _sum(one.from_history for one in known)
     certain = all(one.certain for one in known)
     text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}."

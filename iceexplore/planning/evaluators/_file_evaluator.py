@@ -134,7 +134,10 @@ def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
 def value_source(
     p: Computed, evidence: ColumnMetrics, where: Mask | None, column: PartitionColumn, metadata: TableMetadata
 ) -> MetricsSource:
-    """Return the metrics of a partition field as a source for a comparison of the very value that the field stores."""
+    """Return the metrics of a partition field, for a predicate that compares exactly what the field stores.
+
+    For example, the predicate compares ``day(ts)``, and the field stores ``day(ts)``.
+    """
     field = column.field
     where = trusted_rows(evidence, where, field.transform, field.source_id, metadata)
     return MetricsSource(

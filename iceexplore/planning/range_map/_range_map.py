@@ -122,7 +122,10 @@ class RangeMap(RangePicture):
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
-        """Return a mask of the files that the plan would read if the edges were at these stops; None means no edge."""
+        """Return a mask of the files that the plan would read if the range reached from one stop to the other.
+
+        The arguments are indices of stops; None leaves that side of the range open.
+        """
         out = self.open.copy()
         if lower is not None:
             out &= self.last > lower

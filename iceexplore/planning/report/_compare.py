@@ -90,10 +90,11 @@ def summarize(
     if not counts["a"] and not counts["b"]:
         files = f"They read the same {amount(counts['both'], 'data file')}."
     elif not counts["both"]:
-        files = f"They have no data file in common: a reads {counts['a']:,}, b {counts['b']:,}."
+        files = f"They have no data file in common: plan a reads {counts['a']:,}, plan b {counts['b']:,}."
     else:
         files = (
-            f"Both read {amount(counts['both'], 'data file')}; a reads {counts['a']:,} more, b {counts['b']:,} more."
+            f"{amount(counts['both'], 'data file')} in both plans, {counts['a']:,} only in plan a, "
+            f"{counts['b']:,} only in plan b."
         )
     size = numbers.get("bytes") or 0
     changed = [_more(numbers.get("files") or 0, "data file"), _more(numbers.get("rows") or 0, "row")]
@@ -103,9 +104,11 @@ def summarize(
     looked = numbers.get("metadata_bytes") or 0
     out = [first, files]
     if changes:
-        out.append(f"Compared with a, b reads {changes}.")
+        out.append(f"Compared with plan a, plan b reads {changes}.")
     if looked:
-        out.append(f"Planning b reads {human_bytes(abs(looked))} {'more' if looked > 0 else 'less'} metadata.")
+        out.append(
+            f"For plan b, planning reads {human_bytes(abs(looked))} {'more' if looked > 0 else 'less'} metadata."
+        )
     return " ".join(out)
 
 

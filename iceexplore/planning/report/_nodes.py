@@ -301,8 +301,9 @@ class PlanNodes:
     def _row(self, node_id: str) -> int | None:
         """Return the root row of a manifest node; None for the root itself."""
         kind, _, rest = node_id.partition(":")
-        snapshot, *rows = rest.split(":")  # the snapshot id may be negative
+        snapshot, *rows = rest.split(":")
         scan = self._scan
+        # Only rows are decimal: a snapshot id may be negative.
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_scene"]
 
-#: Up to this many skipped items get nodes of their own if there is room; more are folded into one node per term.
+#: Up to this many skipped items get nodes of their own if there is room; more are
+#: folded into one node per term of the filter.
 _SINGLE = 2
 _TERMS = 4
 

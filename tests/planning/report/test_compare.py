@@ -104,10 +104,10 @@ def test_a_summary_counts() -> None:
     assert same.summary == "Both plans have the same settings and table state. They read the same 5 data files."
     assert len(same.differences) == len(same.alone) == 0
     apart = table.plan("region = 'a'").compare(table.plan("region = 'b' and id > 20"))
-    assert "They have no data file in common: a reads 5, b 3." in apart.summary
+    assert "They have no data file in common: plan a reads 5, plan b 3." in apart.summary
     assert "b reads 2 data files fewer, 11 rows fewer" in apart.summary
     more = table.plan("id < 20").compare(table.plan("id < 30"))
-    assert "Both read 6 data files; a reads 0 more, b 3 more." in more.summary
+    assert "6 data files in both plans, 0 only in plan a, 3 only in plan b." in more.summary
     assert "b reads 3 data files more, 10 rows more" in more.summary
 
 
