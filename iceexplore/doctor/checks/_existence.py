@@ -224,7 +224,7 @@ def _without_folder(examination: Examination, folders: _Folders) -> npt.NDArray[
         except FileMissingError:
             return True
         except IceexploreError:
-            pass  # its files are looked up one by one
+            pass  # the folder cannot be listed: the files in it are looked up one by one
         return False
 
     used = np.unique(folders.of).tolist()
