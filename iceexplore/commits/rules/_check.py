@@ -110,8 +110,8 @@ def check_rules(
             out += change_breaks(tree, None if parent is None else view_tree(reader, parent))
     out += tree_breaks(tree, metadata)
     for item in problems:
-        # Raise only for faults that make a whole file unreadable. Faults of single entries and of manifest DVs are found
-        # as violations of rules instead.
+        # Raise only for faults that make a whole file unreadable. Faults of single entries and of manifest DVs are
+        # reported as violations of rules instead.
         if item.severity == "error" and "#" not in item.where and item.code != "manifest-dv-invalid":
             raise FormatError(f"rules cannot be checked: {item.text}", location=item.where, code=item.code)
     seen = dict.fromkeys(
