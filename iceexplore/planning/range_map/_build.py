@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 
+#: Indices of the verdicts in `VERDICTS`.
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
+#: The maximum number of stops for at most `DRAWN` files, and for more.
 _STOPS, _STOPS_OF_MANY = 240, 96
+#: The maximum length of a stop's label.
 _LONGEST = 60
 #: The minimum number of digits of a rounded number, and the length up to which numbers are not rounded.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
@@ -223,7 +226,10 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
 
 
 def _rest_text(rest: Expression) -> str:
-    """Return the other conditions as SQL to which more can be appended with "and"; empty if there are none."""
+    """Return the filter's conditions besides the range as SQL; empty if there are none.
+
+    An ``or`` is in parentheses, so that more conditions can be appended with ``and``.
+    """
     parts = rest.children if isinstance(rest, And) else () if rest == ALWAYS else (rest,)
     texts = [(part, expression_sql(part, "sql")) for part in parts]
     return " and ".join(f"({text})" if isinstance(part, Or) else text for part, text in texts)
@@ -280,9 +286,10 @@ def stops_of_edges(edges: RangeFilter) -> Stops:
 
 
 def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
-    """Return the values of the column's identity partition field as lower and as upper bounds; empty if it has none.
+    """Return, as lower and upper bounds, the values of an identity partition field whose source is the column.
 
-    They are used if no file has bounds of the column.
+    They replace column metrics if no file has bounds of the column. The result is empty if there is no such field, or
+    if all of its values are null.
     """
     for spec in plan.state.metadata.partition_specs:
         for field in spec.fields:
@@ -310,7 +317,10 @@ def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicate
 
 
 def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetricsSources) -> Mask:
-    """Return the files that the filter's other conditions do not prune, by metadata of the file and its manifest."""
+    """Return a mask of the files that ``rest``, the filter without the range, does not prune.
+
+    The metadata of the file and that of its manifest are both evaluated.
+    """
     out = _may(rest, files.batch, plan, sources)
     for index, scan in enumerate(plan.roots):
         mine = (np.asarray(files.root) == index) & (np.asarray(files.root_row) >= 0)

@@ -34,7 +34,7 @@ class LiveFiles:
         Entries, partition tuples, and the requested column metrics.
     root, root_row, ordinal
         int64, one per file: the index of its root among the plan's roots, the row of its manifest in that root (-1 for
-        a root's own files), and its ordinal in the manifest.
+        a file that a V4 root lists itself), and its ordinal in the manifest.
     unreadable
         The number of manifests that could not be read in full, so that some of their files are missing.
     """

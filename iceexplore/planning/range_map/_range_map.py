@@ -37,7 +37,8 @@ VERDICTS = (
     "skipped by partition",
     "skipped by column metrics",
 )
-#: What is known of the range of a file's values, stored as the index in this tuple. Only nulls have no range.
+#: What is known about a file's values of the column: a range, nothing, or that all are null. It is stored as the index
+#: in this tuple.
 KINDS = ("range", "no bounds", "only nulls")
 
 #: The maximum numbers of rows, cells and group names in the picture.
@@ -74,8 +75,8 @@ class RangeMap(RangePicture):
     partition
         The partition that the plan was limited to, by partition field; empty if it was not. SQL cannot express it.
     first, last, kind
-        One per file: the range excludes the file if its upper edge is at a stop below `first`, or its lower edge is at
-        `last` or above. `kind` is an index into `KINDS`.
+        One per file. The filter's range excludes the file if the upper edge of the filter's range is at a stop below
+        `first`, or the lower edge is at stop `last` or above. `kind` is an index into `KINDS`.
     open
         One per file: whether the filter's other conditions do not prune the file.
     verdict
@@ -168,7 +169,7 @@ class RangeMap(RangePicture):
 
     @cached_property
     def order(self) -> _Ints:
-        """The files with a range, from top to bottom: by group, then by the start and the end of their range."""
+        """Indices of the files with a range, from top to bottom: by group, then by start and end of their range."""
         group = np.zeros(len(self), np.int64) if self.by == "range" else self.group
         places = np.lexsort((self.last, self.first, group))
         ranged: _Ints = places[self.kind[places] == 0]
@@ -225,7 +226,7 @@ def exact_cells(found: RangeMap) -> RangeCells:
 
 
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
-    """Return one cell for each combination of row, range, verdict and `RangeMap.open`."""
+    """Count files and bytes in one cell for each combination of row, range, verdict and `RangeMap.open`."""
     keys = row, first, last, found.verdict[order], found.open[order].astype(np.int64)
     code = np.zeros(len(order), np.int64)
     for key in keys:

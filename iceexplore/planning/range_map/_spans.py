@@ -1,4 +1,4 @@
-"""Find the stops at which the metadata of each file excludes it, with the evaluators that planning uses."""
+"""Find, for each file, the stops of a filter's edge at which its metadata excludes it; planning's evaluators decide."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class StopPredicates:
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # All stops have the same sources, but at the first or last stop a projection may prove nothing and be left out.
+        # All stops have the same sources, but the list for the first or last stop lacks a source whose projection
+        # proves nothing there: take the longest list.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):

@@ -51,7 +51,7 @@ class RangeFilter:
     lower, upper
         The edge predicates, the narrowest if there are several; None where the range has no edge.
     rest
-        The other conjuncts.
+        The other conditions, joined with ``and``.
     """
 
     lower: Predicate | None
@@ -60,7 +60,11 @@ class RangeFilter:
 
 
 def range_filter(expression: Expression, field_id: int) -> RangeFilter:
-    """Split a filter; comparisons of the column outside the top-level conjunction belong to the rest."""
+    """Split a filter into a range of the column and the other conditions.
+
+    Only comparisons with the column in the top-level conjunction belong to the range. Those inside an ``or``, for
+    example, belong to the other conditions.
+    """
     lower: list[Predicate] = []
     upper: list[Predicate] = []
     rest: list[Expression] = []
@@ -90,7 +94,8 @@ class Stops:
     positions
         Places on the axis, from 0 to 1.
     lower_ops, upper_ops
-        The operator of an edge at each stop: that of the filter at its own edges, else ``>=`` and ``<=``.
+        The operators of a lower and of an upper edge at each stop: those of the filter at the stops where the filter
+        itself has an edge, else ``>=`` and ``<=``.
     even
         Whether the stops are spaced evenly, whatever their values.
     """

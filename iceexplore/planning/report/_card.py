@@ -66,7 +66,10 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 
 
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
-    """Return one dictionary per reason, with level, term, kind of evidence and counts; most excluded files first."""
+    """Return the reasons why manifests, files and row groups are skipped, those that exclude most files first.
+
+    Each is a dictionary with the level, kind of item, term, kind of evidence, and counts.
+    """
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):
         return []

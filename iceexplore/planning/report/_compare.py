@@ -218,10 +218,11 @@ class PlanComparison:
 
     @cached_property
     def files(self) -> pd.DataFrame:
-        """One row per data file of either plan: ``read_by`` ("both", "a", "b"), and the columns of each plan.
+        """One row per data file that either plan reads.
 
-        The columns of each plan are ``whole_a``, ``whole_b``, ``residual_a`` and so on; null if the plan does not read
-        the file.
+        Columns are ``read_by`` ("both", "a" or "b"), ``file_path``, ``spec_id``, ``partition``, ``rows``, ``bytes``,
+        and ``residual``, ``whole``, ``deletes`` and ``delete_bytes`` once per plan (``residual_a``, ``residual_b`` and
+        so on; null if the plan does not read the file).
         """
         return to_frame(self.files_arrow)
 

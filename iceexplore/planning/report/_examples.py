@@ -115,7 +115,7 @@ def _some(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def _order(state: TableState, ids: list[int]) -> list[int]:
-    """Order columns: partition sources first, then identifier fields, then the order of the schema."""
+    """Order field ids: source columns of partition fields, identifier fields, then the others as in the schema."""
     sources = [i for spec in state.metadata.partition_specs for f in spec.fields for i in f.source_ids]
     first = [*sources[::-1], *sorted(state.schema.identifier_field_ids)]
     place = {c.field.field_id: i for i, c in enumerate(Columns(state.schema).every())}
@@ -123,7 +123,11 @@ def _order(state: TableState, ids: list[int]) -> list[int]:
 
 
 def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequence[Column]) -> Iterator[str]:
-    """Yield one filter per kind of column, then two of them combined, or one for nulls."""
+    """Yield a filter for the first column of each type, then the first two filters joined with ``and``.
+
+    All date and time types count as one type. If there are fewer than two filters, the last one looks for nulls, if a
+    column has any.
+    """
     made: list[str] = []
     kinds: set[str] = set()
     for column in columns:

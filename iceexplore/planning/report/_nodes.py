@@ -35,8 +35,8 @@ __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 #: Maximum number of deletes per data file that are examined.
 _MOST_OF_A_FILE = 200
 
-#: Groups of children: data files (``read``, ``skipped``) and manifests (``manifests``, which were read,
-#: ``skipped-manifests``).
+#: Names of the groups into which the children of a node are divided. ``read`` and ``skipped`` are data files;
+#: ``manifests`` are manifests that were read, and ``skipped-manifests`` are those that were not.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
 
 
@@ -78,9 +78,9 @@ class Group:
 class PlanNodes:
     """The nodes of a plan by id; ids are those of `iceexplore.graph.Tree` for the plan's snapshot.
 
-    ``root:<snapshot>`` has manifests and, in V4, files of its own; a manifest has files. A skipped node has the mark
-    ``pruned``, and its first line is the reason. To find the reason, a manifest that was read is evaluated again; it is
-    in the cache.
+    The children of ``root:<snapshot>`` are manifests and, in V4, files that the root lists itself; the children of a
+    manifest are its files. A skipped node has the mark ``pruned``, and its first line is the reason. To find the reason
+    for a file, the filter is evaluated again on the file's manifest, which is in the cache.
 
     Parameters
     ----------
@@ -150,11 +150,11 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the task number of the first file that is read below a node; the others have the numbers after it."""
+        """Return the task number of the first file that is read below a node; further files have the next numbers."""
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
-        """Return deletes that apply to shown data files, and the number of further ones.
+        """Return deletes that apply to the shown data files, and the number of such deletes that are left out.
 
         This reads the manifests that list the deletes; these manifests are in the cache.
 
@@ -202,7 +202,10 @@ class PlanNodes:
         return out, len(targets) - len(picked)
 
     def _delete_places(self, entries: pa.Table) -> dict[tuple[str, int | None], tuple[int | None, int]]:
-        """Return where deletes are listed: the root row of the manifest, and the row in it."""
+        """Return where deletes are listed, by the keys that `_blob` makes.
+
+        A place is the root row of the manifest (None for the root itself), and the row of the delete in it.
+        """
         if not len(entries) or self._scan is None:
             return {}
         state, root = self.plan.state, self._scan.root
@@ -230,7 +233,7 @@ class PlanNodes:
 
     @cached_property
     def skipped_deletes(self) -> list[SceneNode]:
-        """The delete manifests that are not read, with the reason."""
+        """Nodes of the delete manifests that are not read, each with the reason as its line."""
         if self._scan is None:
             return []
         root, plan = self._scan.root, self.plan
@@ -249,7 +252,10 @@ class PlanNodes:
         return out
 
     def manifest(self, row: int | None) -> Manifest | None:
-        """Return the manifest in a row of the root, or the root's own files for None; it is read unless cached."""
+        """Return the manifest in a row of the root, reading it unless it is cached.
+
+        For None, return the files that a V4 root lists itself, in the form of a manifest.
+        """
         assert self._scan is not None
         rows = [] if row is None else [row]
         found = leaves_of(self.plan.state, self._scan, parts_of(self.plan.filter.stats_ids), rows)
@@ -282,7 +288,7 @@ class PlanNodes:
         return int(manifest.entries["ordinal"][at].as_py())
 
     def file_rows(self, row: int | None, ordinals: Iterable[Any]) -> list[int]:
-        """Return the rows, in their manifest or in the root, of data files given by ordinal; node ids contain rows.
+        """Return the rows of data files with these ordinals, in their manifest or in the root; node ids contain rows.
 
         Rows and ordinals differ in the V4 draft, where one stored row becomes two entries with the same ordinal: a data
         file and its deletion vector.
@@ -303,7 +309,7 @@ class PlanNodes:
         kind, _, rest = node_id.partition(":")
         snapshot, *rows = rest.split(":")
         scan = self._scan
-        # Only rows are decimal: a snapshot id may be negative.
+        # Only `rows` must be decimal: the snapshot id is compared as text, because it may be negative.
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:

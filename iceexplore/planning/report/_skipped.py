@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SKIPPED_SCHEMA", "skipped_files", "skipped_manifests", "skipped_table"]
 
-#: The columns of an explanation that are kept.
+#: The columns that are copied from the tables of `explain_files` and `explain_manifests`, and from the row groups.
 _WHY = ("term", "by", "column", "lower", "upper", "null_count", "why")
 SKIPPED_SCHEMA = build.schema(
     [

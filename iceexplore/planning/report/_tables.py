@@ -76,10 +76,11 @@ def _reads_table(plan: PlannedScan) -> pa.Table:
 
 
 def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return rows of the plan's table of tasks, for consecutive tasks, with additional columns.
+    """Return the rows of `tasks_table` for consecutive tasks, as dictionaries with additional keys.
 
-    These are ``ordinal``; ``left``, the residual filter if it is neither the whole filter nor empty; ``row_groups`` and
-    ``row_groups_read`` if known; and ``why``, the row of `ROW_GROUP_SCHEMA` for the first skipped row group, or None.
+    The additional keys are ``ordinal``; ``left``, the residual filter if it is neither the whole filter nor empty;
+    ``row_groups`` and ``row_groups_read`` if known; and ``why``, the row of `ROW_GROUP_SCHEMA` for the first skipped
+    row group, or None.
     """
     if not len(tasks):
         return []

@@ -99,7 +99,7 @@ def _idle(plan: PlannedScan) -> int:
 
 
 def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
-    """Return the delete manifests that are not read, grouped by the reason."""
+    """Return the root rows of the delete manifests that are not in ``read``, by the reason why they are skipped."""
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]
     if not rows:
@@ -127,7 +127,7 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
 
 
 def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
-    """Return the deletes of one file, or only the first of very many."""
+    """Return the row numbers of a file's deletes: of position and of equality deletes, only the first 200 each."""
     vector = matched.vector[task].as_py()
     found = [] if vector is None else [vector]
     for lists in (matched.positions, matched.equality):

@@ -83,7 +83,11 @@ def _one(record: Mapping[str, Any], what: str) -> Cut:
 
 
 def _groups(why: pa.Table) -> list[dict[str, Any]]:
-    """Group by term and kind of evidence; each group has its count, first row, sums, and number of different ranges."""
+    """Group skipped items by term and kind of evidence, the largest group first.
+
+    Each group has the number of its items, the row of its first item, sums of files, rows and bytes (each with the
+    number of items where it is known), and the number of different ranges of values.
+    """
     table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
     table = table.append_column("row", pa.array(np.arange(len(why))))
     sums: list[Any] = [("row", "min"), ("row", "count")]

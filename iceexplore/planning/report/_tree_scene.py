@@ -32,7 +32,19 @@ _TERMS = 4
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A manifest that is shown, or the root's own files, with the parent node of the files, and the skipped files."""
+    """A manifest that is shown, or the files that a V4 root lists itself.
+
+    Attributes
+    ----------
+    leaf
+        The counts of its files.
+    node
+        The node of the manifest; None for files that a V4 root lists itself.
+    parent, level
+        The id of the node below which the files are drawn, and the level of their nodes.
+    cuts
+        The nodes for files that are skipped.
+    """
 
     leaf: LeafScan
     node: SceneNode | None
@@ -43,7 +55,19 @@ class _Leaf:
 
 @dataclass(frozen=True)
 class _Root:
-    """A root that is shown."""
+    """A root that is shown.
+
+    Attributes
+    ----------
+    node
+        The node of the root.
+    leaves
+        The manifests that get a node each, and the files that a V4 root lists itself.
+    folded
+        The other manifests that were read; one node counts them.
+    cuts
+        The nodes for manifests that are skipped.
+    """
 
     node: SceneNode
     leaves: list[_Leaf]
@@ -171,7 +195,10 @@ class _Drawing:
         return _Root(node, leaves, folded, gone)
 
     def reasons(self, index: int, leaves: Sequence[LeafScan]) -> dict[int | None, pa.Table]:
-        """Return the skipped files of some manifests of a root; these manifests are in the cache."""
+        """Return tables of the skipped files (`SKIPPED_SCHEMA`) of these manifests of a root, by root row.
+
+        The manifests are in the cache, because planning has read them.
+        """
         plan, scan = self.plan, self.plan.roots[index]
         wanted = {leaf.root_row for leaf in leaves if leaf.kept_files < leaf.files}
         if not wanted:

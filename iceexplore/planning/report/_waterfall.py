@@ -78,9 +78,10 @@ class Waterfall(BarPicture):
 
 
 def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
-    """Return a bar and its text.
+    """Return the bar for the amount that remains after a level; ``before`` is the amount before that level.
 
-    The text has "up to" if the amount is an upper limit (``most``), and no percentage if ``before`` is an upper limit.
+    The text of the bar has "up to" if the amount is an upper limit (``most``), and no percentage if ``before`` is an
+    upper limit.
     """
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")

@@ -152,7 +152,10 @@ def _walk(
 
 
 def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
-    """Join the reasons of all terms of an ``or``."""
+    """Join the reasons of all terms of an ``or`` into one.
+
+    Column, bounds and null count are kept, from the first reason, only if all reasons name the same column.
+    """
     given = [r for r in reasons if r is not None]
     if not given:
         return None
@@ -180,7 +183,11 @@ def _predicate(p: Predicate, n: int, column: Column | None, bloom: tuple[TableSt
 
 
 def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]) -> bool:
-    """Return whether the Bloom filter may contain one of the literals; True if it is missing or unreadable."""
+    """Return whether the Bloom filter of row group ``i`` may contain one of the literals; True if it is not used.
+
+    It is not used if it is missing or unreadable, if there are very many literals, or if the bytes that Parquet would
+    hash for a literal are unknown.
+    """
     if column.leaf is None or column.chunks[i].bloom_offset is None or len(p.literals) > _MAX_LOOKUPS:
         return True
     inputs: list[bytes] = []

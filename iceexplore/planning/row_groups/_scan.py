@@ -23,9 +23,9 @@ __all__ = [
     "row_groups_of",
 ]
 
-#: The column is missing from the file.
+#: Result of `leaf_of`: the column is missing from the file.
 MISSING = -1
-#: Readers disagree on whether, or in which leaf, the file has the column.
+#: Result of `leaf_of`: readers disagree on whether, or in which leaf, the file has the column.
 UNCERTAIN = -2
 
 
@@ -80,7 +80,7 @@ def leaf_of(
 
 
 def _mapped(path: Sequence[NestedField], mapping: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Return the names that the mapping has for each field of a path."""
+    """Return, for each field of a path, the column names that the name mapping lists; empty if it lacks the field."""
     names: list[list[str]] = []
     level: Sequence[Mapping[str, Any]] = mapping
     for f in path:
@@ -111,6 +111,7 @@ ROW_GROUP_SCHEMA = build.schema(
         pa.field("why", pa.string()),
     ]
 )
+#: The minimum number of threads that read footers.
 _LEAST = 8
 
 

@@ -28,6 +28,7 @@ BoundReader: TypeAlias = Callable[[Any, bool], Any]
 _DAY_US = 86_400_000_000
 _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 _TIMESTAMPS = {"timestamp": 10**6, "timestamptz": 10**6, "timestamp_ns": 10**9, "timestamptz_ns": 10**9}
+#: Logical types of byte arrays that are read as strings; "None" means that the column has no logical type.
 _TEXT = frozenset(("String", "Enum", "JSON", "None"))
 
 
@@ -170,7 +171,10 @@ def _decimal(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
 
 
 def _times(leaf: ParquetLeaf, base: str) -> tuple[int, int] | None:
-    """Return the factor and divisor that convert a stored number to the table's date, time or timestamp; else None."""
+    """Return the factor and divisor that convert a stored number to a date, time or timestamp of the table.
+
+    None means that the column's type is none of these, or that the stored type does not fit it.
+    """
     logical, physical = leaf.logical.get("Type"), leaf.physical
     if base == "date":
         return (1, 1) if (logical, physical) == ("Date", "INT32") else None

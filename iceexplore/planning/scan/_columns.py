@@ -52,7 +52,7 @@ def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str,
 
 
 def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
-    """Return the ids of the columns that are read for these names, including everything inside them."""
+    """Return the field ids of the named columns and of all fields inside them, such as the fields of a struct."""
 
     def wanted(name: str, field: NestedField) -> bool:
         return any(name == c or name.startswith(f"{c}.") for c in columns)
@@ -88,14 +88,15 @@ def column_bytes(plan: PlannedScan) -> Int64s:
 def _data_ordinals(leaf: Manifest) -> AnyArray:
     """Return the ordinal (position in the manifest) of each entry that is a data file; null for other entries.
 
-    In the V4 draft, an ordinal alone does not identify a data file, because the file's deletion vector has the same.
+    In the V4 draft, an ordinal alone does not identify a data file, because the entry of the file's deletion
+    vector has the same ordinal.
     """
     is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
     return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))
 
 
 def _sizes(leaf: Manifest, ids: list[int]) -> AnyArray:
-    """Return the total bytes of these columns; null where none of them has a size."""
+    """Return, per entry of a manifest, the sum of the column sizes of these field ids; null where none is known."""
     total: AnyArray = pa.nulls(len(leaf), pa.int64())
     for field_id in ids:
         size = leaf.stats(field_id).column_size

@@ -34,7 +34,7 @@ _UNREAD = frozenset(
         "storage-failed",
     }
 )
-#: A kind of doubt: a problem's code, and its field.
+#: The key by which doubts are grouped: the code of a problem, and the field that the problem names.
 Kind = tuple[str, str | None]
 
 
@@ -106,6 +106,7 @@ def _concerns_document(state: TableState, item: Problem) -> bool:
 
 
 def _of_snapshot(state: TableState, snapshots: frozenset[int]) -> bool:
+    """Return whether the state's snapshot is one of these; an empty set means every snapshot."""
     return not snapshots or (state.snapshot is not None and state.snapshot.snapshot_id in snapshots)
 
 
@@ -141,7 +142,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
 
 
 def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
-    """Return how often the plan contains each of these locations, leaving out those that are not its data files."""
+    """Return how often each of these locations occurs among the data files, without those that do not occur."""
     mine = files.filter(pc.is_in(files, pa.array(list(set(places)), pa.string())))
     return {row["values"]: row["counts"] for row in build.to_pylist(pc.value_counts(mine))}
 

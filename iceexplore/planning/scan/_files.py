@@ -29,20 +29,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LeafScan:
-    """Counts of one manifest, or of the files in a V4 root itself.
+    """Counts of the data files in one manifest, or of those that a V4 root lists itself.
 
     Attributes
     ----------
     scan
-        Index of its root among the plan's roots.
+        Index, among the plan's roots, of the root that lists the manifest.
     root_row
-        Row of the manifest in the root; None for the root's own files.
+        Row of the manifest in the root; None for the files that a V4 root lists itself.
     location
         Location of the manifest, or of the root.
     length
         Bytes of the manifest as read; 0 if it could not be read.
     files, rows, bytes
-        Live data files in it, their rows and bytes. A count that is missing in a damaged entry is 0.
+        Live data files in it, their rows and bytes; in an incremental plan, only files that the appends added. A count
+        that is missing in a damaged entry is 0.
     kept_files, kept_rows, kept_bytes
         How many of these files, rows and bytes the plan reads.
     readable
@@ -82,7 +83,7 @@ class Picked:
 
 
 def parts_of(columns: Collection[int]) -> frozenset[str]:
-    """Return the parts of a manifest that must be decoded for the metrics of these columns."""
+    """Return the parts of a manifest to decode: entries, partition tuples and, if any columns are given, statistics."""
     return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
 
 
@@ -93,7 +94,9 @@ def leaves_of(
     rows: Iterable[int],
     columns: Collection[int] | None = None,
 ) -> Iterator[Manifest]:
-    """Yield the V4 root's own files as a leaf, if any, then the manifests in these rows; threads read them ahead.
+    """Yield the manifests in these rows of the root; threads read them ahead.
+
+    If a V4 root lists files itself, they come first, in the form of a manifest whose ``root_row`` is None.
 
     Parameters
     ----------
@@ -142,14 +145,21 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
-    """Evaluate the filter on a manifest again; return all its `candidates`, and the rows of those that are pruned."""
+    """Return a manifest's `candidates`, and the rows in this batch of those that the filter prunes.
+
+    The filter is evaluated again, because a plan keeps only the files that it reads.
+    """
     batch = _filtered(EntryBatch.of(leaf, wanted.stats_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
     return batch, pa.array(np.flatnonzero(~np.asarray(may)), pa.int64())
 
 
 def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.BooleanArray]:
-    """Concatenate the picked files in order; also return each file's root row and whether all its rows match."""
+    """Concatenate the files that were picked from several manifests.
+
+    Also return, per file, the root row of its manifest (null for a file that a V4 root lists itself), and whether
+    metadata proves that every row matches.
+    """
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
     batch = concat_batches(p.batch for p in filled)

@@ -78,7 +78,7 @@ class RootScan:
             The filter. Its conditions on partitions prune delete manifests, because a delete has the partition of its
             data files, unless it is a global equality delete.
         read
-            Root rows of the data manifests that hold a file of the plan.
+            Root rows of data manifests. A delete manifest that is affiliated with any other data manifest is left out.
         """
         rows = np.array(live_manifests(self.root, _DELETES), dtype=np.int64)
         if not len(rows):
@@ -113,8 +113,9 @@ def scan_root(
     Parameters
     ----------
     added_by, seen
-        Keep only manifests that were added by one of these snapshots (or by an unknown one) and whose locations are not
-        in ``seen``; the locations of the kept manifests are then added to ``seen``.
+        For an incremental plan. Only manifests are kept that one of the snapshots ``added_by`` (or an unknown snapshot)
+        added, and whose locations are not in ``seen``. The locations of the kept manifests are then added to ``seen``,
+        so that a manifest that several roots list is planned once.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):

@@ -38,8 +38,9 @@ class PlannedScan:
     options
         How files are split.
     roots, leaves
-        The manifest lists or root manifests, and the counts of each manifest that was read. There is one root; an
-        incremental plan has one per append, and a task's ``root_row`` refers to the root of its append.
+        The manifest lists or root manifests, and the counts of each manifest that was read. There is one root
+        (none if the table has no snapshot). An incremental plan has one root per append, and a task's ``root_row`` is a
+        row in the root of the append that added the file.
     delete_rows
         Row numbers, in the root, of the delete manifests that the filter does not rule out. Some of these manifests are
         not read, because their sequence numbers or partitions show that no delete in them applies to a planned file.

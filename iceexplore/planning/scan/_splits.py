@@ -25,7 +25,7 @@ _Longs = npt.NDArray[np.int64]
 _SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
 #: Plans with more splits are refused: a manifest may state wrong file sizes, on which the number of splits depends.
 _MOST_SPLITS = 50_000_000
-#: Upper limit for the file size that a manifest states, so that sums do not overflow.
+#: Larger file sizes in a manifest are treated as this size, so that sums do not overflow.
 _MOST_BYTES = 2**60
 
 
@@ -72,7 +72,10 @@ class DeleteCounts:
 
 
 def content_sizes(deletes: EntryBatch) -> _Longs:
-    """Return the bytes to read per delete: a file's size, or a vector's own size (as Java's ``ScanTaskUtil``)."""
+    """Return the bytes to read for each delete, as Java's ``ScanTaskUtil`` does.
+
+    These are the size of a delete file or, for a deletion vector, the size of its blob in the Puffin file.
+    """
     sizes = pc.coalesce(
         pc.struct_field(whole(deletes.entries["deletion_vector"]), "size_in_bytes"),
         whole(deletes.entries["file_size_in_bytes"]),
@@ -104,11 +107,11 @@ def split_counts(tasks: FileTasks, size: int) -> _Longs:
 class _Cut:
     """The way each file is split: at its offsets, at regular intervals, or not at all."""
 
-    lengths: _Longs
+    lengths: _Longs  # bytes of each file
     offsets: _Longs  # split offsets of all files, concatenated
     starts: _Longs  # index of each file's first offset
-    by_offset: npt.NDArray[np.bool_]
-    counts: _Longs
+    by_offset: npt.NDArray[np.bool_]  # whether each file is split at its offsets
+    counts: _Longs  # number of splits of each file
 
     @classmethod
     def of(cls, tasks: FileTasks, size: int | _Longs) -> _Cut:
@@ -280,10 +283,11 @@ def combined_table(splits: pa.Table) -> pa.Table:
 
 
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
-    """Return the number of each weight's bin, in the order in which Java's ``BinPacking`` returns bins.
+    """Pack weights into bins, and return the number of each weight's bin.
 
-    When more than ``lookback`` bins are open, the fullest one is returned (``largestBinFirst``); the rest follow in the
-    order in which they were opened.
+    Bins are numbered in the order in which Java's ``BinPacking`` returns them. When more than ``lookback`` bins are
+    open, the fullest one is returned (``largestBinFirst``). At the end, the bins that are still open are returned in
+    the order in which they were opened.
     """
     numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered as they are opened, and renumbered at the end
     open_bins: list[int] = []
