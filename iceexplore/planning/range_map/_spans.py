@@ -59,7 +59,10 @@ class Spans:
 
 @dataclass(frozen=True)
 class StopPredicates:
-    """The predicates of a column at its stops: one per stop for the lower edge, and one per stop for the upper edge."""
+    """The predicates of a column that place an edge of the filter's range at each stop.
+
+    At the stop 5 of column ``id``, the lower edge is ``id >= 5``, and the upper edge is ``id <= 5``.
+    """
 
     lower: tuple[Predicate, ...]
     upper: tuple[Predicate, ...]
@@ -110,6 +113,7 @@ class StopPredicates:
 
 
 def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
+    """Return the predicate on the source's values that follows from a predicate on the column; None if none does."""
     if source.by == "statistics" and parse_transform(source.transform).is_identity:
         return p
     return None if p.type is None else project(p, source.transform, p.type, strict=False)

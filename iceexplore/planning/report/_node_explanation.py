@@ -77,7 +77,8 @@ class NodeEvidence:
     why
         The reason, in a sentence or two.
     terms
-        The first sixty terms of the filter; evidence from the partition tuple comes before column metrics.
+        The first sixty terms of the filter, each once per source of evidence: first partition values, then column
+        metrics.
     residual
         For a file that is read, the filter that its rows must satisfy, as SQL; None for a manifest, or if every row
         matches.

@@ -35,8 +35,8 @@ def skipped_table(plan: PlannedScan) -> pa.Table:
     """Return one row per manifest, data file and row group that is not read, in the order of the root.
 
     The table has `SKIPPED_SCHEMA`. ``root_row`` is the row of the manifest in the root (for a data file, of the
-    manifest that lists it; null for the root's own files); ``ordinal`` is the number of a data file in its manifest, or
-    of a row group in its file. Pruned files are evaluated again on the first call.
+    manifest that lists it; null for a file that a V4 root lists itself). ``ordinal`` is the number of a data file in
+    its manifest, or of a row group in its file. Pruned files are evaluated again on the first call.
     """
     return plan.once("skipped", lambda: _skipped_table(plan))
 

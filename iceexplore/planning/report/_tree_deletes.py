@@ -93,7 +93,7 @@ def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
 
 
 def _idle(plan: PlannedScan) -> int:
-    """Return the number of deletes, in manifests that were read, that apply to no file of the plan."""
+    """Count the deletes that apply to no file of the plan, although their manifests were read."""
     found = live_deletes(plan.state, manifests=plan.read_delete_rows)
     return len(found) - int(applied_of(found, plan.files.matched).sum())
 

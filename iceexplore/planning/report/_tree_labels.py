@@ -62,7 +62,10 @@ def damage(plan: PlannedScan) -> str:
 
 
 def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:
-    """Return the lines of a root: how many manifests and own files are read, and (``snapshot``) its snapshot id."""
+    """Return the lines of a root: how many manifests, and how many files that a V4 root lists itself, are read.
+
+    With ``snapshot``, the first line is the snapshot id.
+    """
     lines = [f"snapshot {scan.snapshot.snapshot_id}"] if snapshot else []
     if len(scan.rows):
         lines.append(f"{len(scan.kept):,} of {amount(len(scan.rows), 'manifest')} read")

@@ -53,7 +53,9 @@ class Waterfall(BarPicture):
     levels: pa.Table
 
     def chart(self) -> BarChart:
-        """Return a chart with one row per level and one column per measure; the pale part is what the level removed.
+        """Return a chart with one row per level and one column per measure.
+
+        The pale part of a bar is the amount that the level removed.
 
         Manifests and row groups have no column if they are always 0. If there are no manifests, the level of leaf
         manifests has no row; if no level has files, there is only the first row.
@@ -162,7 +164,7 @@ def _note(record: Mapping[str, Any]) -> str:
 
 
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
-    """Return the level for deletes: the rows that remain after them; empty if the plan has no deletes."""
+    """Return the last level, with the rows that remain after deletes are applied; empty if no delete applies."""
     entries = plan.files.matched.deletes.entries
     if not len(entries):
         return {}

@@ -52,7 +52,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Judged:
-    """Row groups that may have a matching row, as a mask, and the reasons for the others."""
+    """A mask of the row groups that may have a matching row, and one reason per row group.
+
+    The reason is None for a row group that may have a matching row.
+    """
 
     may: _Mask
     reasons: list[Reason | None]

@@ -148,7 +148,7 @@ def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return which of these locations the plan's delete manifests list; the manifests are in the cache."""
+    """Return those of the locations that the plan's delete manifests list; these manifests are in the cache."""
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()
     rows = plan.read_delete_rows

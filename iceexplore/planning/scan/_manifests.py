@@ -62,7 +62,7 @@ class RootScan:
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
-        """Return the scan limited to the data manifests in these rows of the root, and to a V4 root's own files."""
+        """Return the scan without data manifests in other rows of the root; files listed in a V4 root itself remain."""
         mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
