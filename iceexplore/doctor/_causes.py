@@ -25,6 +25,7 @@ _EXPLAINED_BY_LOSS = frozenset(
         "manifest-salvaged",
     }
 )
+#: Codes that, for a manifest or manifest list, mean that some or all of its entries cannot be read.
 _LOSS = frozenset({"file-missing", "file-corrupt", "file-truncated", "manifest-salvaged"})
 #: Wrong numbers or entries that cause other findings: a pattern for the code and field of the cause, and the codes of
 #: the findings that it causes.
@@ -67,7 +68,7 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     # explained by another cause.
     causes = [one for one in merged if _is_cause(one, manifests)]
     causes.sort(key=lambda one: not _is_lost_manifest(one, manifests))
-    of: dict[int, int] = {}
+    of: dict[int, int] = {}  # the index in `merged` of each explained finding, and the index of its cause
     for number, one in enumerate(merged):
         found = [c for c in causes if _explains(c, one, manifests) and not _explains(one, c, manifests)]
         # If several causes explain a finding, a cause in the same file as the finding is preferred.
@@ -107,7 +108,11 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """Merge findings with equal code, field, modes, severity and `_kind_of_place`; add up counts, keep first places."""
+    """Merge findings with equal code, field, modes, severity and `_kind_of_place`.
+
+    A merged finding has the text of the first one, the first ten places, and the sum of the counts. If all findings of
+    a group report the same place, the count is that of the first one.
+    """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
         # duplicate reports of a place become one finding, and so do many files with the same fault
@@ -137,11 +142,11 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return a text that must be equal for findings to be merged.
+    """Return a text that depends on a finding's first place; only findings with equal texts are merged.
 
-    For whole files and for entries of manifests, it is empty: findings in different files may be merged. For a snapshot
-    in a metadata file, it is the file's location: findings on different snapshots may be merged. For any other part of
-    a file, such as a ref in the metadata file, it is the place itself.
+    For whole files and for entries of manifests, the text is empty: findings in different files may be merged. For a
+    snapshot in a metadata file, it is the file's location: findings on different snapshots may be merged. For any other
+    part of a file, such as a ref in the metadata file, it is the place itself.
     """
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):

@@ -100,15 +100,17 @@ def examine_in_steps(
         A function that compares the data and delete files of one snapshot with their metadata. Required at the levels
         ``"files"`` and ``"rows"``.
     snapshots
-        ``"current"``, ``"all"``, or a list of snapshots, snapshot ids, refs, or `TableState` objects, whose snapshots
-        are meant.
+        ``"current"``, ``"all"``, or a list of the snapshots to examine. An item of the list may be a snapshot, its id,
+        a ref that points to it, or a `TableState` that shows it.
     only, skip
         ``only``: the only codes to report. ``skip``: the codes not to report. ``"health"`` and ``"damage"`` are names
         of groups of codes.
     baseline
-        An earlier report, or its findings. Findings with the same code, place and field as one of these are left out.
+        An earlier report, or its findings. The new report leaves out findings with the same code, place and field as
+        one of the earlier findings.
     show
-        A function that returns a table for a simulation; ``report.repair().table`` is the table that it returns.
+        A function that converts the sandbox with a simulated repair to the object that ``report.repair().table``
+        returns.
 
     Raises
     ------
@@ -202,7 +204,9 @@ def _remember(state: TableState, finding: Finding) -> None:
 def check_options(
     level: str, only: Iterable[str] | None, skip: Iterable[str]
 ) -> tuple[frozenset[str] | None, frozenset[str]]:
-    """Return the codes to report (None for all), and the codes to leave out; names of groups become their codes.
+    """Return the codes to report (None for all), and the codes to leave out.
+
+    The name of a group is replaced by the codes of the group.
 
     Raises
     ------
@@ -225,9 +229,10 @@ def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _still_there(state: TableState, snapshots: Iterable[Snapshot], repaired: TableState) -> list[int] | str:
-    """Return the ids of the given snapshots that a repaired state has; ``"current"`` if it has none of them.
+    """Return the ids of the examined snapshots that the table still has after a repair; ``"current"`` if it has none.
 
-    If the state's own snapshot is among them, the snapshot of the repaired state takes its place.
+    A repair may commit a new snapshot. If the snapshot that ``state`` shows was examined, it is therefore replaced by
+    the snapshot that the repaired state shows.
     """
     ids = {s.snapshot_id for s in snapshots}
     if state.snapshot is not None and state.snapshot.snapshot_id in ids and repaired.snapshot is not None:

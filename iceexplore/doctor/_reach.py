@@ -1,7 +1,7 @@
 """Measure findings: the rows and partitions that each one affects, in the newest affected snapshot.
 
 For tables without findings, nothing is decoded. Rows are counted from the columns of `Examination.files`. Partition
-tuples are read once for all findings, and only from the manifests of affected entries.
+tuples are read once for all findings, and only from the manifests that list affected entries.
 """
 
 from __future__ import annotations
@@ -75,7 +75,11 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
 
 
 def _located(examination: Examination, hits: Hits) -> Hits:
-    """Return hits whose `rows` and `files` are converted to `entries`, which stay valid after the examination."""
+    """Return the places of a finding, with `Hits.rows` and `Hits.files` converted to `Hits.entries`.
+
+    Locations of manifests and positions of entries stay valid after the examination; row numbers of
+    `Examination.files` do not.
+    """
     if not (hits.rows or hits.files):
         return hits
     files = examination.files
@@ -91,7 +95,10 @@ def _located(examination: Examination, hits: Hits) -> Hits:
 
 
 def _union(several: Iterable[_Longs]) -> _Longs:
-    """Return the sorted union of some row numbers. This is five times as fast as `numpy.unique`, which hashes them."""
+    """Merge arrays of row numbers into one, sorted and without duplicates.
+
+    This is five times as fast as `numpy.unique`, which hashes the numbers.
+    """
     rows = np.sort(np.concatenate([_NONE, *several]))
     first = np.ones(len(rows), bool)
     first[1:] = rows[1:] != rows[:-1]
@@ -111,10 +118,10 @@ class _Reach:
     Attributes
     ----------
     rows
-        Rows of `Examination.files`, sorted, each once.
+        Row numbers in `Examination.files`, sorted, each once.
     stated
-        The number of live rows in manifests that cannot be read completely, as their manifest list or root states it;
-        None if one of the numbers is unknown.
+        The number of live rows in those manifests of the finding that cannot be read completely, as their manifest list
+        or root states it; None if it is unknown for one of these manifests.
     complete
         False if the finding concerns further files, which are unknown.
     partitioned
@@ -129,7 +136,7 @@ class _Reach:
 
 
 class _Resolver:
-    """Finds the entries at the places of findings."""
+    """Finds the files that each finding concerns, from the places of the finding."""
 
     def __init__(self, examination: Examination) -> None:
         self._examination = examination
@@ -138,7 +145,10 @@ class _Resolver:
 
     @cached_property
     def _leaves(self) -> dict[str, list[int]]:
-        """By canonical location, the indices of manifests in `LiveFiles.leaves`."""
+        """The indices of each manifest in `LiveFiles.leaves`, by the manifest's canonical location.
+
+        A V4 manifest has several if manifest DVs of different roots remove different entries from it.
+        """
         out: dict[str, list[int]] = {}
         for number, (location, _) in enumerate(self._examination.files.leaves):
             out.setdefault(canonical(location), []).append(number)
@@ -188,15 +198,15 @@ class _Resolver:
     def _reach_in(
         self, snapshot_id: int, one: Finding, places: list[tuple[str, _Longs | None]], rows: _Longs
     ) -> _Reach | None:
-        """Return the files that a finding concerns in one snapshot; None if the snapshot has none of its places.
+        """Return the files that a finding concerns in one snapshot; None if none of its places is in the snapshot.
 
         Parameters
         ----------
         places
-            Canonical locations of manifests and roots, each with the positions of some of its entries; None instead of
-            positions for a manifest as a whole.
+            The finding's places: canonical locations of manifests and roots, each with the positions of the entries
+            with the fault; None instead of positions if the finding is about the manifest as a whole.
         rows
-            Rows of `Examination.files`, possibly of other snapshots, too.
+            Row numbers in `Examination.files` of further entries with the fault, possibly of other snapshots, too.
         """
         examination = self._examination
         files = examination.files
@@ -249,7 +259,7 @@ class _Resolver:
         return left
 
     def _manifests_at(self, root: Manifest, ordinals: _Longs) -> set[int]:
-        """Return the indices, in ``files.leaves``, of the manifests that some entries of a root list.
+        """Return the indices, in ``files.leaves``, of the manifests that a root lists at the given positions.
 
         A manifest DV counts as the manifest to which it applies.
         """
@@ -268,7 +278,8 @@ class _Resolver:
     def _stated(self, snapshot_id: int, location: str) -> tuple[int | None, bool]:
         """Return a manifest's number of live rows as its root states it, and whether its spec may be partitioned.
 
-        The number is None if it is not stated, is impossible, or does not count the table's rows.
+        The number is None if the root does not state it or if it is impossible. It is also None where the stated counts
+        do not give the number of live rows: for delete manifests, and for manifests with a manifest DV.
         """
         root = self._examination.roots[snapshot_id]
         key = canonical(location)
@@ -304,7 +315,7 @@ class _Resolver:
 
 
 def _texts(names: Iterable[str]) -> list[AnyArray]:
-    """Return locations as an array, except those that Arrow cannot hold: names in JSON may contain lone surrogates."""
+    """Return a list of one array of locations, without those that Arrow cannot hold: JSON may have lone surrogates."""
     return [pa.array([name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name)], pa.string())]
 
 
@@ -328,8 +339,8 @@ def _rows(examination: Examination, one: Finding, reach: _Reach) -> int | None:
     ends = pc.min_max(counts).as_py()
     if ends["min"] < 0 or ends["max"] > _MOST_ROWS:
         return None
-    # Several deletion vectors may share a Puffin file, so their offsets are compared, too. Deletion vectors that are
-    # stored in entries have no location: each gets a different negative number.
+    # Each file counts once. Several deletion vectors may share a Puffin file, so their offsets are compared, too.
+    # Deletion vectors that are stored in entries have no location: each gets a different negative number.
     names = files.same[reach.rows]
     names = np.where(names < 0, -1 - np.arange(len(names)), names)
     offsets = pc.struct_field(whole(files.entries["deletion_vector"]), "offset").take(at)
@@ -424,7 +435,10 @@ class _Partitions:
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
-        """Return some rows' first partitions, as text, and the number of their partitions; None if one is unknown."""
+        """Return the first ten partitions of some rows, as text, and the number of all partitions of these rows.
+
+        The number is None if the partition of one of the rows is unknown.
+        """
         codes = self.codes[np.searchsorted(self.rows, rows)]
         known, firsts = np.unique(codes[codes >= 0], return_index=True)
         first = known[np.argsort(firsts)][:MOST_PLACES]
@@ -433,14 +447,21 @@ class _Partitions:
 
 
 def _keys(metadata: TableMetadata, spec_id: int) -> list[str]:
-    """Return the names of a spec's fields in Arrow's partition tuples: field ids as text, without void fields."""
+    """Return the names that a spec's fields have in Arrow partition tuples: their field ids as text.
+
+    Void fields are left out.
+    """
     spec = metadata.spec(spec_id)
     fields = () if spec is None else spec.fields
     return [str(field.field_id) for field in fields if not parse_transform(field.transform).is_void]
 
 
 def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask:
-    """Return a mask of entries with an unknown partition; in a damaged manifest, also those with a null value in it."""
+    """Return a mask of the entries whose partition is unknown.
+
+    If partition tuples of the manifest are damaged (``damaged``), a null in a tuple may be a lost value. The partition
+    of each entry with such a null is then considered unknown, too.
+    """
     specs = np.asarray(pc.fill_null(whole(batch.entries["partition_spec_id"]), -1))
     out = np.zeros(len(batch), bool)
     for spec_id in np.unique(specs).tolist():

@@ -33,8 +33,8 @@ class Dates:
     """The commits that introduced the findings of one examination.
 
     A manifest never changes, so its faults and those of its entries date to the snapshot that added it. Each
-    snapshot's manifest list copies the rows of the manifests that it keeps: for a fault of a manifest's row, bisection
-    over the ancestors finds the first list that has the row. For a fault of the metadata file, bisection over the
+    snapshot's manifest list copies the rows of the manifests that it keeps: for a fault in such a row, bisection over
+    the ancestors finds the first list that has the row. For a fault of the metadata file, bisection over the
     metadata log finds the first metadata file that has the fault. If older manifest lists or metadata files are lost,
     or the log no longer names them, the fault may be older: see `Since.at_latest`.
     """
@@ -93,9 +93,9 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """If a finding is about one row of a manifest list, return the location of the manifest that this row lists.
+        """Return the canonical location of the manifest in that row of a manifest list that a finding is about.
 
-        None if the finding is about the whole list, or if there is no such row.
+        None if the finding is about the whole list, or if the list has no such row.
         """
         kind, _, number = finding.where.partition("#")[2].partition(" ")
         root = self._examination.roots.get(snapshot.snapshot_id)
@@ -105,14 +105,17 @@ class Dates:
         return canonical(name) if name and canonical(name) in self._rows else None
 
     def _of_manifest(self, name: str) -> Since:
-        """Return the snapshot that added a manifest, according to its row; if unknown, the first that lists it."""
+        """Return the snapshot that added a manifest, as the manifest's row in the manifest list states it.
+
+        If the table no longer has this snapshot, return the first snapshot that lists the manifest.
+        """
         snapshot, row = self._rows[name]
         added_by = self._root(snapshot).entries["snapshot_id"][row].as_py()
         known = next((s for s in self._line if s.snapshot_id == added_by), None)
         return self._first_list(snapshot, name, None) if known is None else since_snapshot(known)
 
     def _of_row(self, name: str) -> Since:
-        """Return the commit of the first list that has a manifest's row with the values in the newest examined list."""
+        """Return the commit that first wrote a manifest's row with the values in the newest examined list."""
         snapshot, row = self._rows[name]
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
@@ -149,7 +152,10 @@ class Dates:
         )
 
     def _root(self, snapshot: Snapshot) -> Manifest:
-        """Return a snapshot's manifest list or root manifest. Problems of one that is not examined are not reported."""
+        """Return a snapshot's manifest list or root manifest.
+
+        If the snapshot is not examined, the problems that reading its list finds are not reported.
+        """
         found = self._examination.roots.get(snapshot.snapshot_id)
         return self._quiet.root(snapshot) if found is None else found
 
@@ -174,6 +180,7 @@ class Dates:
             return location == finding.location or (found is not None and key in found)
 
         first = _first(files, has) or finding.location
+        # Older files, which the log no longer names, may have had the fault, too.
         trimmed = first == files[0] and (parse_version(first) or 0) > 1
         return Since(metadata_file=first, at_latest=unread or trimmed)
 
@@ -206,7 +213,7 @@ def _problems_of(document: dict[str, Any], location: str) -> frozenset[_Key]:
 def _first(line: Sequence[T], has: Callable[[T], bool]) -> T | None:
     """Return the first item for which ``has`` is true, found by bisection; None if it is false for the last item.
 
-    ``has`` must also be true for all items after the first one.
+    If ``has`` is true for an item, it must also be true for all later items.
     """
     low, high = 0, len(line) - 1
     if high < 0 or not has(line[high]):

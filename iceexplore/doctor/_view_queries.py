@@ -52,6 +52,8 @@ def query_problems(state: ViewState, open_source: OpenSource | None, unknown: di
 
 @dataclass(frozen=True)
 class _Queries:
+    """The queries of one version of a view, and the place (``where``) that their problems name."""
+
     state: ViewState
     version: ViewVersion
     where: str

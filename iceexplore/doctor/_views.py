@@ -48,7 +48,8 @@ def examine_view(
     only, skip
         The only codes to report, and the codes to leave out.
     baseline
-        An earlier report, or its findings. Findings with the same code, place and field as one of these are left out.
+        An earlier report, or its findings. The new report leaves out findings with the same code, place and field as
+        one of the earlier findings.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def _folded(problems: Iterable[Problem]) -> Iterator[Finding]:
 
 
 def _too_many(state: ViewState) -> Iterator[Problem]:
-    """Report that the view has more versions than the property allows: Java removes the oldest at the next change."""
+    """Report more versions than the property ``version.history.num-entries`` allows: Java will remove the oldest."""
     count, most = len(state.metadata.versions), history_entries(state.metadata)
     if most is None or count <= most:
         return
@@ -130,7 +131,7 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
 
 
 def _content(version: ViewVersion) -> dict[str, object]:
-    """Return the fields of a version that are compared because they must never change, by their names in the spec.
+    """Return the fields of a version that must never change, by their names in the spec, to compare versions.
 
     The summary is not compared.
     """

@@ -71,8 +71,8 @@ class Finding:
     severity
         ``fail`` (readers fail), ``wrong`` (readers return wrong rows or numbers), ``slow``, ``untidy``.
     where
-        The first place: the location of a file. If the place is a part of the file, ``#entry 3`` or ``#snapshot 17``,
-        for example, follows.
+        The first place: the location of a file. A fault in only a part of the file has a suffix that names the part,
+        for example ``#entry 3`` for a manifest or ``#snapshot 17`` for a metadata file.
     field, found, expected
         The field that has the fault, with its name in the spec; the value found in this field; and the value expected.
         None if there is no such field or value.
@@ -90,9 +90,10 @@ class Finding:
         Ids of the affected snapshots, oldest first, and the branches and tags that point to one of them.
     rows
         The number of rows that the fault concerns in the newest affected snapshot, computed from record counts in the
-        metadata. Counted are the rows of the data files at the finding's places, and the rows that delete files and
-        deletion vectors at these places delete (0 for those that apply to no data file). A file counts once. A manifest
-        counts with its live entries or, if it cannot be read completely, with what its row in the manifest list states.
+        metadata. It is the sum of the rows of the data files at the finding's places and of the rows that the delete
+        files and deletion vectors there delete (0 for those that apply to no data file). A file counts once. If a place
+        is a whole manifest, the files of its live entries count; if the manifest cannot be read completely, the number
+        of rows that its row in the manifest list states.
         None if the number is unknown (equality deletes, lost delete manifests, missing or impossible counts), and for
         faults of the metadata file or of a whole manifest list.
     partitions
@@ -213,9 +214,9 @@ def finding_of(
         The first places of the finding, by default only the problem's, and the number of all places. If the problem
         lists entries of a manifest, and neither ``rows`` nor ``hits`` is given, these entries are used instead.
     rows
-        All places of the finding, if they are rows of ``Examination.files``.
+        All places of the finding, as row numbers in ``Examination.files``.
     hits
-        All places of the finding, if they are not such rows, and if there are more of them than ``places`` can list.
+        All places of the finding, if there are more than ``places`` can list and they are not in ``rows``.
     """
     if rows is not None:
         hits = Hits(rows=(np.asarray(rows, np.int64),))

@@ -18,7 +18,7 @@ DOCUMENTS = (".json", ".gz", ".text")
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The values found at entries of one manifest, a value for each entry.
+    """The whole numbers found at entries of one manifest. `Finding.found` has only the one of the first place.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class Hits:
     Attributes
     ----------
     places
-        Locations, possibly with ``#entry 3`` after them.
+        Locations of files with the fault. If only an entry of a manifest has it, ``#entry 3``, for example, follows.
     entries
-        Pairs of a manifest's location and an array of the positions of those of its entries that are places.
+        Pairs of a manifest's location and an array of the positions, in this manifest, of the entries with the fault.
     rows
-        Rows of ``Examination.files``. They are used during the examination only.
+        Row numbers in ``Examination.files`` of entries with the fault. They are used during the examination only.
     files
-        Locations of data files. They are used during the examination only.
+        Locations of data files with the fault. They are used during the examination only.
     found
         The values found at entries, if they differ from entry to entry.
     complete
@@ -64,7 +64,7 @@ class Hits:
 
     @classmethod
     def union(cls, several: Iterable[Hits]) -> Hits:
-        """Return the union of the hits of several findings, which are merged into one."""
+        """Combine the places of several findings that are merged into one finding."""
         given = list(several)
         return cls(
             places=tuple(dict.fromkeys(place for one in given for place in one.places)),
