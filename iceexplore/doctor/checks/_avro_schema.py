@@ -90,7 +90,7 @@ _MOST_KEPT = 256
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _read(schema: str) -> tuple[frozenset[int], tuple[tuple[int, tuple[str, str]], ...]]:
-    """Return the ids of nullable fields, and pairs of a partition field's id and its Avro type and logical type.
+    """Return the ids of nullable fields, and for each partition field its id, its Avro type and its logical type.
 
     The schema's size and depth need no check here: reading the manifest has parsed the schema already.
     """

@@ -25,7 +25,10 @@ Rows = npt.NDArray[np.int64]
 
 
 def check_entries(examination: Examination) -> None:
-    """Report contradictions between entries of one examined snapshot, or of several; each contradiction once."""
+    """Report contradictions between entries, within an examined snapshot or between examined snapshots.
+
+    A contradiction that several snapshots share is one finding.
+    """
     made: dict[tuple[str, str, str | None], Finding] = {}
     for finding in (*_overwritten(examination), *_each_snapshot(examination)):
         key = finding.code, finding.where, finding.field
@@ -72,7 +75,7 @@ def _repeated(
     same
         A number per row, equal for equal values; -1 for a row without a value.
     name
-        The column of the values.
+        The column of ``Examination.files`` whose values must be unique.
     text
         The finding's text, formatted with the first repeated ``value`` and its ``count``.
     """

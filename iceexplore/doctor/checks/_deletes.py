@@ -23,7 +23,7 @@ __all__ = ["check_deletes", "respelled"]
 
 Rows = npt.NDArray[np.int64]
 
-#: The maximum number of files of one commit whose partitions are compared to find the deletes that it dropped.
+#: The maximum number of files of one commit whose partitions are compared to find the deletes that the commit dropped.
 _MOST_COMPARED = 10_000
 
 
@@ -47,7 +47,7 @@ def check_deletes(examination: Examination) -> None:
 
 
 def respelled(named: AnyArray, live: AnyArray) -> pa.BooleanArray:
-    """Return which paths are outdated: they are not live, but a live path has the same folder name and file name.
+    """Return which of the ``named`` paths are outdated: not live, but with the folder and file name of a ``live`` path.
 
     Moving or copying a table changes the beginning of its paths, but not their last two components.
     """
@@ -138,6 +138,7 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         for which, all_specs, latest in ((mine & equality, spec in whole, 0), (mine & ~equality, False, -1)):
             ages = numbers[data if all_specs else data & (specs == spec)]
             if len(ages) and ages.min() >= 0:  # a spec without data files is reported by another check
+                # too old: not newer than the oldest data file (equality deletes), or older than it (position deletes)
                 old |= which & (numbers <= ages.min() + latest)
     hit = rows[old]
     if len(hit):

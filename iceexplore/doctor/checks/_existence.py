@@ -36,8 +36,8 @@ _MANY = 20
 #: If a listing lacks at least this many files, their folders are looked up first: the files of a folder that does not
 #: exist need no lookup.
 _MANY_ABSENT = 500
-#: The length of the longest path, in characters, whose folders are looked up: the time for this grows with the square
-#: of the length.
+#: The maximum length, in characters, of a folder's path for which the folders above it are looked up. The time for this
+#: grows with the square of the length.
 _LONGEST = 4096
 _CHECK = "whether data and delete files exist"
 
@@ -88,7 +88,10 @@ def _check_column_files(examination: Examination) -> None:
 
 
 def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
-    """Return the rows of the examined live entries whose files do not exist; empty if that cannot be determined."""
+    """Return the rows, in ``Examination.files``, of live entries whose files do not exist.
+
+    The result is empty if that cannot be determined.
+    """
     files = examination.files
     rows = np.flatnonzero(files.alive & (files.same >= 0))
     if not len(rows):
@@ -110,7 +113,7 @@ def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int6
     unique
         The distinct locations.
     of
-        The index of each entry's location.
+        For each entry, the index of its location in ``unique``.
     """
     storage = examination.state.storage
     gone = np.zeros(len(unique), np.bool_)
@@ -147,8 +150,8 @@ def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int6
 def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, list[str], Problem | None]:
     """Return the real locations of files, the locations that may not be read, and the problem of the first of these.
 
-    Real locations are bytes, null where unknown. A location may not be read if it is outside the storage's roots: the
-    folders from which a table's files may be read.
+    The problem is None if all may be read. Real locations are bytes, null where unknown. A location may not be read if
+    it is outside the storage's roots: the folders from which a table's files may be read.
     """
     reals, errors = real_locations(examination.state.storage, unique)
     # any other error: the location is invalid, which is reported when the manifest is read
@@ -169,7 +172,7 @@ def _absent(reals: AnyArray, there: AnyArray) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Folders:
-    """The distinct folders of some files, and for each file the index of its folder."""
+    """The distinct folders of some files (``names``), and for each file the index of its folder (``of``)."""
 
     names: list[str]
     of: npt.NDArray[np.int64]

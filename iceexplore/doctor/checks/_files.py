@@ -62,9 +62,9 @@ def check_files(examination: Examination, verify: Verify) -> Generator[str, None
 
 
 def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
-    """Return findings in which some dangling deletes have the code ``delete-path`` instead of ``delete-dangling``.
+    """Change the code of some findings from ``delete-dangling`` to ``delete-path``.
 
-    These are deletes whose data file is live under another path.
+    These findings are about deletes whose data file is live under another path.
     """
     dangling = pc.fill_null(pc.equal(found["code"], "delete-dangling"), False)
     if not pc.any(dangling).as_py():
@@ -78,7 +78,7 @@ def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
 
 
 def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
-    """Return the new findings with their places and with the columns by which they are grouped.
+    """Return the findings that no other check has reported, with their places and the columns to group them by.
 
     Findings with equal values in these columns become one. The columns are the code, the severity, the field, and two
     that determine the modes: the content type of missing files, and whether a file holds deletion vectors
@@ -103,7 +103,11 @@ def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
 
 
 class _Collected:
-    """Collects the findings in several snapshots, each place once, in columns so that many fit into memory."""
+    """Collects the findings in several snapshots.
+
+    If several snapshots have a finding with the same code, place and field, it is kept once. Findings are kept in Arrow
+    columns, so that many fit into memory.
+    """
 
     _GROUP = ("code", "severity", "field", "content", "of_vector")
 

@@ -56,8 +56,8 @@ def check_folder(examination: Examination) -> None:
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    # In a moved table, most locations are old ones, as written in the metadata. Only problems that were found before
-    # the move was recognized have real locations. So both locations are converted to real ones.
+    # In a moved table, the place of a problem is an old location, as written in the metadata, unless the problem was
+    # found before the move was recognized. So this place and the metadata file's location are converted to real ones.
     folder = state.storage.place(state.metadata_location).rpartition("/")[0]
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 

@@ -1,4 +1,4 @@
-"""Check leaf manifests: problems found while reading them, wrong statements of their root, and their headers."""
+"""Check leaf manifests: problems found while reading them, wrong counts in their root, and their headers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncat
 
 def check_leaves(examination: Examination) -> None:
     """Report faults of every examined leaf manifest; statistics and partition tuples are decoded."""
-    # This check uses another list of problems, to which parts of a manifest that are decoded later report theirs.
+    # Column statistics and partition tuples are decoded during this check. Their problems, and all others that this
+    # check finds in manifests, are collected in a list of its own.
     late = Problems()
     state = examination.state
     looking = examination.with_problems(late)
@@ -145,7 +146,7 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
 def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
     """Return the missing manifests of commits that lost all manifests they wrote, while older manifests still exist.
 
-    This is the trace of a commit that an engine considered failed, and whose files it removed (mode 6).
+    An engine leaves this trace if it wrongly considers its commit failed, and removes the commit's files (mode 6).
     """
     out: set[str] = set()
     for snapshot_id, root in examination.roots.items() if gone else ():
@@ -263,7 +264,10 @@ def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count the data files that have bounds of each column, and those that have values, for columns of one type."""
+    """Count, for each of these columns of one type, the data files that have bounds, and those that have values.
+
+    Values that are null or NaN do not count. The numbers are added to ``metrics``.
+    """
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # A file without a count of nulls or NaNs is assumed to have none of them.
     empty = pc.add(pc.fill_null(stats.null_count, 0), pc.fill_null(stats.nan_count, 0))

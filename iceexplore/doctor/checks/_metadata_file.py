@@ -25,7 +25,8 @@ def missing_metadata(found: MetadataSurvey) -> Problem:
 def other_files(found: MetadataSurvey) -> str:
     """Return a sentence about the other metadata files in the folder.
 
-    It has the numbers of newer and older files, with the names of some, and the newest file that can be read.
+    It states how many newer and how many older files there are, names some of them, and names the newest file that can
+    be read.
     """
     if found.unlisted is not None:
         return f"Its folder could not be listed: {found.unlisted}"
@@ -51,9 +52,9 @@ def _names(files: Sequence[MetadataVersion]) -> str:
 def files_to_compare(
     opened: Opened, files: Sequence[MetadataVersion], most: int
 ) -> tuple[list[MetadataVersion], str | None]:
-    """Choose the other metadata files to open: those whose numbers are nearest to the current file's.
+    """Choose the other metadata files to open: those whose version numbers are nearest to the current file's.
 
-    If the current file's name has no number, they are those modified last.
+    If the name of the current file has no version number, choose the files that were modified last.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def files_to_compare(
     Returns
     -------
     tuple
-        The files, and a note if there are more of them; otherwise None.
+        The chosen files, and a note that others were not chosen; None instead of the note if all were chosen.
     """
     others = [f for f in files if not same_location(f.location, opened.metadata_location) and f.size is not None]
     number = opened.version

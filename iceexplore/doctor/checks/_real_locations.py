@@ -19,8 +19,8 @@ _AT_ONCE = 1 << 16
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
     """Return the real location of each file, as `Storage.resolve` finds it, and the errors where that fails.
 
-    Most files of a table are in few folders, so folders are resolved instead of files where possible, and only few
-    locations become Python objects.
+    Most files of a table are in few folders. Where possible, folders are therefore resolved instead of files, so that
+    only few locations become Python objects.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int
     several = counts > 1
     rows = np.flatnonzero(~alone)[firsts[several]]
     for number, row in zip(numbers[several].tolist(), rows.tolist(), strict=True):
-        resolve(row)  # afterwards, the storage may know the folder
+        resolve(row)  # the storage then knows the folder, if all its files may be read
         known = storage.closed_folder(heads.dictionary[number].as_py())
         if known is not None:
             folders[number] = as_bytes(known[0])

@@ -45,10 +45,10 @@ def check_roots(examination: Examination) -> None:
 
 
 def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> bool:
-    """Return whether a missing manifest list's folder has no file of its commit, while the parent's list exists.
+    """Return whether no manifest of a snapshot without manifest list is left, while the parent's manifest list exists.
 
-    This is the trace of a commit that an engine considered failed, and whose manifest list and manifests it removed
-    (mode 6). The names of all these files contain the commit's UUID.
+    An engine leaves this trace if it wrongly considers its commit failed, and removes the manifest list and manifests
+    of the commit (mode 6). The names of all these files contain the commit's UUID.
     """
     metadata, storage = examination.state.metadata, examination.state.storage
     parent = next((s for s in metadata.snapshots if s.snapshot_id == snapshot.parent_snapshot_id), None)

@@ -90,8 +90,8 @@ _KINDS: dict[str, _Kind] = {
     "timestamp-order": _Kind("changes-untrue", "timestamp-ms", (85,)),
     "two-levels": _Kind("file-corrupt", "134 content_type", (50,)),
 }
-#: How violations of some of these rules are reported if the place that `check_rules` names is a file, such as that of a
-#: deletion vector, and not the root, a manifest or an entry.
+#: How violations of some of these rules are reported if `check_rules` names another place than the root, a manifest or
+#: an entry: for example, the Puffin file of a deletion vector.
 _OF_FILES: dict[str, _Kind] = {
     "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
     "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
@@ -177,7 +177,10 @@ class _Known:
         return any(not self._at.get(name, set()).isdisjoint(codes) for name in self._names(item.where))
 
     def _names(self, place: str) -> set[str]:
-        """Return the names that findings may use for a place; for an entry of the root, also those of its files."""
+        """Return the texts under which a finding may name a place or the file that it is in.
+
+        For an entry of the root, these are the place itself and the locations of the files that the entry names.
+        """
         file, _, entry = place.partition("#entry ")
         if not entry:
             return {canonical(place)}
