@@ -183,7 +183,8 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     #: The checks that could not be done: the name of each, and the reason.
     unknown: dict[str, str] = field(default_factory=dict)
-    #: Counted by the check of leaf manifests, which decodes all statistics anyway.
+    #: The numbers of data files with bounds of each column. The check of leaf manifests counts them, because it decodes
+    #: all statistics anyway.
     metrics: ColumnBounds = field(default_factory=ColumnBounds)
     #: A function that waits for the plan of ``rewrite_data_files``, which a thread makes while other checks run, and
     #: returns the plan; None if it was not begun.
@@ -265,8 +266,8 @@ class Examination:
     def release_memory(self) -> None:
         """Give memory that Arrow no longer uses back to the system, if the table is large.
 
-        For a large table, this is most of the memory. For a small table, Arrow keeps the memory for the next check,
-        which is faster than requesting and clearing it again.
+        After a check of a large table, most of the memory is no longer used. For a small table, Arrow keeps it for the
+        next check, which is faster than requesting and clearing memory again.
         """
         if self.is_large:
             pa.default_memory_pool().release_unused()
@@ -357,7 +358,10 @@ class Examination:
         return out
 
     def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
-        """Return texts of the spec id and partition tuple of some rows of `files`. This reads their manifests again."""
+        """Return, by row of `files`, a text with the spec id and the partition tuple of the row.
+
+        Rows of the same partition have equal texts. The manifests of the given rows are read again.
+        """
         leaf = self.files.leaf
         specs = self.files.entries["partition_spec_id"]
         out: dict[int, str] = {}
@@ -370,7 +374,13 @@ class Examination:
         return out
 
     def leaves_again(self, numbers: Iterable[int], parts: frozenset[str]) -> Iterator[tuple[int, Manifest]]:
-        """Yield some of the manifests in `files` in order, with their indices in ``files.leaves``."""
+        """Read some of the manifests in `files` again, in order; yield each with its index in ``files.leaves``.
+
+        Parameters
+        ----------
+        numbers
+            The indices, in ``files.leaves``, of the manifests to read.
+        """
         wanted = set(numbers)
         own = 0
         for root in self.roots.values():

@@ -37,6 +37,8 @@ class DeleteGroups:
 
     Attributes
     ----------
+    tasks
+        The data files of the scan, with the deletes that apply to each.
     rows, gone, touched
         For each data file, its number of rows, the number of rows that deletion vectors and position deletes remove,
         and whether any delete applies.

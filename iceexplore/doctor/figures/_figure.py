@@ -26,19 +26,20 @@ class Shown:
     Attributes
     ----------
     table
-        ``files``, ``manifests`` or ``partitions`` of the snapshot; ``map``, the data files of the group ``of`` as
-        cells, shaded by deletes; or ``ranges``, the files by their ranges of the column ``of``.
+        A metadata table of the snapshot (``files``, ``manifests`` or ``partitions``), or a picture of data files:
+        ``map`` draws the files of the group in `of` as cells, shaded by deletes; ``ranges`` draws the files by their
+        ranges of the column in `of`.
     where
         Conditions, all of which the rows meet: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not
         null``) and a value.
     largest
         The column by which the rows are sorted, the largest value first.
     of
-        For ``ranges``, a column of the table. For ``map``, a group of data files: one of `DELETE_GROUPS`. For
+        For ``ranges``, the name of a column. For ``map``, a group of data files: one of `DELETE_GROUPS`. For
         ``manifests``, the row of one manifest in the snapshot's manifest list or root.
     instead
-        The rows that a saved page shows instead, if it cannot show these: it has only metadata tables, and their values
-        may be redacted.
+        The rows that a saved page shows instead, if it cannot show the rows described here: a saved page has only
+        metadata tables, and their values may be redacted.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]
@@ -50,7 +51,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class FigureBar:
-    """A row of a figure: its name, a note, a value per column of the figure, and what it is about.
+    """A row of a figure: its name, a note, a value per column of the figure, and the metadata rows that it is about.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class FigureBar:
 
 @dataclass(frozen=True)
 class HealthGain:
-    """What a procedure of the engines would gain, taken from its maintenance plan.
+    """The gain of running a maintenance procedure of the engines, computed from the plan of the procedure.
 
     Attributes
     ----------
@@ -138,7 +139,8 @@ class HealthFigure(BarPicture):
     title, verdict
         A title, and what the figure shows, in a sentence.
     attention
-        True if it shows something that makes scans slower; the thresholds are those of `iceexplore.Table.check`.
+        True if the figure shows something that makes scans slower. The thresholds are those of
+        `iceexplore.Table.check`.
     columns, bars
         The names of the measures, and the rows of the chart, each with a value per measure.
     rows

@@ -29,7 +29,8 @@ from iceexplore.planning import (
 
 __all__ = ["deletes_figure", "partitions_figure", "sizes_figure"]
 
-#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: fewer small files in a partition are not rewritten.
+#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: if a partition has fewer small files, they are
+#: not rewritten.
 _MIN_INPUT_FILES = 5
 #: The maximum number of bins in the histogram; if more would be needed, each bin covers two powers of two.
 _MOST_BINS = 16

@@ -91,10 +91,13 @@ class TableHealth(Mapping[str, HealthFigure]):
     state: TableState
     scan: ScanPlan
     missing: str = ""
+    #: The plan of the same scan, made with strict reading; None if that failed, for the reason in `_why`.
     _strict: ScanPlan | None = None
     _why: str = ""
+    #: The columns whose clustering is measured; None if the caller named none.
     _columns: tuple[str, ...] | None = None
     _figures: dict[FigureKey, HealthFigure] = field(default_factory=dict)
+    #: By key of a figure, its gain; if there is none, the reason as a text (empty: no rewrite is called for) or None.
     _gains: dict[str, HealthGain | str | None] = field(default_factory=dict)
 
     @classmethod
@@ -183,7 +186,7 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @property
     def is_small(self) -> bool:
-        """Whether the table has so few files that clustering and gains are computed without being requested."""
+        """True if the table has so few files that clustering and gains are computed without being requested."""
         return len(self.scan.files) <= FEW_FILES
 
     def gain(self, key: str) -> HealthGain | None:

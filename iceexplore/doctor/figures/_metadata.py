@@ -29,7 +29,8 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     Parameters
     ----------
     tasks
-        The data files. Those of a manifest are counted if its row in the root does not state how many entries it has.
+        The data files of the scan. If a manifest's row in the root does not state how many live entries the manifest
+        has, its data files among these are counted.
     """
     title = "Manifests"
     root = state.root()

@@ -72,7 +72,9 @@ def check_bounds(examination: Examination) -> Iterator[Finding]:
 
 
 def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) -> tuple[str, Threshold] | None:
-    """Return why a column has no bounds, and the setting of its metrics mode; None if the files may lack values in it.
+    """Return why a column has no bounds, and the setting of its metrics mode.
+
+    Return None if the reason may be that the files have no values of the column.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ def _root(examination: Examination) -> str:
 
 
 def _hits(examination: Examination, tasks: FileTasks, rows: Longs) -> Hits:
-    """Return the data files at some rows of the tasks as hits: the manifests' locations, and positions in them."""
+    """Return the data files at some rows of the tasks as positions of their entries, with the manifests' locations."""
     snapshot = examination.state.snapshot
     assert snapshot is not None  # `check_health` runs these checks only if there is a snapshot
     root = examination.roots[snapshot.snapshot_id]

@@ -15,8 +15,8 @@ from iceexplore.planning import SplitOptions
 
 __all__ = ["DOCTOR", "OPEN_COST", "PROPERTY", "SPLIT_SIZE", "Waste", "first_number", "health_finding"]
 
-#: Sources of thresholds, besides Iceberg's defaults (`DEFAULT`): a table property, or the doctor where Iceberg has no
-#: property for a threshold.
+#: Texts for the source of a threshold that is not Iceberg's default (`DEFAULT`): a table property sets it, or the
+#: doctor chooses it because Iceberg has no property for it.
 PROPERTY, DOCTOR = "table property", "the doctor's default"
 SPLIT_SIZE, OPEN_COST = "read.split.target-size", "read.split.open-file-cost"
 
@@ -82,8 +82,9 @@ def health_finding(
     snapshots
         The ids of the affected snapshots; by default, the id of the state's snapshot.
     hits
-        All data files that the finding is about; None if ``places`` names all of them. They are given as manifest
-        entries if their entries are known (long locations need not be compared then), otherwise as locations.
+        All data files that the finding is about; None if ``places`` names all of them. Data files whose manifest
+        entries are known are given as positions in manifests, which saves comparing long locations. Other data files
+        are given by their locations.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)
