@@ -34,7 +34,8 @@ def query_problems(state: ViewState, open_source: OpenSource | None, unknown: di
     Parameters
     ----------
     open_source
-        Opens the tables and views that the queries read; if None, the queries are not compared with them.
+        A function that opens the tables and views that the queries read. If None, the queries are not compared with
+        them.
     unknown
         Receives the parts of the view that could not be checked: the name of each, and the reason.
     """

@@ -44,7 +44,8 @@ def examine_view(
     Parameters
     ----------
     open_source
-        Opens the tables and views that the queries read; if None, the queries are not compared with them.
+        A function that opens the tables and views that the queries read. If None, the queries are not compared with
+        them.
     only, skip
         The only codes to report, and the codes to leave out.
     baseline
@@ -87,7 +88,7 @@ def examine_view(
 
 
 def _folded(problems: Iterable[Problem]) -> Iterator[Finding]:
-    """Yield a finding for each kind of problem, with all of its places."""
+    """Yield one finding for all problems that have the same code, field and severity, with the places of all."""
     groups: dict[tuple[str, str | None, str], list[Problem]] = {}
     for item in problems:
         groups.setdefault((item.code, item.field, item.severity), []).append(item)

@@ -96,7 +96,8 @@ _OF_FILES: dict[str, _Kind] = {
     "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
     "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
 }
-#: By rule, the codes with which other checks report violations, besides the codes in the registry of rules.
+#: By rule, the codes with which other checks report violations, besides the codes in the registry of rules. If a
+#: snapshot has a finding with one of these codes, violations of the rule are not reported again.
 _ALSO: dict[str, frozenset[str]] = {
     "duplicate-file": frozenset({"file-twice", "file-overwritten"}),
     "one-dv": frozenset({"dv-twice"}),

@@ -85,7 +85,7 @@ class LiveFiles:
     leaves
         The manifests' locations, and the snapshots that list each of them.
     lost
-        The indices in `leaves` of manifests that could not be read, or not to their end.
+        The indices, in `leaves`, of the manifests that could not be read, or could be read only in part.
     """
 
     entries: pa.Table

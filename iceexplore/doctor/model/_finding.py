@@ -67,7 +67,7 @@ class Finding:
     code
         A key of `iceexplore.errors.PROBLEM_KINDS`, which never changes its meaning.
     modes
-        The ways of breaking that the finding belongs to, by their numbers in ``docs/doctor.md``.
+        The numbers, in ``docs/doctor.md`` and `MODES`, of the ways for a table to break to which the finding belongs.
     severity
         ``fail`` (readers fail), ``wrong`` (readers return wrong rows or numbers), ``slow``, ``untidy``.
     where
