@@ -56,13 +56,13 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 
 
 def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
-    """Return a mask of the deletes that a commit drops when it removes data files: those older than all other files.
+    """Return a mask of the deletes that a commit drops, together with data files: those older than all remaining files.
 
-    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. The commit compares
-    sequence numbers before it adds data manifests: those of deletes with those of the remaining files of each manifest
-    that it rewrites, and with the lowest number that the manifest list states for each other data manifest. If the
-    commit removes deletion vectors, it drops older deletes only in the manifests that list these vectors
-    (``canTrustManifestReferences``).
+    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. Before it adds data
+    manifests, the commit drops the deletes whose sequence numbers are lower than those of all remaining data files. In
+    data manifests that it rewrites, these are the numbers of the files; for each other data manifest, the commit uses
+    the lowest number that the manifest list states. If the commit removes deletion vectors, it drops older deletes only
+    in the manifests that list these vectors (``canTrustManifestReferences``).
 
     Parameters
     ----------

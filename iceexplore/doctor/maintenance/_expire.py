@@ -260,15 +260,15 @@ def plan_expire_snapshots(
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
     """Return the files that Iceberg deletes, the manifests and manifest lists that it reads for this, and a warning.
 
-    The warning is None unless kept snapshots need some of the deleted files, and spell the locations of these files in
-    another way.
+    The warning is about deleted files that kept snapshots still need, but whose locations are spelled differently in
+    these snapshots. It is None if there are no such files.
     """
     if not gone:
         return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None
     metadata = state.metadata
     snapshots = list({s.snapshot_id: s for s in metadata.snapshots}.values())
     seen: set[tuple[str, ...]] = set()
-    # A manifest that kept and expired snapshots list is read only for the kept ones: its files are needed.
+    # A manifest that both kept and expired snapshots list is read only for the kept ones: its files stay needed.
     kept = referenced_files(state, (s for s in snapshots if s.snapshot_id not in gone), seen=seen)
     going = referenced_files(state, (s for s in snapshots if s.snapshot_id in gone), seen=seen)
     stay = {s.snapshot_id for s in snapshots} - gone

@@ -28,7 +28,10 @@ _COMPLETE = frozenset(
 
 
 class _ReadingProblems(Problems):
-    """A list of problems that raises those that may hide entries as errors, and keeps others in ``contradictions``."""
+    """A list of problems that raises an error for each problem that may hide entries of a manifest.
+
+    All other problems are kept in ``contradictions``.
+    """
 
     def __init__(self) -> None:
         super().__init__(strict=True)
@@ -74,7 +77,7 @@ def files_by_kind(files: pa.Table) -> dict[str, tuple[int, int]]:
 
 
 def kind_table(heading: str, files: pa.Table) -> CardTable:
-    """Return a card's table of the number of files and their bytes by kind."""
+    """Return a table for a card, with a row per kind of file: the number of files and their total bytes."""
     rows = tuple((kind, f"{count:,}", human_bytes(size)) for kind, (count, size) in files_by_kind(files).items())
     return CardTable(heading, ("kind", "files", "size"), rows, right=frozenset({1, 2}))
 

@@ -316,9 +316,9 @@ def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.
 def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
     """Return the time from which files count as too young: ``limit``, or an earlier one if there are newer commits.
 
-    If there is a newer metadata file, files modified since this state's last update are too young: only metadata files
-    that this state does not include reference the files of later commits. A newer metadata file is ignored if a catalog
-    names this state's file as the current one.
+    If there is a newer metadata file, files modified since this state's last update are too young: a later commit may
+    have written them, and this state does not include the references of later commits. A newer metadata file is ignored
+    if a catalog names this state's file as the current one.
     """
     if isinstance(state.storage, OverlayStorage):
         return limit
@@ -359,7 +359,10 @@ def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArr
 
 
 def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
-    """Yield a note if metadata files are outside the table's metadata folder: they belong to a table in a subfolder."""
+    """Yield a note if an orphan is a metadata file outside the table's metadata folder.
+
+    Such a file belongs to another table in a subfolder.
+    """
     own = state.metadata_location.rpartition("/")[0] + "/"
     is_metadata = pc.equal(files["kind"], "metadata")
     other = files.filter(pc.and_(is_metadata, pc.invert(pc.starts_with(files["location"], own))))["location"]
@@ -371,7 +374,7 @@ def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
 
 
 def _unlisted(state: TableState, base: str) -> Iterator[str]:
-    """Yield a note for each folder that a table property names for files, and that is not below the listed folder."""
+    """Yield a note for each folder outside the listed one in which, by a table property, files of the table may be."""
     for name in _FOLDERS:
         place = state.metadata.properties.get(name)
         if place and not f"{canonical(place)}/".startswith(f"{canonical(base)}/"):
@@ -532,7 +535,7 @@ def _calls(
     yield EngineCall(call.engine, call.code, note)
     yield EngineCall(
         "iceexplore",
-        f"lab.remove_orphan_files({max(0, age)})",  # 0: all files, as it takes an age instead of a time
+        f"lab.remove_orphan_files({max(0, age)})",  # it takes an age; 0, if the time is in the future
         "for tables made by ix.create; keeps older metadata files",
     )
 

@@ -98,7 +98,7 @@ def threshold(
     Parameters
     ----------
     given, argument
-        The argument's value, None if it was not given, and its name.
+        ``given``: the value of the argument; None if it was not given. ``argument``: the name of the argument.
     show
         Formats a number for display, for example as a duration.
     """

@@ -69,7 +69,7 @@ _OPTIONS = (
 )  # fmt: skip
 _INT_MAX = 2**31 - 1
 _SHOWN_COMMITS = 20
-#: The accuracy of the number of new files. The keys say whether there may be more than planned, and whether fewer.
+#: The accuracy of the number of new files. The keys are: whether there may be more, and fewer, than planned.
 _ACCURACY: dict[tuple[bool, bool], Accuracy] = {
     (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
 }  # fmt: skip
@@ -113,7 +113,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
     accuracy
         The accuracy of the number of new files: ``exactly`` if metadata suffices; ``at least`` if rows of files of
         another spec are distributed to partitions; ``at most`` if deletes may leave no rows for a new file, or if a
-        sort may find fewer ranges of values than files; ``about`` if both is the case, or if the groups depend on the
+        sort may find fewer ranges of values than files; ``about`` if both may happen, or if the groups depend on the
         order in which Spark reads manifests.
     """
 
@@ -377,9 +377,9 @@ class _Groups:
         Four masks of the groups: those that are rewritten because of their number of files, because of their bytes,
         because of the deletes of a file, and because of the deleted rows of a file.
     mixed
-        For each group, whether it has files of partition specs other than the table's.
+        For each group, whether it has files of partition specs other than the table's default.
     ordered
-        Whether the groups do not depend on the order in which manifests are read.
+        Whether the groups are always the same, in whatever order Spark reads the manifests.
     """
 
     rows: Longs
@@ -483,7 +483,10 @@ class _Spread:
 
 
 def _chosen(tasks: FileTasks, rows: Longs) -> FileTasks:
-    """Return some of the tasks. If all are chosen, they are not copied: a million files take half a gigabyte."""
+    """Return the tasks in the given rows.
+
+    If these are all rows, ``tasks`` is returned without a copy: a million files take half a gigabyte.
+    """
     every = len(rows) == len(tasks) and bool((rows == np.arange(len(rows))).all())
     return tasks if every else tasks.take(build.array(rows))
 
@@ -544,7 +547,11 @@ def _keeps_rows(tasks: FileTasks) -> Mask:
 
 
 def _keep_rows(tasks: FileTasks, groups: _Groups) -> Mask:
-    """Return which groups certainly keep a row: one of their files does, or they have more rows than are deleted."""
+    """Return which groups certainly keep a row.
+
+    These are the groups with a file that keeps one (`_keeps_rows`), and the groups without equality deletes that have
+    more rows than their deletes by position can remove.
+    """
     count = len(groups.count)
     matched = tasks.matched
     own = np.asarray(matched.vector.is_valid())
@@ -700,7 +707,7 @@ _RULES = ("number of files", "bytes", "deletes", "delete ratio")
 
 
 def _listed(masks: Sequence[Mask], names: Sequence[str]) -> Strings:
-    """Return, for each item, the names of the masks that are true, separated by commas."""
+    """Return, for each item, the names of the masks that select the item, separated by commas."""
     parts = [pc.if_else(pa.array(m), n, pa.scalar(None, pa.string())) for m, n in zip(masks, names, strict=True)]
     return join_texts(parts, ", ")
 

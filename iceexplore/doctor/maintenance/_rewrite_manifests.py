@@ -255,7 +255,7 @@ def _written(
     files: int,
     manifests: int,
 ) -> tuple[int, bool]:
-    """Return the number of new manifests that Spark writes for manifests of one kind, and whether it is certain.
+    """Return the number of new manifests that Spark writes for data or delete manifests, and whether it is certain.
 
     Parameters
     ----------

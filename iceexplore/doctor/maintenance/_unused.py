@@ -145,7 +145,7 @@ def unused_schemas_and_specs(
 
 
 def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
-    """Return the ids of the specs of a snapshot's manifests; in V4, of the specs of all live entries."""
+    """Return the ids of the specs of a snapshot's manifests; in V4, those of all live file entries."""
     if not root.dialect.has_root_manifest:
         return set(build.to_pylist(pc.unique(root.entries["partition_spec_id"])))
     found: set[int | None] = set()

@@ -42,7 +42,7 @@ class Choice:
         The candidates that must have been in the manifest, if the counts are right.
     doubtful
         The candidates that may have been in the manifest; there are such candidates if several choices fit the counts,
-        or if none was found that does.
+        or if no choice was found that fits them.
     exact
         Whether `taken` has exactly the stated counts.
     """

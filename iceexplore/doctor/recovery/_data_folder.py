@@ -266,9 +266,9 @@ class DataFolder:
         return path is not None and nulls.null_count == 0 and not any(build.to_pylist(nulls))
 
     def _vectors(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
-        """Return entries for those deletion vectors of a Puffin file whose data files are known and of this spec.
+        """Return entries for the deletion vectors in a Puffin file that apply to known live data files of this spec.
 
-        None if there are none.
+        None if there are no such deletion vectors.
         """
         footer = read_puffin_footer(self.state.storage, file.location, file.size)
         rows = []
@@ -364,7 +364,10 @@ def fits_summaries(batch: EntryBatch, lost: LostManifest, state: TableState) -> 
 
 
 def _fits(values: AnyArray, kind: Type, summary: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    """Return which values are within the bounds of a partition field's summary; all if they cannot be compared."""
+    """Return which values are within the bounds of a partition field's summary.
+
+    Bounds that cannot be compared with the values are ignored.
+    """
     fits = np.ones(len(values), bool)
     if summary["contains_null"] is False:
         fits &= np.asarray(values.is_valid())

@@ -38,7 +38,10 @@ def keys_of(entries: pa.Table) -> AnyArray:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A manifest, or the entries of one that was recovered, and the snapshots that list it."""
+    """A manifest and the snapshots that list it.
+
+    A manifest of the table has a ``place``. For a lost manifest, ``batch`` has the recovered entries instead.
+    """
 
     snapshots: frozenset[int]
     place: LeafPlace | None
@@ -46,7 +49,7 @@ class _Leaf:
 
 
 class History:
-    """The entries of all manifests of all snapshots that can be read, as columns with one item per entry.
+    """The entries of all readable manifests of all snapshots, as columns with one item per entry.
 
     Attributes
     ----------
@@ -57,11 +60,11 @@ class History:
     key
         A number for each entry; entries of the same file have the same number. -1 if the location is unknown.
     keys
-        The texts of `keys_of`, by these numbers.
+        The text that `keys_of` returns for each file, at the index that ``key`` has for the file.
     locations
         The location of each entry's file.
     alive, deletes
-        Masks of the entries that are live, and of those of delete files and deletion vectors.
+        ``alive``: a mask of the live entries. ``deletes``: a mask of the entries of delete files and deletion vectors.
     spec, adder, number, records, status
         For each entry, its partition spec id, snapshot id, file sequence number, record count and status. Unknown
         record counts are 0, other unknown values are -1. The snapshot id of a DELETED entry is the id of the snapshot
@@ -165,7 +168,7 @@ class History:
         return np.sort(rows[np.unique(self.key[rows], return_index=True)[1]])
 
     def fetch(self, rows: Rows) -> EntryBatch:
-        """Return these entries with partition tuples and statistics, in this order."""
+        """Return the entries in these rows, in this order, with their partition tuples and statistics."""
         parts: list[EntryBatch] = []
         order: list[Rows] = []
         for number in np.unique(self.leaf[rows]).tolist():

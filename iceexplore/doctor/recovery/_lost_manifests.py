@@ -45,8 +45,8 @@ class LostManifest:
     least_number
         The lowest sequence number of the manifests' entries, as the manifest list states it.
     first_row_id, has_row_ids
-        The first row id that the manifest list states for the manifest, and whether it states one; if so (from v3 on),
-        the data files have row ids. For several manifests, ``first_row_id`` is None.
+        ``first_row_id``: the first row id that the manifest list states for the manifest; None for several manifests.
+        ``has_row_ids``: whether the list states such an id, as it does from v3 on if the data files have row ids.
     added, existing, deleted
         The counts that the manifest list states, minus those of the entries that can still be read; None if unknown.
     summaries
@@ -80,7 +80,7 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
     """Return those of the named manifests that cannot be read completely.
 
     Data manifests come before delete manifests; both are sorted by sequence number. Manifests of V4 trees are left
-    out, and so are damaged manifests of which, according to the counts in the manifest list, no entry is lost.
+    out. So are damaged manifests that, by the counts in the manifest list, have lost no entry.
 
     Parameters
     ----------

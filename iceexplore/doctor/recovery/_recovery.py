@@ -226,7 +226,7 @@ def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *
 
 
 def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> EntryBatch:
-    """Convert entries of the history to entries of the lost manifest that have the given status.
+    """Convert entries of the history to entries of the lost manifest with the given status.
 
     Sequence numbers and row ids do not change.
     """
@@ -281,7 +281,7 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
 def _candidates(
     history: History, folder: DataFolder, lost: LostManifest, files: Sequence[Unlisted], need: Counts
 ) -> EntryBatch:
-    """Return entries for those of the files that may have been in the lost manifest."""
+    """Return entries for the files that may have been in the lost manifest; ``need`` are the counts still missing."""
     batches = [b for f in files if (b := folder.entries(f, lost.spec_id, deletes=lost.deletes)) is not None]
     batch = concat_batches(batches)
     if not len(batch):
@@ -306,8 +306,8 @@ def _candidates(
 def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBatch:
     """Return the found files as entries of the lost manifest, with sequence numbers and row ids.
 
-    Where the original numbers or ids are unknown, others are assigned; ``made.numbers_lost`` and ``made.new_row_ids``
-    record this.
+    If the original sequence numbers or row ids are unknown, other ones are assigned; ``made.numbers_lost`` and
+    ``made.new_row_ids`` record this.
     """
     lost = made.lost
     existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)

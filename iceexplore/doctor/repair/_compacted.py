@@ -1,8 +1,8 @@
 """Find out which files the lost manifests of a compaction listed, from the manifests of the parent snapshot.
 
-A compaction that merges manifests keeps all their files. So the manifests that it wrote list those files of the parent
-that its snapshot neither lists elsewhere nor records as removed. The result is certain if the root manifest states the
-same number of files for the lost manifests.
+A compaction that merges manifests keeps all their files. So if the manifests that it wrote are lost, their files are
+those that were live in the parent snapshot, and that the compaction's snapshot neither lists in other manifests nor
+records as removed. The result is certain if the root manifest states the same number of files for the lost manifests.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return the live manifests that a root lists and the draft leaves out.
-
-    Each manifest is given by its canonical location, with its row number in the root.
-    """
+    """Return the live manifests of a root that the draft leaves out: their row numbers, by canonical location."""
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}
@@ -64,7 +61,7 @@ def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) ->
 
 
 def _removed_keys(draft: Draft, reader: ManifestReader, root: Manifest) -> AnyArray:
-    """Return the keys of the files that a root records as removed, by DELETED entries or by manifest DVs."""
+    """Return the keys (`keys_of`) of the files that a root records as removed by DELETED entries or manifest DVs."""
     r = Rows(root.entries)
     parts = [keys_of(root.entries.filter(pa.array(r.is_kind(*FILES) & (r.status == Status.DELETED))))]
     names = build.to_pylist(root.entries["location"])
@@ -75,6 +72,6 @@ def _removed_keys(draft: Draft, reader: ManifestReader, root: Manifest) -> AnyAr
 
 
 def without_keys(batch: EntryBatch, keys: AnyArray) -> EntryBatch:
-    """Return a batch without the entries that have these keys."""
+    """Return a batch without the entries whose keys (`keys_of`) are among ``keys``."""
     known = np.asarray(pc.is_in(keys_of(batch.entries), value_set=keys))
     return batch if not known.any() else batch.filter(pa.array(~known))

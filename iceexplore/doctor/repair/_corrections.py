@@ -51,14 +51,14 @@ class Corrections:
     right: dict[str, EntryBatch] = field(default_factory=dict)
 
     def add(self, read: EntryBatch, made: EntryBatch) -> None:
-        """Add the live entries of a manifest that a repair has changed.
+        """Compare a manifest's entries before and after a repair, and record the live ones whose values differ.
 
         Parameters
         ----------
         read
             The entries before the repair.
         made
-            The entries after the repair: the same ones or fewer.
+            The entries after the repair, which may have removed some entries, but has added none.
         """
         if made is read:
             return
@@ -142,7 +142,9 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Return a batch in which the given rows have the file values of ``files``, and keep their values about the commit.
+    """Replace the values that describe the files of the given rows by those of ``files``; return the new batch.
+
+    Values that describe the commit, such as the status and the sequence numbers, are kept.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def _delete_files(examination: Examination, state: TableState, *, in_rows: bool)
     Parameters
     ----------
     in_rows
-        Whether to look for old paths in all position delete files, which are then read; otherwise only in those whose
+        If true, all position delete files are read and searched for old paths; if false, only the delete files whose
         manifest entries have an old path.
     """
     entries = examination.files.entries
@@ -264,7 +264,17 @@ def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
 
 
 def _with_bounds(stats: pa.StructArray, rows: list[bool], paths: tuple[str, str]) -> pa.StructArray:
-    """Return the statistics of the column ``file_path`` in which some rows have ``paths`` as lower and upper bounds."""
+    """Return the statistics of the column ``file_path`` with new lower and upper bounds in the rows of a mask.
+
+    Rows without a lower bound do not change.
+
+    Parameters
+    ----------
+    rows
+        The mask of the rows to change.
+    paths
+        The new lower and upper bounds.
+    """
     as_text = pa.types.is_string(stats.type.field("lower").type)
     low, high = paths if as_text else tuple(path.encode("utf-8", "surrogatepass") for path in paths)
     made = [

@@ -110,7 +110,15 @@ class Draft:
     def new_location(self, of: str, folder: str, end: str) -> str:
         """Return a location for a new file.
 
-        It depends only on the arguments and on the location of the metadata file, so that plans are reproducible.
+        The location depends only on the arguments and on the location of the metadata file, so that plans are
+        reproducible.
+
+        Parameters
+        ----------
+        of
+            A text that identifies the file, such as the location of the file that it replaces.
+        folder, end
+            The folder of the new file, and the end of its name.
         """
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.state.metadata_location}#{of}")
         return f"{folder}/{name}{end}"

@@ -54,7 +54,7 @@ _DELETE_FILE = (
     "Java: table.newDelete().deleteFile(path).commit()",
     "PyIceberg: with tx.update_snapshot().overwrite() as o: o.delete_data_file(file)",
 )
-#: Higher row ids, and this one, must be damaged: no table has assigned so many.
+#: Row ids from this number on must be damaged: no table has assigned so many.
 _MOST_USED_ROW_ID = 2**62
 #: Maximum number of snapshot ids in an SQL statement; a comment counts those that are left out.
 _MOST_IDS = 200
@@ -285,8 +285,8 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     """Remove deletes that apply to no live data file.
 
     If a deletion vector's Puffin file names a live data file, its entry is changed to reference this data file instead.
-    Dangling deletion vectors in V4 trees are not removed here, because writing the tree leaves out deletion vectors
-    whose data files are not live after all repairs.
+    Dangling deletion vectors in V4 trees are not removed here. When all repairs are made, each tree is written without
+    the deletion vectors whose data files are not live then.
     """
     places = _entries_of(found)
     targets, deleted = _named_targets(draft, places)
@@ -322,9 +322,9 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
-    """Return the live data files that deletion vectors apply to, where only the Puffin file names them.
+    """Return the live data files that Puffin files name for deletion vectors whose entries do not name them.
 
-    These are the deletion vectors at ``places`` whose entry names no data file, or another one.
+    Such an entry names no data file, or a different one. Only the deletion vectors at ``places`` are examined.
 
     Returns
     -------
@@ -426,7 +426,7 @@ def recompute_metrics(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _without_metrics(draft: Draft) -> Places:
-    """Return the live data entries of the current snapshot that have no bounds for any column."""
+    """Return the positions of the current snapshot's live data entries that have no lower bound for any column."""
     out: Places = {}
     for leaf in _current_leaves(draft):
         batch = EntryBatch.of(leaf)
@@ -464,7 +464,10 @@ def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtyp
 
 
 def _current_leaves(draft: Draft) -> Iterator[Manifest]:
-    """Yield the current snapshot's live manifests, after a manifest of the files that a V4 root lists directly."""
+    """Yield the current snapshot's live manifests.
+
+    If a V4 root lists files directly, a manifest with only these files comes first.
+    """
     root = draft.state.root()
     if root is None:
         return
@@ -610,10 +613,10 @@ def set_contents(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _content_of(draft: Draft, row: dict[str, Any]) -> int | None:
-    """Return the content type that fits a file; of a file that cannot be read, the one that the entry states."""
+    """Return the content type that fits a file; if the file cannot be read, the type that its entry states."""
     try:
         files_of_paths(draft.state, [row["location"]], check_duplicates=False)
-    except OptionError:  # no column of the table
+    except OptionError:  # the file has no column of the table
         return int(ContentType.EQUALITY_DELETE if row["equality_ids"] else ContentType.POSITION_DELETE)
     except IceexploreError:
         content: int | None = row["content_type"]
@@ -635,7 +638,7 @@ def set_counts(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _set_each(draft: Draft, name: str, column: str, parts: Sequence[Found]) -> None:
-    """Set a column of the entries that a finding is about to the values that the finding states for them."""
+    """Correct a column of a manifest's entries, with the values that the examination found in their files."""
     ordinals = np.concatenate([one.ordinals for one in parts])
     values = np.concatenate([one.values for one in parts])
     ordinals, first = np.unique(ordinals, return_index=True)

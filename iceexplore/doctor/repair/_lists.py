@@ -159,5 +159,8 @@ class ListWriter:
 
 
 def _content_of(batch: EntryBatch) -> str:
-    """Return ``data`` or ``delete`` by a manifest's first entry: its header and its row in the list may be wrong."""
+    """Return the content of a manifest, ``data`` or ``delete``, as its first entry shows.
+
+    The header of the manifest and its row in the manifest list may be wrong.
+    """
     return "data" if batch.entries["content_type"][0].as_py() in (None, ContentType.DATA) else "delete"

@@ -1,4 +1,4 @@
-"""Repair lost and truncated manifests: list those of their files again that can be found, and leave out the others."""
+"""Repair lost and truncated manifests: find their files and list these again; files that are not found are left out."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
     Returns
     -------
     tuple
-        The result for each lost manifest, and sentences about parts of the data folder that could not be searched.
+        The result for each lost manifest, and sentences on why files of the data folder could not be examined.
     """
     folder = DataFolder(draft.state, history)
     stated = number_in(draft.document, "next-row-id")
@@ -131,7 +131,7 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
 
 
 def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step that lists files again that are in the data folder and in no manifest."""
+    """Return the step that adds entries for files of the data folder that no manifest lists."""
     total = _sum(one.from_folder for one in in_folder)
     text = (
         f"The data folder has {_counted(total, in_folder)} that no manifest lists and that fit the counts and "
@@ -279,9 +279,9 @@ def _calls(
 
 
 def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with_found: bool) -> int | None:
-    """Return how many more rows readers of the current snapshot return after a step, without deleted rows.
+    """Return how many more rows readers of the current snapshot return after a step.
 
-    None if the rows cannot be counted.
+    Rows that deletes remove are not counted. None if the rows cannot be counted.
 
     Parameters
     ----------
@@ -310,9 +310,9 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Return the number of the table's rows if lost data manifests have the entries that ``entries`` returns.
+    """Count the rows of a trial table in which each lost data manifest has the entries that ``entries`` returns for it.
 
-    Lost delete manifests have all recovered entries. Return None if the table cannot be written or read with these.
+    In this table, lost delete manifests have all recovered entries. None if the table cannot be written or read.
     """
     trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
     for one in made:

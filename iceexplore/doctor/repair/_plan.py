@@ -269,7 +269,7 @@ def _repair_of(state: TableState, finding: Finding) -> Repair | None:
 def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
     """Return the root manifests of the V4 trees that a finding is about.
 
-    The result is empty if the finding is about the metadata file, a manifest list or a manifest of a manifest list. If
+    The result is empty if the finding is about the metadata file, a manifest list or a manifest in such a list. If
     the finding names no snapshot, it is taken to be about the last snapshot in the metadata file.
     """
     if finding.location.endswith((".json", ".gz")):
@@ -285,7 +285,7 @@ def _trees_of(state: TableState, finding: Finding) -> list[Manifest]:
 
 
 def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without the consequences of those that a repair mends.
+    """Return the findings, except those that are consequences of a finding that a repair mends.
 
     A consequence that remains after the repair is found again in the next round. If it were repaired together with its
     cause, the repair could use wrong values, such as row ids that were assigned by a wrong row count.
@@ -340,7 +340,7 @@ def _written(
 
 
 def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Finding]) -> Sequence[Step]:
-    """Add a repair's edits to a draft, and return its steps; a step that repairs a V4 tree has no SQL and no calls."""
+    """Add a repair's edits to a draft, and return its steps; steps for V4 trees get no SQL and no calls."""
     steps = _steps(repair.plan(draft, found))
     in_tree = any(_trees_of(state, f) for f in found)
     return [replace(step, sql=(), python=()) for step in steps] if in_tree else steps
@@ -355,7 +355,7 @@ def _merged(steps: list[Step]) -> list[Step]:
 
 
 def _needed(state: TableState, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the attributes of a step that describe the snapshots affected by findings, as keyword arguments."""
+    """Return the attributes of `Step` about the snapshots, refs and rows that findings affect, as keyword arguments."""
     affected = {snapshot for one in findings for snapshot in one.snapshots}
     refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))

@@ -25,7 +25,7 @@ __all__ = [
 
 _WIDTH = 100
 _SHOWN = 20
-#: The maximum number of snapshot ids in a call that expires snapshots; with more, the call has ``step.snapshots``.
+#: The maximum number of ids in a call that expires snapshots; if there are more, the call refers to `Step.snapshots`.
 _MAX_IDS = 10
 
 
@@ -107,7 +107,7 @@ def plan_heading(plan: PlanLike) -> str:
 
 
 def step_needed(step: Step) -> str:
-    """Return which snapshots need a step, and how many rows the fault concerns; empty if no snapshot needs it."""
+    """Return a sentence about the snapshots that need a step and the rows that the fault concerns, or an empty text."""
     if not step.snapshots:
         return ""
     rows = f"; the fault concerns up to {amount(step.rows_concerned, 'row')} of them" if step.rows_concerned else ""

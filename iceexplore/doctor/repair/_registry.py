@@ -41,8 +41,7 @@ class Repair:
         ``recovers``: whether the repair lists files of lost manifests again. ``waits``: whether it must come after such
         repairs, because it compares files with all live files.
     only
-        ``list`` for a repair of manifest lists and what they list, ``tree`` for a repair of V4 trees; None for a repair
-        of both.
+        ``list`` for a repair of manifest lists and their manifests, ``tree`` for a repair of V4 trees; None for both.
     """
 
     pattern: re.Pattern[str]
@@ -53,7 +52,10 @@ class Repair:
     waits: bool = False
 
     def mends(self, key: str, version: int, *, in_tree: bool) -> bool:
-        """Return whether the repair mends findings with this key (`key_of`) in a table of this format version."""
+        """Return whether the repair mends findings with this key (`key_of`) in a table of this format version.
+
+        ``in_tree`` is true for findings about V4 trees.
+        """
         fits = self.only is None or (self.only == "tree") == in_tree
         return fits and self.since <= version and self.pattern.fullmatch(key) is not None
 
@@ -71,12 +73,13 @@ def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = 
         The canonical locations of the table's manifest lists and root manifests. The kind of a finding about such a
         file is ``list``, and about an entry in it ``row``.
     vectors
-        The places of manifest DVs in root manifests. The kind of a finding about such a place is ``vector``.
+        The positions of manifest DVs in root manifests, spelled as in `Finding.where`. The kind of a finding about such
+        an entry is ``vector``.
     """
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
-    elif is_unreadable_metadata(finding):  # if worse than untidy, an older file was opened in its place
+    elif is_unreadable_metadata(finding):  # if worse than untidy, the table had to be opened with an older file
         kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "vector" if finding.where in vectors else "row"}.get(kind, kind)

@@ -88,7 +88,7 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
 
 
 def _strange(manifest: Manifest) -> Mask:
-    """Return a mask of the entries whose content types are not allowed in a V4 manifest; no entries before V4."""
+    """Return a mask of the entries whose content types are not allowed in a V4 manifest; before V4, all are allowed."""
     r = Rows(manifest.entries, manifest.dialect)
     allowed: tuple[ContentType, ...] = tuple(ContentType) if manifest.is_root else FILES
     out = not_allowed(r, allowed)
@@ -147,7 +147,8 @@ class SoundValues:
         Raises
         ------
         FormatError
-            The parent has no entry with a file's size or partition, and it cannot be taken from the file either.
+            The size or partition of a file is missing, and can be taken neither from the parent's entry nor from the
+            file.
         """
         guessed = np.asarray(manifest.entries["ordinal"], np.int64)[_strange(manifest)]
         unknown = _unknown_partitions(self.state, typed)
@@ -278,7 +279,7 @@ def _names(batch: EntryBatch) -> AnyArray:
 def _damaged(batch: EntryBatch) -> Mask:
     """Return a mask of the live entries to repair.
 
-    These lack a file size, have impossible split offsets, or are deletion vectors that `_nowhere` returns.
+    These lack a file size, have impossible split offsets, or are deletion vectors that `_nowhere` selects.
     """
     r = Rows(batch.entries)
     return r.live & (_nowhere(r) | r.null("file_size_in_bytes") | _unsorted(batch))

@@ -193,8 +193,8 @@ class TreeEdit:
 
         An unknown status becomes EXISTING if the parent lists the file or if another commit added it, and otherwise
         ADDED. A status REPLACED is wrong if no live entry lists the file: it becomes EXISTING if the parent lists the
-        file, and otherwise ADDED. Entries that the parent lists, too, get the snapshot ids and sequence numbers in the
-        parent, because the commit that wrongly replaced them has overwritten these.
+        file, and otherwise ADDED. If the parent lists the file, the corrected entry gets the snapshot id and sequence
+        numbers of the parent's entry, because the commit that wrongly marked it REPLACED has overwritten its own.
         """
         batch = part.made
         r = Rows(batch.entries)
@@ -209,7 +209,7 @@ class TreeEdit:
         number = self.snapshot.sequence_number
         if part.row is not None:
             number = self.root.entries["sequence_number"][part.row].as_py()
-        # Only ADDED entries inherit a sequence number, so one without any was ADDED.
+        # Only ADDED entries inherit a sequence number, so an entry without one was ADDED.
         new = ~known & (replaced | (strange & (r.null("sequence_number") | self._is_mine(r))))
         columns: dict[str, Any] = {
             "status": np.where(new, int(Status.ADDED), np.where(known | strange, int(Status.EXISTING), r.status))
@@ -250,7 +250,7 @@ class TreeEdit:
         return batch.with_columns(status=pa.array(status)).filter(pa.array(r.live | mine))
 
     def _affiliated(self, rows: EntryBatch) -> EntryBatch:
-        """Return a root's rows in which delete manifests reference their data manifests by their new locations.
+        """Return a root's rows in which delete manifests reference the new locations of their data manifests.
 
         A delete manifest whose data manifest is no longer in the root references none.
         """

@@ -54,7 +54,7 @@ class Part:
     def remove(self, ordinals: list[int]) -> None:
         """Mark the entries at these positions of a leaf as removed by a manifest DV, unless they are marked already.
 
-        They were removed in the parent snapshot. Entries of the root are not marked.
+        The parent snapshot already removed these entries. If this part has the root's own files, nothing is marked.
         """
         if self.row is None or not ordinals:
             return

@@ -1,9 +1,10 @@
-"""Write the V4 trees that a repair edits again, each as a change to the tree of its parent snapshot.
+"""Write the V4 trees that a repair edits, each as a change to the tree of its parent snapshot.
 
-A commit to a tree is the difference between two sets of live files. So a damaged tree is written again by applying this
-difference to the tree of its parent, as a commit would. This produces correct statuses, manifest DVs, counts,
-statistics and affiliations. Snapshots are written oldest first. If a snapshot is written again, its child snapshots
-must be written again, too, because their trees list manifests by name, and its manifests have new names.
+A commit turns the live files of its parent snapshot into those of a new snapshot. So a damaged tree is written again by
+applying the difference between these two sets of files to the parent's tree, as a commit would. This produces correct
+statuses, manifest DVs, counts, statistics and affiliations. Snapshots are written oldest first. If a snapshot is
+written again, its child snapshots must be written again, too, because their trees list manifests by name, and its
+manifests have new names.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ class _Trees:
         return parts_of(self.draft, self.reader, snapshot, values, corrections)
 
     def _files_before(self, snapshot: Snapshot) -> EntryBatch:
-        """Return the entries that `sound_files` finds in the parent; empty if this has expired or cannot be read."""
+        """Return the entries that `sound_files` finds in the parent; empty without a readable parent."""
         parent = self._parent(snapshot)
         if parent is None or parent.snapshot_id in self.lost or not self._is_readable(parent):
             return EntryBatch.empty()
@@ -188,10 +189,11 @@ class _Trees:
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 
     def _recovered_parts(self, snapshot: Snapshot, parts: list[Part]) -> list[Part]:
-        """Return the files of lost manifests that a compaction wrote, as a part that the root is to list directly.
+        """Return the files of a compaction's lost manifests, as a part for the root to list directly.
 
-        The files are those that the compaction took over from the parent. A later manifest DV may have removed some of
-        them from a lost manifest; which ones is unknown, so all are returned.
+        These are the files that the compaction took over from its parent. If the parent's tree lists a lost manifest,
+        too, the files that were recovered for the parent are included. A later manifest DV may have removed some of
+        the files from a lost manifest; which ones is unknown, so all are returned.
         """
         root = self.trees[snapshot.snapshot_id]
         lost = lost_manifests(self.draft, root)
@@ -222,9 +224,9 @@ class _Trees:
         return state.showing(parent, state.schema, ref=None, travel=None)
 
     def _removed_before(self, snapshot: Snapshot) -> dict[str, list[int]]:
-        """Return the entries that the parent's manifest DVs remove, because removed entries never come back.
+        """Return the positions of the entries that the parent's manifest DVs remove, by canonical leaf location.
 
-        They are given as positions in their leaf manifest, by the leaf's canonical location.
+        Removed entries never come back, so the snapshot's tree must remove these entries, too.
         """
         parent = self._parent(snapshot)
         root = None if parent is None or parent.snapshot_id in self.lost else self.trees.get(parent.snapshot_id)
@@ -312,7 +314,7 @@ def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
 def _options(root: Manifest, storage: str) -> LayoutOptions:
     """Return options for writing a root with the layout of the given one.
 
-    Data files are written to leaves if the given root lists data files only in leaves; so are delete files.
+    If the given root has data files only in leaves, the new root does, too. The same applies to delete files.
     """
     r = Rows(root.entries)
     data = r.live & r.is_kind(ContentType.DATA)

@@ -70,7 +70,7 @@ def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = Non
 
 @dataclass(frozen=True)
 class _ShownPlan:
-    """A plan's texts, redacted."""
+    """A repair plan whose texts are redacted, with the attributes that its text and HTML need."""
 
     name: str
     steps: tuple[Step, ...]
@@ -155,7 +155,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 def _place(it: Redaction, where: str) -> str:
     location, mark, part = where.partition("#")
     kind, space, value = part.partition(" ")
-    if not space:  # a number sign without the name of a part after it belongs to the location
+    if not space:  # only a number sign before a text such as "entry 3" ends the location
         return it.location(where) if mark else it.location(location)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
 

@@ -105,7 +105,10 @@ class Report:
         return {name: counts[name] for name in EFFECTS if counts[name]}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per finding, causes and consequences; ``caused_by`` is the index of the cause in `findings`."""
+        """Return a row per finding: each cause, followed by its consequences.
+
+        For a consequence, ``caused_by`` is the index of its cause in `findings`.
+        """
         import pandas as pd
 
         columns = (
