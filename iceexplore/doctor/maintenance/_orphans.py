@@ -374,7 +374,7 @@ def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
 
 
 def _unlisted(state: TableState, base: str) -> Iterator[str]:
-    """Yield a note for each folder outside the listed one in which, by a table property, files of the table may be."""
+    """Yield a note for each table property that sets a folder for files, if this folder is outside the listed one."""
     for name in _FOLDERS:
         place = state.metadata.properties.get(name)
         if place and not f"{canonical(place)}/".startswith(f"{canonical(base)}/"):
@@ -535,7 +535,7 @@ def _calls(
     yield EngineCall(call.engine, call.code, note)
     yield EngineCall(
         "iceexplore",
-        f"lab.remove_orphan_files({max(0, age)})",  # it takes an age; 0, if the time is in the future
+        f"lab.remove_orphan_files({max(0, age)})",  # the argument is an age: 0 for a future time
         "for tables made by ix.create; keeps older metadata files",
     )
 

@@ -475,7 +475,17 @@ def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
 
 @dataclass(frozen=True)
 class _Spread:
-    """The new files: their number in each group, the accuracy of these numbers, and the total bytes."""
+    """The new files of a plan.
+
+    Attributes
+    ----------
+    files
+        For each group, the number of files that it becomes.
+    accuracy
+        The accuracy of these numbers; see `RewriteDataFilesPlan`.
+    bytes
+        The estimated total bytes of the new files of all groups.
+    """
 
     files: Longs
     accuracy: Accuracy

@@ -272,10 +272,10 @@ def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, 
 
 
 def _named(state: TableState, found: DeleteFiles, rows: Longs, read: bool | None) -> tuple[pa.Table, Longs]:
-    """Return the live data files that each delete file names, and the delete files that were not opened to find out.
+    """Return the live data files that each delete file names, and the delete files whose data files are unknown.
 
-    The data files are a table with the columns ``delete`` and ``file_path``. In both results, a delete file is given by
-    its index in ``rows``.
+    Data files are unknown if a delete file may name several of them and was not opened. The first result is a table
+    with the columns ``delete`` and ``file_path``. In both results, a delete file is given by its index in ``rows``.
     """
     referenced = found.referenced.take(build.array(rows))
     one = np.asarray(referenced.is_valid())

@@ -176,9 +176,10 @@ class DataFolder:
     def tiers(self, lost: LostManifest) -> Iterator[tuple[Unlisted, ...]]:
         """Yield sets of files that a lost manifest may have listed, the most likely first.
 
-        The sets are files with the manifest's UUID in their names; files written between the parent's commit and the
-        commit that wrote the manifest; and all files that were written before the commit. If the time of the commit is
-        unknown, or nothing shows that file times can be trusted, the last set is all files.
+        The first set has the files with the manifest's UUID in their names, the second those that were written between
+        the parent's commit and the commit that wrote the manifest, and the last all files that were written before this
+        commit. If nothing shows that file times can be trusted, the last set has all files. If file times are wrong, or
+        the time of the commit is unknown, it has all files, too, and there is no second set.
         """
         names = {name for one in lost.names for name in _uuids(one)[:1]}
         alike = tuple(f for f in self.files if not names.isdisjoint(_uuids(f.location)))
@@ -202,9 +203,9 @@ class DataFolder:
 
         None if the file cannot be read, or cannot be in such a manifest of this spec.
 
-        The values for data files come from the file's footer (row counts alone, unless it is a Parquet file), those
-        for deletion vectors from the Puffin file, those for position delete files from the file's rows, and those for
-        equality delete files from the file's key-value metadata. Sequence numbers and row ids stay null.
+        The values of a data file are taken from its footer; unless it is a Parquet file, these are row counts alone.
+        The values of deletion vectors are taken from the Puffin file, those of a position delete file from its rows,
+        and those of an equality delete file from its key-value metadata. Sequence numbers and row ids stay null.
         """
         key = file.location, spec_id, deletes
         if key not in self._made:

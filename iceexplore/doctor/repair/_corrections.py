@@ -58,7 +58,7 @@ class Corrections:
         read
             The entries before the repair.
         made
-            The entries after the repair, which may have removed some entries, but has added none.
+            The entries after the repair. A repair may remove entries, but adds none.
         """
         if made is read:
             return

@@ -285,8 +285,8 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     """Remove deletes that apply to no live data file.
 
     If a deletion vector's Puffin file names a live data file, its entry is changed to reference this data file instead.
-    Dangling deletion vectors in V4 trees are not removed here. When all repairs are made, each tree is written without
-    the deletion vectors whose data files are not live then.
+    Dangling deletion vectors in V4 trees are not removed here: trees are written after all repairs, and leave out
+    deletion vectors whose data files are not live.
     """
     places = _entries_of(found)
     targets, deleted = _named_targets(draft, places)

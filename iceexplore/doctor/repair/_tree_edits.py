@@ -56,7 +56,7 @@ class TreeEdit:
     parent
         The live entries of the parent snapshot from which values can be copied; empty if they are unknown.
     names
-        The generator of file names.
+        The random number generator from which the names of new files are made.
     """
 
     sandbox: Sandbox
@@ -194,7 +194,7 @@ class TreeEdit:
         An unknown status becomes EXISTING if the parent lists the file or if another commit added it, and otherwise
         ADDED. A status REPLACED is wrong if no live entry lists the file: it becomes EXISTING if the parent lists the
         file, and otherwise ADDED. If the parent lists the file, the corrected entry gets the snapshot id and sequence
-        numbers of the parent's entry, because the commit that wrongly marked it REPLACED has overwritten its own.
+        numbers of the parent's entry: the commit that wrongly marked an entry REPLACED has overwritten these values.
         """
         batch = part.made
         r = Rows(batch.entries)

@@ -162,7 +162,7 @@ class _Trees:
         return parts_of(self.draft, self.reader, snapshot, values, corrections)
 
     def _files_before(self, snapshot: Snapshot) -> EntryBatch:
-        """Return the entries that `sound_files` finds in the parent; empty without a readable parent."""
+        """Return the entries that `sound_files` finds in the parent; empty if there is no readable parent."""
         parent = self._parent(snapshot)
         if parent is None or parent.snapshot_id in self.lost or not self._is_readable(parent):
             return EntryBatch.empty()
