@@ -127,7 +127,7 @@ _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"}
 
 
 def _scene(plan: PlannedScan) -> Scene:
-    """Collect the live data files of the table, and which of them remain after each step of pruning."""
+    """Collect the table's live data files, and mark those left after partition pruning and after all pruning."""
     ids = plan.filter.stats_ids
     found = []
     for scan in plan.roots:
@@ -198,11 +198,12 @@ def advise(plan: PlannedScan) -> Advice:
 
 
 def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
-    """Yield suggestions on maintenance."""
+    """Yield suggestions to compact small files, to rewrite deletes and to cluster manifests."""
     metadata = scene.metadata
     yield from small_files(scene.table, metadata.properties, plan.files)
     yield from deletes(scene.table, metadata.has_deletion_vectors, plan.files)
     leaves = [leaf for leaf in plan.leaves if leaf.root_row is not None]
+    # A V4 root may list data files itself. They are in no manifest, so clustering manifests does not concern them.
     held = sum(leaf.files for leaf in plan.leaves if leaf.root_row is None)
     kept = sum(leaf.kept_files for leaf in leaves)
     yield from scattered_manifests(
@@ -213,9 +214,11 @@ def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
 
 
 def _judged(plan: PlannedScan, batch: EntryBatch) -> Mask:
+    """Return which files may have a row that matches the plan's filter, judging by the metrics in the batch."""
     may, _ = plan.filter.evaluate(batch, plan.state.metadata)
     return np.asarray(may).astype(np.bool_)
 
 
 def _rank(s: Suggestion) -> tuple[bool, int, int]:
+    """Return the key by which suggestions are sorted: those without an estimate come last."""
     return (s.before is None or s.after is None, -s.bytes_saved, -s.files_saved)

@@ -19,7 +19,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 #: Maximum number of bits of the number that represents a text; a float can hold 53 bits exactly.
 _BITS = 50
-#: Classes of bytes: if two bytes of a class occur, those between them may also occur.
+#: Classes of bytes: if two bytes of a class occur in bounds, values are assumed to contain those between them, too.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Number of bytes that are examined in each bound, after the beginning that all bounds share; more would add nothing.
 _LOOKED_AT = 64
@@ -38,8 +38,8 @@ class Axis:
         Distance between adjacent values: 1 for integers, dates and times, one unit of the last digit for decimals, and
         0 for other types.
     shared
-        For texts and bytes: the leading bytes that all bounds share. They are no digits of a number; values that begin
-        otherwise are below or above the numbers of all bounds.
+        For texts and bytes: the leading bytes that all bounds share. The number that represents a value leaves
+        them out. The number of a value that begins otherwise is below or above those of all bounds.
     ranks
         For texts and bytes: the rank of each byte (0 to 255) among the bytes that may occur; empty for other types.
         The number that represents a text has the ranks of the text's bytes as its digits. Bytes that cannot occur take
@@ -86,6 +86,7 @@ class Axis:
 
     @classmethod
     def _of_bytes(cls, seen: npt.NDArray[np.uint8], shared: bytes, cut: int | None, *, text: bool) -> Axis:
+        """Return the axis of texts or bytes; ``seen`` are the byte values that occur in bounds after ``shared``."""
         there = np.zeros(256, dtype=np.int64)
         there[seen] = 1
         if text:
@@ -117,7 +118,7 @@ class Axis:
         return len(self.shared.decode("utf-8", "replace"))
 
     def numbers(self, values: AnyArray) -> Floats:
-        """Return an array with the number of each bound; NaN for null and NaN."""
+        """Return the number that represents each value; NaN for null and NaN."""
         plain = comparable(values)
         if not self.ranks:
             return np.asarray(plain.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -131,9 +132,9 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: PlainValue) -> float:
-        """Return the number of one stored value.
+        """Return the number that represents one stored value.
 
-        Texts that do not begin as all bounds do are below all numbers of bounds (-1), or above all of them.
+        If a text does not begin with `shared`, its number is below those of all bounds (-1), or above all of them.
         """
         if not self.ranks:
             return float(value)
@@ -147,8 +148,8 @@ class Axis:
     def seen(self, value: PlainValue) -> tuple[float, float]:
         """Return the lowest and the highest number that this value may have after it is truncated to a bound.
 
-        They are equal unless the value is a text longer than `cut`: then they are those of the first and the last text
-        that begin with the first `cut` characters of the value.
+        Both numbers are equal unless the value is a text longer than `cut`. The numbers of such a text are those of the
+        first and the last text that begin with its first `cut` characters.
         """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])

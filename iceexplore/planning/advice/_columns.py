@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 #: Constants of an estimate, measured roughly on a few Parquet files: the page headers of a column chunk take
-#: ``_HEADERS`` bytes; a dictionary compressed by zstd takes ``_SHORT`` bytes plus ``_DICTIONARY`` of its plain size.
+#: ``_HEADERS`` bytes; a dictionary compressed by zstd takes ``_SHORT`` bytes plus the
+#: share ``_DICTIONARY`` of its uncompressed size.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
@@ -82,7 +83,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))  # files far apart share no values
+    # Files with disjoint ranges share no values.
+    return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))
 
 
 #: Operators for which bounds hardly ever prune files, with the reason.
@@ -188,7 +190,7 @@ def _estimates(
     *,
     guessed: bool,
 ) -> None:
-    """Add suggestions on sort order and partition fields."""
+    """Add the column's row of `Advice.clustering`, and suggestions to sort or partition by the column, to ``out``."""
     name = term.name
     pool, own = scene.files.take(scene.left), spread.take(scene.left)
     depth, deepest = spread.depth()

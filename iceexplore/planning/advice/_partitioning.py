@@ -26,7 +26,7 @@ __all__ = ["Candidate", "candidates"]
 
 @dataclass(frozen=True)
 class Units:
-    """A way to divide a number line into units.
+    """A way to divide a number line into units, such as days or ranges of 100 numbers.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Units:
 
 
 def number_units(width: float) -> Units:
-    """Return units of a fixed width, starting at 0."""
+    """Return units of a fixed width; unit 0 begins at 0."""
     # A decimal's step is not exact as a float: a value within rounding error of a border counts as on the border.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
@@ -82,8 +82,9 @@ _BUCKETS = frozenset(
 _MAX_BUCKETS = 512
 #: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
 _SMALLEST = 0.5
+#: Up to this number of distinct values, a column may be partitioned by value (identity).
 _SINGLE_VALUES = 200
-#: Factor for numbers of distinct values that are estimated from bytes, because these estimates miss rare values.
+#: A number of distinct values that is estimated from bytes is multiplied by this factor, because it misses rare values.
 _RARE = 6
 
 
@@ -190,7 +191,7 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate what would be read if each group were split at unit borders, and how many files there would be then.
+    """Estimate what a filter would read if each group of files were split into one partition per unit.
 
     Return the files and bytes read, and the total number of files; None if there would be too many files, or if no
     bounds are known.
@@ -231,7 +232,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
-    """Return an upper limit for the number of units that each group spans."""
+    """Return, for each group, the number of units from its lowest to its highest bound; 1 if no bounds are known."""
     known = spread.known
     low, high = units.number(spread.low[known]), units.number(spread.high[known])
     least, most = np.full(files.groups, np.inf), np.full(files.groups, -np.inf)
@@ -241,9 +242,9 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate what a filter would read, and the total number of files, if each group had ``parts`` buckets.
+    """Estimate what a filter on ``points`` single values would read if each group had ``parts`` buckets.
 
-    The filter selects ``points`` single values. Return None if there would be too many files.
+    Return the files and bytes read, and the total number of files; None if there would be too many files.
     """
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None

@@ -89,6 +89,10 @@ def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
 
 
 def _taken(expression: Expression, axis: Axis) -> tuple[_Intervals, bool] | None:
+    """Return the intervals of matching values, and whether null matches; None if the condition is not a range.
+
+    In an ``and``, conditions that are not ranges are ignored.
+    """
     match expression:
         case And(children):
             known = [t for t in (_taken(c, axis) for c in children) if t is not None]
@@ -107,6 +111,7 @@ def _taken(expression: Expression, axis: Axis) -> tuple[_Intervals, bool] | None
 
 
 def _of(p: Predicate, axis: Axis) -> _Intervals | None:
+    """Return the intervals of the values that match a predicate; None if the predicate is not a range."""
     match p.op:
         case "=" | "in":
             return _joined(map(axis.seen, p.literals))
@@ -129,6 +134,7 @@ def _of(p: Predicate, axis: Axis) -> _Intervals | None:
 
 
 def _joined(parts: Iterable[tuple[float, float]]) -> _Intervals:
+    """Sort intervals and merge those that overlap; drop empty ones."""
     out: list[tuple[float, float]] = []
     for low, high in sorted(parts):
         if low > high:
@@ -141,12 +147,13 @@ def _joined(parts: Iterable[tuple[float, float]]) -> _Intervals:
 
 
 def _rest(parts: _Intervals, step: float) -> _Intervals:
-    """Return the complement of intervals."""
+    """Return the complement of intervals; ``step`` is the distance between adjacent values."""
     edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
     return _joined(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _common(parts: list[_Intervals]) -> _Intervals:
+    """Return the intersection of several sets of intervals."""
     out = parts[0]
     for other in parts[1:]:
         out = _joined((max(a, c), min(b, d)) for a, b in out for c, d in other if max(a, c) <= min(b, d))
@@ -154,7 +161,7 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 
 
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
-    """Convert intervals to spans; if there are more than `_MOST`, merge neighbours."""
+    """Convert intervals to spans; if there are more than `_MOST`, merge those with the smallest gaps."""
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)
     gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]

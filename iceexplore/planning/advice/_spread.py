@@ -24,7 +24,7 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 Mask = npt.NDArray[np.bool_]
 
 #: Tails of a distribution are estimated in partitions with at least ``_SAMPLES`` files, and in at most ``_MOST_GROUPS``
-#: of them; elsewhere, values are assumed to be spread evenly.
+#: such partitions; elsewhere, values are assumed to be spread evenly.
 _SAMPLES = 8
 _MOST_GROUPS = 200
 #: The files of a partition count as samples of one distribution if at least this share of them covers the middle of the
@@ -134,7 +134,10 @@ class Spread:
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
-        """Return how many files' ranges contain the middle of a range, on average, and any one value, at most."""
+        """Return the average and the largest number of files whose ranges contain the same value.
+
+        The average is taken over the middle of each file's range, the maximum over all values.
+        """
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
             return 0.0, 0
@@ -157,14 +160,17 @@ class Shares:
         return self.files.add(self.spread.nulls * self.files.rows) / np.maximum(self.files.add(self.files.rows), 1e-9)
 
     def touched(self, span: Span) -> Mask:
-        """Return, for each group, whether one of its files may hold a value in a span; files without bounds may."""
+        """Return, for each group, whether one of its files may hold a value in a span.
+
+        A file without bounds may, unless all its values are null or NaN.
+        """
         own = self.spread
         with np.errstate(invalid="ignore"):
             over = (own.low <= span.high) & (own.high >= span.low)
         return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
     def around(self, span: Span) -> tuple[Floats, Floats]:
-        """Return two shares of each group's values: those before the span, and those up to its end."""
+        """Return, for each group, the share of its values before the span, and the share up to the span's end."""
         own, files = self.spread, self.files
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             low, width = own.low, own.high - own.low + own.axis.step
@@ -187,13 +193,14 @@ class Shares:
 
     @cached_property
     def _weights(self) -> Floats:
+        """Return, for each file, its number of values that are neither null nor NaN; 0 for files without bounds."""
         return np.where(self.spread.known, self.files.rows * (1.0 - self.spread.nulls), 0.0)
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return, by group, the distribution that its files seem to sample, as points and cumulative shares.
+        """Return the distributions of groups whose files seem to be random samples of one distribution.
 
-        Groups whose files do not seem to be samples of one distribution are left out.
+        A distribution has ascending points, and the cumulative share at each. Other groups are left out.
         """
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")

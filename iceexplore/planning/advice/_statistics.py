@@ -78,7 +78,7 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest untruncated bounds if a literal begins with a truncated bound, as with metrics mode ``truncate(16)``."""
+    """Suggest untruncated bounds if a bound may be a literal of the filter, truncated (mode ``truncate(16)``)."""
     lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
     if not pa.types.is_string(lower.type):
         return
@@ -91,6 +91,7 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
+            # Writers increment the last character of a truncated upper bound. U+D7FF has no next one: surrogates follow.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

@@ -133,17 +133,17 @@ class Suggestion:
 
     @property
     def files_saved(self) -> int:
-        """Number of files saved; 0 if unknown."""
+        """Return the number of files saved; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.files - self.after.files
 
     @property
     def bytes_saved(self) -> int:
-        """Number of bytes saved; 0 if unknown."""
+        """Return the number of bytes saved; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.bytes - self.after.bytes
 
     @property
     def helps(self) -> bool:
-        """True if the suggestion is worth the work, or if the saving is unknown.
+        """Return whether the suggestion is worth the work; True if the saving is unknown.
 
         The filter's cost consists of the bytes to read and the files to open (`Reading.cost`). A suggestion that
         rewrites the table must save more than a tenth of the cost; any other only has to lower the cost.

@@ -47,6 +47,7 @@ def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: 
 
 
 def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[str]:
+    """Return the ids of a spec's partition fields as text; for an unknown spec, of all fields in the batches."""
     spec = metadata.spec(number)
     if spec is not None:
         return [str(f.field_id) for f in spec.fields]
@@ -54,11 +55,13 @@ def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[st
 
 
 def _child(batch: EntryBatch, key: str) -> AnyArray:
+    """Return the values of the partition field with the id ``key``; null in every row if the batch has none."""
     at = -1 if batch.partition is None else batch.partition.type.get_field_index(key)
     return pa.nulls(len(batch)) if at < 0 or batch.partition is None else pc.struct_field(batch.partition, [at])
 
 
 def _dense(code: Ints) -> Ints:
+    """Renumber codes without gaps, so that products of codes stay small; equal codes stay equal."""
     return np.unique(code, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
@@ -83,7 +86,7 @@ def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
 
 
 def _bits(values: AnyArray) -> AnyArray:
-    """Convert values so that they are equal exactly where the spec says so: floats to bits, with a single NaN."""
+    """Convert floats to their bits, with the same bits for every NaN, so that they are equal where the spec says so."""
     if pa.types.is_floating(values.type):
         null = np.asarray(values.is_null())
         plain = np.asarray(pc.fill_null(values.cast(pa.float64()), 0.0))
@@ -92,6 +95,7 @@ def _bits(values: AnyArray) -> AnyArray:
 
 
 def _plain(values: AnyArray) -> AnyArray:
+    """Convert booleans and dates to integers, and binary values of fixed size to binary."""
     kind = values.type
     if pa.types.is_boolean(kind):
         return values.cast(pa.uint8())

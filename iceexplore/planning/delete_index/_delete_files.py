@@ -31,7 +31,9 @@ __all__ = [
 
 
 def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBatch) -> list[int]:
-    """Return the rows of a root whose deletes may apply to some of these data files, without reading manifests.
+    """Return which manifests may hold a delete that applies to one of the data files; this reads none of them.
+
+    Manifests are row numbers of the root, in the argument ``rows`` as in the result.
 
     No delete has a sequence number above that of its manifest, so a manifest is left out if all data files have higher
     sequence numbers. In versions 1 to 3 a manifest has one spec, and its partition summaries limit the values of each
@@ -157,11 +159,11 @@ class DeleteFiles:
         Data sequence numbers; null counts as 0.
     referenced
         Location of the one data file that a deletion vector or position delete references. It is read from
-        ``referenced_file`` or, if that is missing, from bounds of ``file_path`` that are equal; otherwise null.
+        ``referenced_file`` or, if that is missing, from the bounds of ``file_path`` if both are equal; otherwise null.
     by_bounds
         True where `referenced` was read from bounds.
     skipped
-        Number of manifests that were not read because none of their deletes can apply.
+        Number of manifests that were not read because none of their deletes can apply to the data files.
     """
 
     batch: EntryBatch
@@ -233,6 +235,7 @@ def _of_leaf(leaf: Manifest) -> EntryBatch | None:
 
 
 def _is_vector(entries: pa.Table) -> Mask:
+    """Return which entries are deletion vectors: see `DeleteFiles`."""
     place = whole(entries["deletion_vector"])
     puffin = bool_array(pc.equal(entries["file_format"], PUFFIN.name))
     by_position = bool_array(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
@@ -263,7 +266,10 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 
 
 def _one_path(batch: EntryBatch) -> Strings:
-    """Return bounds of ``file_path`` that are equal (Java: ``ContentFileUtil.referencedDataFile``); null elsewhere."""
+    """Return the path where both bounds of ``file_path`` are this path, so that a delete has one data file; else null.
+
+    Java: ``ContentFileUtil.referencedDataFile``.
+    """
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))
 
@@ -278,6 +284,7 @@ def path_bounds(batch: EntryBatch) -> tuple[Strings, Strings]:
 
 
 def _text(values: AnyArray) -> Strings:
+    """Convert bounds to text; null where they are not UTF-8."""
     try:
         return values.cast(pa.binary()).cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # at least one is not UTF-8: decode them one by one

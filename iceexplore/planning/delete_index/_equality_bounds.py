@@ -35,8 +35,9 @@ class Intervals:
         are certainly null or NaN.
     file_extra, delete_extra
         0, plus 1 if there may be nulls, plus 2 if there may be NaN. Null equals null, and NaN equals NaN.
+        None for locations, which are neither.
     used
-        One boolean per delete: whether the column is one of its equality columns.
+        One boolean per delete: whether the column is one of its equality columns. None if all deletes are compared.
     """
 
     file_low: Ints
@@ -84,7 +85,8 @@ def equality_intervals(
     Parameters
     ----------
     used
-        Which deletes have the column among their equality columns; the column cannot exclude the others.
+        Which deletes have the column among their equality columns; bounds of the column exclude no
+        other delete.
     """
     ours, theirs = files.stats.get(column), deletes.stats.get(column)
     if ours is None or theirs is None or not used.any():
@@ -102,6 +104,7 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
+    """Return the low ranks, high ranks and extras of `Intervals`, for the data files or for the deletes."""
     # A lower bound without an upper one, or the reverse, proves nothing (as in Java). Nor do bounds in the wrong order.
     known = (low >= 0) & (high >= low)
     low, high = np.where(known, low, 0), np.where(known, high, END)
@@ -124,7 +127,11 @@ def _required(metadata: TableMetadata, column: int) -> bool:
 
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
-    """Return column metrics in which bounds are null if they may be truncated, are not tight (V4), or are NaN."""
+    """Return column metrics in which untrusted bounds are null.
+
+    Bounds are not trusted if they are NaN or marked as not tight (V4), or if they may be truncated and are not marked
+    as tight.
+    """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     loose = bool_array(pc.invert(children["tight_bounds"]))
     sure = bool_array(children["tight_bounds"])
@@ -174,6 +181,7 @@ def cut_off(metadata: TableMetadata, column: int | None, values: AnyArray) -> Ma
 
 
 def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
+    """Return the lengths to which bounds may be truncated: the usual one, and those in the table's properties."""
     properties: Mapping[str, Any] = metadata.properties
     known = None if column is None else metadata.all_fields().get(column)
     modes = [properties.get(_METRICS + "default")]
@@ -188,7 +196,7 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 
 
 def _beyond(upper: AnyArray) -> AnyArray:
-    """Extend an upper bound of text or bytes to all longer values: a writer may not have incremented it."""
+    """Extend an upper bound of text or bytes to longer values: it may have been truncated, but not incremented."""
     if pa.types.is_string(upper.type):
         return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
     if pa.types.is_binary(upper.type):

@@ -27,7 +27,10 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Stretches:
-    """A list for each data file: ``size`` items of a shared array, beginning at ``start``."""
+    """A list of delete numbers for each data file, read from Arrow: ``size`` items of ``values`` from ``start`` on.
+
+    `Lists` is the form in which they are built.
+    """
 
     values: _Longs
     start: _Longs
@@ -80,7 +83,7 @@ MOST_VALUES = 1 << 28
 
 
 class Lists:
-    """One list of deletes per file: `size` items of `values`, beginning at `start`."""
+    """A list of delete numbers for each data file, to be written to Arrow: `size` items of `values` from `start` on."""
 
     def __init__(self, values: Ints, start: Ints, size: Ints) -> None:
         self.values = values
@@ -88,7 +91,7 @@ class Lists:
         self.size = size
 
     def used(self) -> Mask:
-        """Return a mask of `values`: True for those in the list of at least one file."""
+        """Return which items of `values` are in the list of at least one file."""
         change = np.zeros(len(self.values) + 1, dtype=np.int64)
         there = self.size > 0
         np.add.at(change, self.start[there], 1)
@@ -111,10 +114,12 @@ def no_lists(count: int) -> AnyListViewArray:
 
 
 def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
-    """Combine pairs and ranges that have no pair in common into one list of deletes per file.
+    """Combine pairs of a data file and a delete into one list of deletes per file.
 
     Parameters
     ----------
+    found
+        The pairs, explicit or as ranges (`Spans`). No pair is in two of these items.
     without
         Mask of the files whose lists stay empty.
 
