@@ -91,7 +91,7 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
-            # Writers increment the last character of a truncated upper bound. U+D7FF has no next one: surrogates follow.
+            # Writers increment the last character of a truncated upper bound. After U+D7FF come only surrogates.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

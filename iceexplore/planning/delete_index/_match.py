@@ -96,7 +96,17 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class DeleteIndex:
-    """A delete index: some deletes, some data files, and the pairs of a data file and a delete that may apply to it."""
+    """A delete index: some deletes, some data files, and the pairs of a data file and a delete that may apply to it.
+
+    Attributes
+    ----------
+    files
+        The data files.
+    found
+        The deletes.
+    filter
+        The filter of the scan; None for none.
+    """
 
     state: TableState
     files: EntryBatch
@@ -206,6 +216,7 @@ class DeleteIndex:
         return [path_intervals(locations, low, high, self._cut, self.state.storage.prefixes)]
 
     def _cut(self, values: AnyArray) -> Mask:
+        """Return which bounds of ``file_path`` may be truncated, judging by their length."""
         return cut_off(self.state.metadata, None, values)
 
     @cached_property
@@ -227,8 +238,10 @@ class DeleteIndex:
     def equality_scopes(self) -> list[Scope]:
         """Return the non-empty scopes of equality deletes: one for deletes within partitions, one for global ones."""
         wanted = self.found.equality & ~self.ruled_out
+        # Unlike a position delete, an equality delete does not apply to files with its own sequence number.
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
+        # Global deletes apply in every partition, so all files and deletes get the same group.
         one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
         groups = ((near, self.groups), (wide, one))
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
@@ -257,7 +270,7 @@ class DeleteIndex:
         )
 
     def _note(self) -> None:
-        """Add problems for deletes that reference a data file wrongly, and for deletion vectors that reference none."""
+        """Add the faults that `match_deletes` lists to the state's problems, at most `_MOST_NOTES` of each kind."""
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()
@@ -272,6 +285,11 @@ class DeleteIndex:
                 self._say(kind, int(files[at]), int(deletes[at]), int(mask.sum()))
 
     def _say(self, kind: str, file: int, delete: int, count: int) -> None:
+        """Add a problem for one data file and one delete that references it, of ``count`` such pairs.
+
+        ``kind`` is ``otherwise`` (a different location), ``double`` (several deletion vectors) or ``apart`` (another
+        partition, or a newer data file).
+        """
         name = self.files.entries["location"][file].as_py()
         where = self.found.batch.entries["location"][delete].as_py()
         referenced = self.found.referenced[delete].as_py()

@@ -78,8 +78,9 @@ def _by_meaning(
 ) -> None:
     """Find data files for the deletes in ``lost``, whose references equal no location as written.
 
-    For each delete with a data file, this sets the delete's number in ``theirs`` to that of the data file in ``ours``,
-    and ``otherwise`` where the locations differ. Only data files with the file name in the reference are considered.
+    For each delete whose data file is found, this sets the delete's number in ``theirs`` to that of the data file in
+    ``ours``, and ``otherwise`` where the locations differ. Only data files with the file name in the reference are
+    considered.
     """
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
@@ -181,8 +182,8 @@ def path_intervals(
         Function that returns which texts may be truncated.
     prefixes
         Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Only the prefix with the most data
-        files is used: bounds under other prefixes exclude nothing, and data files under other prefixes are never
-        excluded. Such a file may also have a location under the first prefix, and that may be between the bounds.
+        files is used: bounds under other prefixes exclude nothing. Data files under other prefixes are never
+        excluded, because they may also have a location under the prefix that is used, and it may be between the bounds.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -208,6 +209,7 @@ def _prefix_of(values: Strings, prefixes: Sequence[str]) -> Ints:
 
 
 def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
+    """Return ranks of paths, ordered together; an upper bound ranks above all paths that begin with it."""
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
     order = ranks(_tail(locations), _tail(low), beyond)
     assert order is not None  # texts are always comparable
@@ -220,13 +222,13 @@ def _tail(values: Strings) -> Strings:
 
 
 def _head(values: Strings) -> Strings:
-    """Return scheme and authority; the empty string if there are none."""
+    """Return scheme and authority of each location; the empty string if there are none, null for null."""
     found = pc.struct_field(pc.extract_regex(values, f"(?P<head>{_HEAD})/"), "head")
     return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
 
 
 def _odd(values: Strings) -> Mask:
-    """Return which locations have a path that could also be written differently, or have no path."""
+    """Return which locations are null, have no path, or could be written differently, such as those with ``//``."""
     odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
     odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())
     out: Mask = odd

@@ -14,7 +14,7 @@ from iceexplore.planning.delete_index._equality_bounds import END, Intervals
 
 __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
-#: Maximum number of pairs of a data file and a delete whose bounds are compared, and how many of them at a time.
+#: Maximum number of pairs of a data file and a delete whose bounds are compared, and the number compared at a time.
 MOST_PAIRS = 1 << 25
 _AT_ONCE = 1 << 20
 
@@ -69,6 +69,7 @@ class Scope:
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
+        # A key combines the group and the rank of the sequence number: sorted, the deletes of a file are one range.
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")
@@ -106,8 +107,8 @@ class Scope:
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     """Return the pairs in a scope, without those that the intervals of a column exclude.
 
-    If more than `MOST_PAIRS` pairs overlap in every column, nothing is excluded: readers then apply more deletes, which
-    is slower but equally correct. Pairs are returned as ranges (`Spans`) if none is excluded.
+    If more than `MOST_PAIRS` pairs remain whichever column is compared first, nothing is excluded: readers then apply
+    more deletes, which is slower but equally correct. Pairs are returned as ranges (`Spans`) if none is excluded.
     """
     spans = scope.spans()
     total = total_of(spans)
@@ -126,7 +127,7 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     kept: list[tuple[Ints, Ints]] = [(nothing, nothing)]
     for flipped, way in enumerate((spans,) if best is None else best):
         for files, deletes in pieces(way):
-            if flipped:
+            if flipped:  # the second result of `overlapping` lists the files of each delete
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
             if best is not None:
@@ -141,7 +142,7 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
 
 
 def total_of(spans: Spans) -> int:
-    """Return the number of pairs."""
+    """Return the number of pairs in all ranges."""
     return int(np.maximum(spans.stop - spans.start, 0).sum())
 
 

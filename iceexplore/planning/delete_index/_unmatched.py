@@ -62,7 +62,7 @@ class Reasons:
         return "file-path", f"it removes rows only of data files whose locations are from {low} to {high}"
 
     def of_bounds(self, file: int, delete: int) -> Reason:
-        """Explain that an equality delete's metrics exclude all values of the data file."""
+        """Explain that bounds or null counts prove that an equality delete shares no value with a data file."""
         m = self.matching
         pair = np.array([file]), np.array([delete])
         column = next(c for c, found in m.equality_bounds.items() if found.apart(*pair)[0])
@@ -77,11 +77,13 @@ class Reasons:
 
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
+        """Return the metrics of one column in one file; empty if there are none."""
         # pyarrow-stubs declares a struct array as a list of records
         return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
 
     @staticmethod
     def _range(stats: dict[str, Any], kind: Type) -> str:
+        """Return bounds as text, such as ``1 to 5``; ``?`` for a missing bound."""
         values = (stats["lower"], stats["upper"])
         return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 
@@ -105,6 +107,7 @@ class Reasons:
         return self._no_place(delete)
 
     def _filter_sentence(self, delete: int) -> str:
+        """Return a sentence: the filter excludes an equality delete, whose columns have these bounds."""
         m = self.matching
         ranges = []
         for column, stats in m.found.batch.stats.items():
@@ -116,7 +119,7 @@ class Reasons:
         return f"the filter {what} excludes it: its rows have {', '.join(ranges) or 'no matching partition'}"
 
     def _apart(self, file: int, delete: int) -> Reason:
-        """Explain that the referenced data file is in another partition or newer."""
+        """Explain that the data file that a delete references is in another partition, or newer than the delete."""
         m = self.matching
         if m.groups[0][file] != m.groups[1][delete]:
             one = partition_texts(m.state, m.files.take([file]))
@@ -131,6 +134,7 @@ class Reasons:
         )
 
     def _nowhere(self, referenced: str, live: dict[str, str]) -> Reason:
+        """Explain why no data file of the plan has the location that a delete references."""
         if canonical(referenced) in live:
             return "not-in-plan", f"its data file is not in the plan: {referenced}"
         others = [place for place in live if path_only(place) == path_only(referenced)]
@@ -253,7 +257,8 @@ class _Scopes:
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # If a delete's bounds of file_path are equal, they name one file: not all files of the partition are in scope.
+        # A delete with equal bounds of file_path references one file, so the other files of its partition are not in
+        # scope. If it is applied although no file has this location, its bounds are truncated paths of several files.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))

@@ -72,7 +72,7 @@ class Clustering:
         return {"files": self.files, "columns": build.to_pylist(self.columns), "notes": list(self.notes)}
 
     def card_table(self) -> CardTable:
-        """Return the measures as a table of a card."""
+        """Return the measures as a table for display in a card."""
         rows = [
             (
                 str(row["column"]), f"{row['files']:,}", f"{row['average_depth']:,.1f}", f"{row['max_depth']:,}",
@@ -88,6 +88,7 @@ class Clustering:
 
     @property
     def _whole(self) -> bool:
+        """Return whether no column has depths within partitions."""
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 
     def _card(self) -> Card:

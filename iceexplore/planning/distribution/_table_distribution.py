@@ -108,14 +108,15 @@ class Reached:
         return self.equality + self._lists(Stretches.of(self.tasks.matched.positions)) + vectors
 
     def _pairs(self, codes: _Longs, deletes: _Longs) -> _Longs:
+        """Count the distinct deletes of each group, given one group and one delete per pair."""
         width = int(deletes.max(initial=0)) + 1
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
 
     def _lists(self, lists: Stretches) -> _Longs:
-        """Count distinct deletes per group.
+        """Count the distinct deletes of each group, given the list of deletes of each data file.
 
-        Overlapping ranges of one group are merged. If a group has a single range without repeated values, its length
-        is the count, and the values are not collected.
+        A list is a range of an array. Overlapping ranges of one group are merged. If a single range remains and has no
+        repeated values, its length is the count. This saves collecting the values.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)

@@ -206,6 +206,7 @@ def known(mask: AnyColumn) -> Mask:
 
 
 def _without(values: AnyArray, gone: Mask) -> AnyArray:
+    """Return the values, with null where the mask is true."""
     return pc.if_else(pa.array(gone), pa.scalar(None, values.type), values) if gone.any() else values
 
 

@@ -80,6 +80,7 @@ def metrics_as_text(
 
 
 def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: str) -> Strings:
+    """Return, for each row, what its null and NaN counts prove, such as ``id is always null``."""
     who = subject or name
     if p.op == "is-null":
         return pa.array([f"{who} is never null"] * len(all_null))
@@ -103,6 +104,7 @@ def _ranged(who: str, lower: Strings, upper: Strings) -> Strings:
 
 
 def _question(p: Predicate, name: str, transform: str, kind: Type | None) -> str:
+    """Return a predicate on a column or partition field as text, with at most `_NAMED` of its literals."""
     word = _WORDS.get(p.op, p.op)
     if not p.literals:
         return f"{name} {word}"
@@ -155,10 +157,10 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
 
 
 def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[_Cases, list[_Reason]]:
-    """Return the number of each file's reason, and the reasons: ``term`` and ``by``, as in `WHY_SCHEMA`.
+    """Return, for each file, the index of its reason, and the list of reasons that these indices refer to.
 
-    Files that are not pruned have a reason whose parts are both None. This is a fast form of `explain_files`, for
-    counting files by reason: it does not explain each file.
+    A reason is a pair of ``term`` and ``by``, as in `WHY_SCHEMA`; both are None for files that are not pruned. This is
+    a fast form of `explain_files`, for counting files by reason: it does not explain each file.
     """
     found, cases = _explained(wanted, batch, metadata)
     numbers, codes = np.unique(cases, return_inverse=True)
@@ -167,6 +169,7 @@ def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata)
 
 
 def _explained(wanted: Filter, picked: EntryBatch, metadata: TableMetadata) -> tuple[_Explanation, _Cases]:
+    """Find the reasons of all files in a batch, and return them with the number of each file's reason."""
     sources = FileMetricsSources(picked, metadata)
     found = _Explanation(len(picked), sources, "file")
     cases = found.visit(wanted.expression)
@@ -215,6 +218,7 @@ _NEVER = _Constant("false", "filter", "the filter matches no row")
 
 
 def _other_partition(wanted: Filter, thing: str) -> _Constant:
+    """Return the reason of files or manifests without rows in the filter's partition."""
     text = f"partition {dict(wanted.partition)}"
     return _Constant(text, "partition", f"the {thing} has no row in partition {dict(wanted.partition)}")
 
@@ -223,7 +227,8 @@ def _other_partition(wanted: Filter, thing: str) -> _Constant:
 class _Explanation:
     """The reasons why files or manifests are pruned, numbered as they are found.
 
-    Each file or manifest is a row. Methods return the number of each row's reason; -1 where the row is not pruned.
+    Each file or manifest is a row. `visit`, `constant` and `first` return the number of each row's reason; -1
+    where the row is not pruned.
     """
 
     rows: int
@@ -286,10 +291,12 @@ class _Explanation:
         return made.take(build.array(np.argsort(np.concatenate(order), kind="stable"))).combine_chunks()
 
     def _number(self, reason: _Constant | _Said | _Joined) -> int:
+        """Store a reason and return its number."""
         self.reasons.append(reason)
         return len(self.reasons) - 1
 
     def _joined(self, children: Sequence[_Cases]) -> _Cases:
+        """Return the number of each row's reason for an ``or``; -1 for rows that some branch does not exclude."""
         out = np.full(self.rows, -1, np.int64)
         denied = np.logical_and.reduce([c >= 0 for c in children])
         if not denied.any():
@@ -300,6 +307,7 @@ class _Explanation:
         return out
 
     def _rendered(self, number: int, at: npt.NDArray[Any]) -> pa.Table:
+        """Return the explanations of the rows ``at``, which all have this reason."""
         n = len(at)
         if number < 0:
             return pa.table({f.name: pa.nulls(n, f.type) for f in WHY_SCHEMA}, schema=WHY_SCHEMA)

@@ -83,6 +83,7 @@ class MetricsSource:
         return found if self.where is None else found & self.where
 
 
+#: A function that returns the metrics that may decide a comparison.
 MetricsSources: TypeAlias = Callable[[Predicate | Computed], Sequence[MetricsSource]]
 
 
@@ -146,7 +147,7 @@ def value_source(
 
 
 def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
-    """Return the metrics of the compared expression as a source."""
+    """Return a source with the metrics of the expression that a predicate compares, such as ``day(ts)``."""
     q = p.predicate
     transform = p.value.function if isinstance(p.value, Applied) else "identity"
     return MetricsSource(q, q, evidence, None, "statistics", q.name, transform, q.type)
@@ -155,7 +156,8 @@ def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
 def ordered_argument(value: ValueExpression) -> Predicate | None:
     """Return a not-null test of the column inside an order-preserving transform; None for other expressions.
 
-    The test serves to look up the column's metrics, which `transformed` converts to metrics of the expression.
+    For ``day(ts)`` the test is ``ts is not null``. It serves to look up the metrics of ``ts``,
+    which `transformed` converts to metrics of the expression.
     """
     match value:
         case Applied(function, (FieldValue(field_id, name, kind),)) if parse_transform(function).preserves_order:
@@ -164,7 +166,7 @@ def ordered_argument(value: ValueExpression) -> Predicate | None:
 
 
 def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
-    """Convert a column's metrics to metrics of an order-preserving transform of it; None if a bound does not fit.
+    """Convert a column's metrics to metrics of an order-preserving transform of it; None if that is not possible.
 
     Null counts remain the same, as the transform is null exactly where the column is null.
     """
@@ -192,8 +194,9 @@ def trusted_rows(
 ) -> Mask | None:
     """Return the rows of `where` (None: all) whose partition values are certainly correct results of the transform.
 
-    In Java, truncating the lowest integers wraps around to one of the highest. Tuples with that number, and ranges that
-    include it, prove nothing. If the column was promoted, the wrapped numbers of both types are excluded.
+    In Java, ``truncate`` of the lowest integers wraps around to one of the highest integers. A partition value that
+    equals this result, or a range that includes it, proves nothing. If the column was promoted, the wrapped
+    numbers of both types are excluded.
     """
     parsed = parse_transform(transform)
     if not parsed.may_overflow:
@@ -229,7 +232,7 @@ def always_required(metadata: TableMetadata, field_id: int) -> bool:
 
 
 class FileMetricsSources:
-    """A function of a predicate that returns the metrics of a batch's files that may decide it, as sources.
+    """The metrics of the files in a batch; call the object with a predicate to get those that may decide it.
 
     Parameters
     ----------
@@ -316,6 +319,7 @@ class FileMetricsSources:
         return None if partition is None or at < 0 else pc.struct_field(partition, [at])
 
     def _value(self, key: str) -> ColumnMetrics | None:
+        """Return the values of a partition field as metrics; None if the batch has none."""
         if key not in self._values:
             values = self.value(key)
             if values is None or pa.types.is_null(values.type):
@@ -326,9 +330,9 @@ class FileMetricsSources:
     def _trusted_rows(self, found: ColumnMetrics, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
         """Return which of the files in ``mine`` (None: all) have a trustworthy partition value; None if all files do.
 
-        A null partition value is not trusted if the column has bounds: the value is missing or unreadable. Nor is an
-        identity value that equals the lower bound if the upper bound differs: it may be a truncated bound, because V4
-        tuples are rebuilt from bounds.
+        A null partition value is not trusted if the column has bounds: the value is missing or unreadable. An
+        identity value is not trusted if it equals the lower bound, but not the upper one: V4 tuples are rebuilt from
+        bounds, so the value may be a truncated bound.
         """
         stats = self._batch.stats.get(field_id)
         if stats is None:

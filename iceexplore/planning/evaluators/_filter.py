@@ -58,9 +58,9 @@ _TERMS_AT_ONCE = 20
 def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[Int32s, tuple[Expression, ...]]:
     """Return the residual of a filter for each data file.
 
-    As in Iceberg's residual evaluator, a term that the partition tuple proves true of every row (strict projection) is
-    dropped; one that it proves false of every row (inclusive projection) turns its branch into `NEVER`. Column metrics
-    are not used; `Filter.evaluate` returns which files match completely.
+    As in Iceberg's residual evaluator, a term that the partition tuple proves true of every row (strict projection)
+    becomes `ALWAYS`, and one that it proves false of every row (inclusive projection) becomes `NEVER`. The filter is
+    then simplified. Column metrics are not used; `Filter.evaluate` returns which files match completely.
 
     Parameters
     ----------
@@ -100,6 +100,7 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
 
 
 def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
+    """Return the residual, given the terms that are decided: 1 if always true, -1 if never true, 0 if unknown."""
     match expression:
         case And(children):
             return all_of(*(_left(c, decided) for c in children))
@@ -265,6 +266,7 @@ def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
 
 
 def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
+    """Return the ids of the table's expressions that compute a value, except ids that a column has, too."""
     match value:
         case Applied(function, (FieldValue(field_id),)):
             columns = metadata.all_fields()
@@ -274,6 +276,7 @@ def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
 
 
 def _check_partition(metadata: TableMetadata, partition: Mapping[str, Any] | None) -> None:
+    """Raise OptionError if names are not those of partition fields, or values do not fit them."""
     names = list(dict.fromkeys(f.name for s in metadata.partition_specs for f in s.fields))
     if not isinstance(partition, Mapping) or not partition:
         raise OptionError(

@@ -81,9 +81,9 @@ def may_hold(
 
 
 class ManifestMetricsSources:
-    """A function of a predicate that returns the metrics of manifests that may decide it, as sources.
+    """The root's metrics of its manifests; call the object with a predicate to get those that may decide it.
 
-    The metrics are those that the root has of its manifests; no manifest is read.
+    No manifest is read.
 
     Parameters
     ----------
@@ -124,9 +124,10 @@ class ManifestMetricsSources:
         return out + self.statistics(p) if self._statistics else out
 
     def _about_value(self, p: Computed) -> list[MetricsSource]:
-        """Return sources with metrics of partition fields that store the compared value, of the expression, and column.
+        """Return the sources for a predicate that compares an expression, such as ``day(ts)``.
 
-        Metrics of the column are converted to metrics of the expression.
+        These are partition fields that store the value, the table's own expressions that compute it, and the column,
+        whose metrics are converted to metrics of the expression.
         """
         out = []
         for spec, mine in self.specs:

@@ -186,6 +186,7 @@ def satisfied(p: Predicate, values: AnyArray) -> Mask | None:
 
 
 def _sides(p: Predicate, e: ColumnMetrics) -> tuple[AnyArray, AnyArray, list[AnyScalar]] | None:
+    """Return lower bounds, upper bounds and literals in comparable types; None if they cannot be compared."""
     low, high = aligned(e.lower, p.type), aligned(e.upper, p.type)
     literals = None if low is None else _scalars(p, low.type)
     return None if low is None or high is None or literals is None else (low, high, literals)
@@ -258,6 +259,7 @@ def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> M
 
 
 def _starts(values: AnyArray, prefix: str | bytes) -> Mask:
+    """Return which values begin with the prefix; False for null."""
     return known(pc.starts_with(values, prefix))
 
 

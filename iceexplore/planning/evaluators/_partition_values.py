@@ -103,7 +103,7 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
 
 
 def _stored(column: PartitionColumn, value: PlainValue, where: str) -> PlainValue:
-    """Return the number or value that Iceberg stores for a transform's result."""
+    """Return what Iceberg stores for a user's value: for ``"2024-05"``, the number of months since 1970."""
     if value is None:
         return None
     try:
@@ -136,6 +136,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
 
 
 def _plain(base: str, value: PlainValue) -> PlainValue:
+    """Convert numpy scalars, and texts of dates, times, decimals and UUIDs, to Python values; reject wrong types."""
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
         value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # unwrap numpy scalars
     match base:
@@ -182,6 +183,7 @@ def partition_keys(
 
 
 def _comparable(value: PlainValue) -> PlainValue:
+    """Convert a partition value to one that JSON can store."""
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -69,6 +69,7 @@ def _paths(fields: Iterable[AnyField], path: tuple[int, ...], wanted: set[int]) 
 
 
 def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: list[AnyArray], rows: int) -> Mask:
+    """Return which rows of one batch an expression selects; ``paths`` has the path of each column by field id."""
     read: dict[tuple[int, bool], AnyArray] = {}
 
     def column(field_id: int, kind: Type) -> AnyArray:
@@ -101,11 +102,13 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
 
 
 def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
+    """Return the values that a predicate tests, in its type; tests for null need no conversion."""
     values = _inside(column, path)
     return values if p.op in _PRESENCE or p.type is None else _typed(values, p.type)
 
 
 def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
+    """Return a field of a column's structs, given the index of the child at each level."""
     values = _plain(column)
     for i in path:
         values = _plain(pc.struct_field(values, [i]))  # null where the struct is null

@@ -54,7 +54,7 @@ def shown(texts: Strings, quoted: bool) -> Strings:
 
 
 def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
-    """Format each distinct value once."""
+    """Format values one by one in Python, each distinct value once."""
     encoded = values.dictionary_encode()
     distinct = encoded.dictionary
     if pa.types.is_date32(distinct.type):
@@ -71,6 +71,7 @@ def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
 
 
 def _kind_of(found: pa.DataType) -> Type | None:
+    """Return an Iceberg type that is stored as this Arrow type; None if none of the tried ones is."""
     names = ("int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns", "double")
     return next((PrimitiveType(n) for n in (*names, "binary") if arrow_type(PrimitiveType(n)) == found), None)
 
@@ -89,6 +90,7 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
 
 
 def _plain_years(values: AnyArray) -> bool:
+    """Return whether all timestamps are in the years 1 to 9999."""
     ends = pc.min_max(values.cast(pa.int64()))
     if not ends["min"].is_valid:
         return True

@@ -84,6 +84,7 @@ def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
 
 
 def _tuples(files: EntryBatch) -> dict[str, AnyArray]:
+    """Return the spec ids, as ``spec``, and the values of each partition field by field id."""
     keys = {"spec": whole(files.entries["partition_spec_id"])}
     if files.partition is not None:
         keys |= {f.name: pc.struct_field(files.partition, [i]) for i, f in enumerate(files.partition.type)}
@@ -91,13 +92,14 @@ def _tuples(files: EntryBatch) -> dict[str, AnyArray]:
 
 
 def _texts(values: AnyArray, kind: Type, transform: str) -> AnyArray:
-    """Return the values as text."""
+    """Return partition values as text; each distinct value is formatted once."""
     encoded = pc.dictionary_encode(values, null_encoding="encode")
     words = pa.array([human_value(kind, transform, _plain(v)) for v in encoded.dictionary], pa.string())
     return words.take(encoded.indices)
 
 
 def _plain(value: AnyScalar) -> PlainValue:
+    """Return a Python value; for dates and times that Python cannot represent, the stored number."""
     try:
         return value.as_py()
     except (ValueError, OverflowError):  # outside the range of Python's dates
@@ -105,6 +107,7 @@ def _plain(value: AnyScalar) -> PlainValue:
 
 
 def _by_spec(state: TableState, files: EntryBatch) -> Groups:
+    """Group files by the id of their partition spec."""
     specs = whole(files.entries["partition_spec_id"])
     codes, firsts = _distinct({"spec": specs})
     numbers = specs.take(firsts)
@@ -212,6 +215,7 @@ def _indices(encoded: AnyDictionaryArray) -> npt.NDArray[np.int64]:
 
 
 def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
+    """Sort groups by ``by``, which has one number per group."""
     order = np.argsort(by, kind="stable")
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
