@@ -214,7 +214,7 @@ def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
 
 
 def _judged(plan: PlannedScan, batch: EntryBatch) -> Mask:
-    """Return which files may have a row that matches the plan's filter, judging by the metrics in the batch."""
+    """Return which files may have a matching row, judging by the tuples and column metrics in the batch."""
     may, _ = plan.filter.evaluate(batch, plan.state.metadata)
     return np.asarray(may).astype(np.bool_)
 

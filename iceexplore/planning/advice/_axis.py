@@ -190,5 +190,6 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _bytes(values: AnyArray) -> AnyArray:
+    """Convert texts to their UTF-8 bytes; other values must be binary already."""
     plain = comparable(values)
     return plain if pa.types.is_binary(plain.type) else plain.cast(pa.binary())

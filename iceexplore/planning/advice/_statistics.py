@@ -117,4 +117,5 @@ def cut_bounds(
 
 
 def _mask(values: AnyArray) -> Mask:
+    """Convert booleans to a numpy mask; null becomes False."""
     return np.asarray(pc.fill_null(values, False).to_numpy(zero_copy_only=False)).astype(np.bool_)

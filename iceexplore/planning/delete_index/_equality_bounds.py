@@ -35,7 +35,7 @@ class Intervals:
         are certainly null or NaN.
     file_extra, delete_extra
         0, plus 1 if there may be nulls, plus 2 if there may be NaN. Null equals null, and NaN equals NaN.
-        None for locations, which are neither.
+        None for locations, which are neither null nor NaN, and in the result of `widened`.
     used
         One boolean per delete: whether the column is one of its equality columns. None if all deletes are compared.
     """
@@ -85,8 +85,8 @@ def equality_intervals(
     Parameters
     ----------
     used
-        Which deletes have the column among their equality columns; bounds of the column exclude no
-        other delete.
+        Which deletes have the column among their equality columns. Pairs with other deletes are not
+        excluded.
     """
     ours, theirs = files.stats.get(column), deletes.stats.get(column)
     if ours is None or theirs is None or not used.any():

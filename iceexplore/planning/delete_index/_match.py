@@ -51,10 +51,13 @@ def match_deletes(
     equal. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. Other columns of an equality
     delete file are ignored.
 
-    Faults are added to ``state.problems``: several deletion vectors for one data file (the newest is used); deletion
-    vectors that reference no data file, and deletes that reference a data file of another partition or a newer one
-    (they do not apply); and deletes that reference their data file with another scheme or authority, or by another
-    location of a moved table (they do apply).
+    These faults are added to ``state.problems``:
+
+    - Several deletion vectors reference one data file: the newest is used.
+    - A deletion vector references no data file, or a delete references a data file of another partition or a newer
+      one: the delete does not apply.
+    - A delete references its data file with another scheme or authority, or by another location of a moved table: the
+      delete applies.
 
     Parameters
     ----------

@@ -163,6 +163,7 @@ class Reasons:
 
 
 def _place(text: str | None, spec: int | None) -> str:
+    """Return a partition with its spec as text, such as ``day=2024-05-17 (spec 0)``."""
     return f"{text or 'unpartitioned'} (spec {spec})"
 
 
@@ -224,6 +225,7 @@ def unmatched_deletes(
 
 
 def _row(m: DeleteIndex, delete: int, file: int | None, code: str, reason: str) -> dict[str, Any]:
+    """Return a row of `UNMATCHED_SCHEMA`; ``delete`` and ``file`` are row numbers in the delete index."""
     kind = "vector" if m.found.vector[delete] else "equality" if m.found.equality[delete] else "position"
     return {
         "delete_file": m.found.batch.entries["location"][delete].as_py(),
@@ -247,6 +249,7 @@ def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
 
 
 def _keys(batch: EntryBatch) -> Strings:
+    """Return a text for each delete by which it is recognized: location, offset and referenced data file."""
     location, named = (whole(batch.entries[name]) for name in ("location", "referenced_file"))
     offset = pc.struct_field(whole(batch.entries["deletion_vector"]), "offset").cast(pa.string())
     return pc.binary_join_element_wise(*(pc.fill_null(a, "") for a in (location, offset, named)), "\n")

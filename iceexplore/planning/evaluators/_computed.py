@@ -50,6 +50,7 @@ def compute(
 
 
 def _scalar(constant: object, kind: Type) -> pa.Scalar[pa.DataType]:
+    """Return a constant as an Arrow scalar of a type; dates and times are given as stored numbers."""
     wanted = arrow_type(kind)
     if pa.types.is_temporal(wanted):
         plain = pa.int32() if pa.types.is_date32(wanted) else pa.int64()

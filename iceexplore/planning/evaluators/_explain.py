@@ -342,6 +342,7 @@ def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
 
 
 def _table(n: int, **columns: Any) -> pa.Table:
+    """Return ``n`` rows of `WHY_SCHEMA`; values that are not arrays are repeated, and missing columns are null."""
     arrays: list[AnyColumn] = []
     for f in WHY_SCHEMA:
         value = columns.get(f.name)

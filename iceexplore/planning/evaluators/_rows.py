@@ -116,6 +116,7 @@ def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
 
 
 def _typed(values: AnyArray, kind: Type) -> AnyArray:
+    """Cast values to the Arrow type of an Iceberg type, if necessary."""
     wanted = arrow_type(kind)
     # Values of type fixed need no cast: comparisons accept binary values of any width.
     return values if values.type == wanted or pa.types.is_fixed_size_binary(values.type) else values.cast(wanted)
