@@ -191,7 +191,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
   const waitForOther = timer(model);
   const drawSoon = inNextFrame(model, draw);
 
-  const filters = filterBar(model, { label, page: () => page, current, ask: askOfDrawn, say: setFault });
+  const filters = filterBar(model, { label, page: () => page, current, ask, say: setFault });
   filters.bar.append(menu);
   const actions = gridExport(model, {
     grid,
@@ -270,8 +270,11 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
    * @param {Query} change
    */
   function askOfDrawn(change) {
-    const isLeft = asked !== null && page.of !== undefined && asked.table !== page.table;
-    if (!isLeft) ask(change);
+    if (!isLeft()) ask(change);
+  }
+  /** Return whether the drawn table, or what is left of it, has other columns than the requested one. */
+  function isLeft() {
+    return asked !== null && asked.table !== page.table;
   }
   /**
    * Request another table. The typed text, the sort and the filters of the old one are dropped.
@@ -411,7 +414,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
           class: isFiltered && "on",
           tabindex: -1,
           ariaLabel: `Filter ${name}`,
-          onclick: () => filters.begin(place),
+          onclick: () => isLeft() || filters.begin(place),
         }, lineIcon(FILTER_ICON, 12)),
         helps?.[place] && el("button.explain.why", {
           tabindex: -1,
@@ -640,6 +643,7 @@ export function gridView(model, { grid, label, onRow = (node) => selectNode(mode
     else waitForOther(asked !== null && isOther(asked) && leaveTable, AWAITING_DELAY);
     filters.bar.hidden = !page.rows && (!asked || !isEmpty);
     pager.hidden = isEmpty;
+    filters.allowColumns(!isLeft());
     filters.drawChips();
   }
 

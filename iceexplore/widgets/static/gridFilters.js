@@ -215,13 +215,23 @@ export function filterBar(model, { label, page, current, ask, say }) {
     text.hidden = !needsText(operatorNow());
     text.placeholder = (isOfAnyColumn ? "Filter" : "Value") + (hasManyRows() ? ", then Enter" : "");
   }
-  /** Offer the columns of the table that is now shown. */
+  /**
+   * Allow or forbid the choice of a column: while a different table is awaited, the columns on offer are not its own.
+   *
+   * @param {boolean} on
+   */
+  function allowColumns(on) {
+    column.disabled = !on;
+    operator.disabled = !on;
+  }
+  /** Offer the columns of the table that is now shown. The chosen column stays chosen if the table has it, too. */
   function drawColumns() {
-    const before = column.value;
+    const before = column.value && column.selectedOptions[0].text;
     /** @type {[number | string, string][]} */
     const offered = columns().map(({ name }, place) => [place, name]);
     fill(column, options([["", "any column"], ...offered]));
-    column.value = draft ? before : "";
+    const place = before ? columns().findIndex(({ name }) => name === before) : -1;
+    column.value = place < 0 ? "" : String(place);
     drawInput();
   }
   function drawChips() {
@@ -285,5 +295,5 @@ export function filterBar(model, { label, page, current, ask, say }) {
     if (column.value || text.value) draft = filters.find((one) => !includes(wanted, one)) ?? null;
   }
 
-  return { bar, chips, forget, begin, clear, refuse, typedMeaning, drawColumns, drawChips, settle, miss };
+  return { bar, chips, forget, begin, clear, refuse, typedMeaning, drawColumns, drawChips, settle, miss, allowColumns };
 }

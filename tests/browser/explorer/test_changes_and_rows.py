@@ -176,6 +176,40 @@ def test_rows_of_another_table_go_when_the_answer_takes_long(browser: Any) -> No
         assert page.locator(".ice-detail .ice-grid").get_attribute("aria-busy") == "true"
 
 
+def test_filters_for_a_table_that_is_awaited(browser: Any) -> None:
+    with bare_page(browser, Explorer(ix.sample("trips"))) as bare:
+        page = bare.page
+        boxes = page.locator(".ice-detail .ice-grid-bar select")
+        box = page.locator(".ice-detail .ice-grid-bar .ice-input")
+        chosen = "(box) => box.selectedOptions[0].text"
+        page.evaluate("() => { window.iceSaves = window.ice.model.save_changes }")
+        page.evaluate(_SILENT)
+        page.locator(".ice-tab", has_text="Files").click()
+        assert boxes.first.is_disabled(), "its columns are still those of the changes"
+        page.locator(".ice-detail .ice-funnel").first.dispatch_event("click")
+        assert boxes.first.evaluate(chosen) == "any column"
+        # any column is one of every table
+        box.fill("deletes")
+        page.wait_for_function("window.ice.state.query.detail.filters?.length === 1")
+        page.evaluate("() => { window.ice.model.save_changes = window.iceSaves; window.iceSaves() }")
+        bare.idle()
+        assert boxes.first.is_enabled()
+        assert "file_path" in boxes.first.inner_text()
+        assert box.input_value() == "deletes"
+        assert page.locator(".ice-detail .ice-range").inner_text() == "10 rows (of 22)"
+        # the same column of the next snapshot's table is meant
+        box.fill("")
+        page.evaluate("() => { window.iceSaves = window.ice.model.save_changes }")
+        page.evaluate(_SILENT)
+        page.locator(".ice-axis").focus()
+        page.keyboard.press("Home")
+        page.wait_for_function("document.querySelector('.ice-detail .ice-grid').ariaBusy === 'true'")
+        boxes.first.select_option(label="record_count")
+        page.evaluate("() => { window.ice.model.save_changes = window.iceSaves; window.iceSaves() }")
+        bare.idle()
+        assert boxes.first.evaluate(chosen) == "record_count"
+
+
 def test_a_form_that_is_not_there_yet_offers_nothing(browser: Any) -> None:
     with bare_page(browser, CommitLab(ix.sample("trips"))) as bare:
         page = bare.page
