@@ -300,7 +300,7 @@ class Cost:
 
     @cached_property
     def plan(self) -> PlanCost:
-        """The files that planning the newest snapshot reads, cold and with its parent cached."""
+        """The files that are read to plan a scan of the newest snapshot: all, and all but the parent's files."""
         return plan_cost(self.state)
 
     def _column_update(self, record: CommitRecord) -> dict[str, Any] | None:

@@ -188,7 +188,7 @@ class _Resolver:
         return None
 
     def _named_files(self, names: list[AnyArray]) -> _Longs:
-        """Return the row numbers, in ``Examination.files``, of the live files at some locations."""
+        """Return the row numbers, in ``Examination.files``, of the live files at the given locations."""
         files = self._examination.files
         if not sum(map(len, names)):
             return _NONE

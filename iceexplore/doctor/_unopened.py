@@ -74,7 +74,7 @@ def unopened(
     if isinstance(error, MetadataNotFoundError) and error.tables:
         finding = replace(finding, advice=f"Check all tables of the warehouse: ix.check_catalog({name!r}).")
     if isinstance(error, OutsideRootsError) and error.allow:
-        finding = replace(finding, advice=f"If you trust the table: allow={list(error.allow)!r}.")
+        finding = replace(finding, advice=f"If you trust the table, open it with allow={list(error.allow)!r}.")
     return Report(
         table=name,
         location=finding.location,

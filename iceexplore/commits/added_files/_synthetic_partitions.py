@@ -119,7 +119,7 @@ def _constraint(
             if not same.all():
                 raise _impossible(source, given, int(np.flatnonzero(~same)[0]), "they require different values")
     if (wrong := np.flatnonzero((made.low > made.high) & ~null & ~exact)).size:
-        raise _impossible(source, given, int(wrong[0]), "no value matches all of them")
+        raise _impossible(source, given, int(wrong[0]), "no value of the column matches all of them")
     if buckets:
         made.pools = _pools(made, source, buckets, rng)
     return made

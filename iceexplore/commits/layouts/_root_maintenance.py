@@ -242,9 +242,10 @@ def _is_old(draft: Draft, leaf: Leaf) -> bool:
 
 
 def _bins(leaves: list[Leaf], size: int) -> Iterator[list[Leaf]]:
-    """Yield groups of leaves with the same spec and data manifest, in root order, with up to ``size`` entries in total.
+    """Yield groups of leaves, in root order, with up to ``size`` entries in total.
 
-    A single leaf may have more entries than that.
+    The leaves of a group have the same spec, and the same affinity: the data manifest whose files their deletes apply
+    to, if any. A single leaf may have more than ``size`` entries.
     """
     groups: dict[tuple[int, str | None], list[Leaf]] = {}
     for leaf in leaves:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VIOLATED_BY_ATTACHING", "change_dvs", "place_dvs"]
 
-#: The rules that ``dv_attached`` breaks. By the first, a leaf's first DV must be an ADDED row of the root; by the
-#: second, a manifest's entry must not have a deletion_vector.
+#: The rules that ``dv_attached`` breaks: ``added-is-change`` requires the first manifest DV of a leaf to be an ADDED
+#: row of the root, and ``dv-struct`` forbids a deletion_vector in an entry for a manifest.
 VIOLATED_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 

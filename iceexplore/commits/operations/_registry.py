@@ -266,7 +266,8 @@ _ROW_OPERATIONS = (
 _METADATA_OPERATIONS = (
     CommitOperation(
         "expire_snapshots", "Expire snapshots",
-        "Removes snapshots from the metadata; a lab also removes the files that only these snapshots use.", "metadata",
+        "Removes snapshots from the metadata. In a lab, also deletes the files that only these snapshots use.",
+        "metadata",
         simulation=_EXPIRE,
         lab=(
             *_EXPIRE,

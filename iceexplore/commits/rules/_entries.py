@@ -1,4 +1,4 @@
-"""Rules for single entries of a manifest, and rules between the entries of a root."""
+"""Rules for single entries of a manifest, and rules for how the entries of a root relate to each other."""
 
 from __future__ import annotations
 

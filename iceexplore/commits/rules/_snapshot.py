@@ -46,7 +46,8 @@ def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
         )
     stated = root.header.metadata.get("content", "root")
     if tree.v4 and stated != "root":
-        return [*out, RuleBreak("one-root", root.location, f"the root's header has content={stated!r}")]
+        text = f"the root's header has content={stated!r} instead of 'root'"
+        return [*out, RuleBreak("one-root", root.location, text)]
     return [*out, *_key_breaks(root, "root")] if tree.v4 else out
 
 

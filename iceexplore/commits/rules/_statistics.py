@@ -166,7 +166,11 @@ def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
 def _doubtful_values(
     leaf: Manifest, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionField, np.ndarray, np.ndarray]]:
-    """Yield each partition field with two masks: live entries whose bounds differ, and live entries without a value."""
+    """Yield each partition field with two masks of the live entries for which its value is in doubt.
+
+    The first mask has entries whose lower and upper bounds of the field differ, which a single partition value cannot
+    have. The second has entries without a value of the field.
+    """
     if not len(leaf):
         return
     r = Rows(leaf.entries)

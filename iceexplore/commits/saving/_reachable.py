@@ -284,8 +284,8 @@ def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
     Parameters
     ----------
     own
-        The locations of all files of the overlay. Only manifests among these are read, because no other manifest lists
-        a file of the overlay.
+        The locations of all files of the overlay. Only manifests among these are read, because the entries of other
+        manifests are never for files of the overlay.
     """
     metadata = state.metadata
     needed = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}

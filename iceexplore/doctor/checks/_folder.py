@@ -279,7 +279,7 @@ def _list_exists(state: TableState, document: dict[str, Any], snapshot_id: int) 
     try:
         return not lists or not isinstance(lists[0], str) or state.storage.exists(lists[0])
     except OutsideRootsError:
-        return False  # the table is a copy, which does not have the list
+        return False  # the table is a copy, and the snapshot's manifest list was not copied
     except IceexploreError:
         return True
 

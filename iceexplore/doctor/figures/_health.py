@@ -97,7 +97,8 @@ class TableHealth(Mapping[str, HealthFigure]):
     #: The columns whose clustering is measured; None if the caller named none.
     _columns: tuple[str, ...] | None = None
     _figures: dict[FigureKey, HealthFigure] = field(default_factory=dict)
-    #: By key of a figure, its gain; if there is none, the reason as a text (empty: no rewrite is called for) or None.
+    #: The gain of each figure, by the figure's key. If there is no gain, the value is the reason as text; it is empty
+    #: or None if no procedure applies.
     _gains: dict[str, HealthGain | str | None] = field(default_factory=dict)
 
     @classmethod

@@ -131,7 +131,7 @@ def check_schemas(examination: Examination) -> Iterator[Finding]:
 
 
 def check_manifest_sizes(examination: Examination) -> Iterator[Finding]:
-    """Check for so many small manifests that the next commit that merges manifests would merge them."""
+    """Report small manifests if there are enough of them for the next merging commit to merge them."""
     state = examination.state
     root = None if state.snapshot is None else examination.roots.get(state.snapshot.snapshot_id)
     rows = [] if root is None else live_manifests(root)

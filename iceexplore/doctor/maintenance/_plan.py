@@ -1,4 +1,4 @@
-"""The base class of maintenance plans, and what plans consist of: thresholds with their sources, cost, and calls."""
+"""The base class of maintenance plans, and the parts of a plan: thresholds, cost, and calls of engines' procedures."""
 
 from __future__ import annotations
 

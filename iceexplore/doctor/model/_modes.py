@@ -97,7 +97,7 @@ MODES: dict[int, Mode] = _modes(
     (49, "An equality delete has no columns, or one of its columns was dropped.", "iceberg-go#1951"),
     # V4 trees
     (50, "A content type is not allowed at its level of the tree, the tree has more than two levels, or a snapshot does not have exactly one root.", _PROPOSAL),
-    (51, "A manifest deletion vector references no manifest of the root, is one of two for a manifest, removes more entries than the manifest has, or is malformed.", _PROPOSAL),
+    (51, "A manifest deletion vector is malformed, references a manifest that is not in the root, references the same manifest as another one, or removes more entries than its manifest has.", _PROPOSAL),
     (52, "An entry has a deletion_vector or manifest_stats that its content type does not allow, or lacks one that its content type requires.", _PROPOSAL),
     (53, "The counts or aggregated statistics in a root's entry for a manifest disagree with the manifest.", _PROPOSAL),
     (54, "A commit removed a file by rewriting or dropping the leaf manifest, or listed files that it added in an EXISTING manifest.", _PROPOSAL),

@@ -342,7 +342,7 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         return batch.with_columns(first_row_id=gap[0])
     start = history.next_row_id
     if not 0 <= start < MOST_ROW_IDS:
-        return batch  # the files inherit row ids from the manifest; another finding reports the wrong next-row-id
+        return batch  # the files inherit row ids; that next-row-id is wrong is another finding
     history.next_row_id = start + int(records.sum())
     made.new_row_ids = True
     return batch.with_columns(first_row_id=pa.array(start + np.cumsum(records) - records, pa.int64()))

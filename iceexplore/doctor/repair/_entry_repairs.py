@@ -199,7 +199,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
             deletes |= row["content_type"] == ContentType.DELETE_MANIFEST
             if row["content_type"] != ContentType.DELETE_MANIFEST:
                 lost += (stats.get("added_rows_count") or 0) + (stats.get("existing_rows_count") or 0)
-    text = "Removes these manifests from the trees, and thus the files that only they listed."
+    text = "Removes these manifests from all snapshots. The table then lacks the files that only these manifests list."
     back = _compacted_rows(draft)
     if back:
         lost = max(0, lost - back)

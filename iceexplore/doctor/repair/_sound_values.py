@@ -80,7 +80,7 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
         skipped = strange[row] and ids[row] is None
-        if skipped or ids[row] == read:  # otherwise the entry states its own id
+        if skipped or ids[row] == read:  # any other first_row_id was written in the entry itself
             read += 0 if skipped else count
             ids[row] = right
             right += count

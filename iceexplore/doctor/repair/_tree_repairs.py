@@ -50,8 +50,8 @@ def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
     _write_again(draft, found)
     lost = any(_is_lost(draft, one) for one in found)
     text = (
-        "Writes one manifest deletion vector per manifest, which contains all positions of the manifest deletion "
-        "vectors that readers apply to this manifest."
+        "If several manifest deletion vectors apply to the same manifest, replaces them with one that contains all "
+        "their positions."
     )
     if lost:
         text += (

@@ -49,12 +49,12 @@ class TableCheck:
 
     @classmethod
     def of(cls, table: str, report: Report, seconds: float) -> TableCheck:
-        """Return the row of a table from the table's report."""
+        """Return the catalog report's row about a table, made from the table's own report."""
         return cls(table, report, seconds, None if report.opened else report.findings[0].text)
 
     @classmethod
     def failed(cls, table: str, why: str, seconds: float) -> TableCheck:
-        """Return the row of a table whose check failed, with the reason."""
+        """Return the catalog report's row about a table whose check failed, with the reason."""
         return cls(table, None, seconds, why)
 
     @property

@@ -109,12 +109,12 @@ class Axis:
 
     @property
     def skip(self) -> int:
-        """Return the number of bytes that all bounds share."""
+        """Return the length in bytes of the prefix that all bounds share."""
         return len(self.shared)
 
     @property
     def shared_characters(self) -> int:
-        """Return the number of characters that all bounds of a `plain` text column share."""
+        """Return the length in characters of the prefix that all bounds of a `plain` text column share."""
         return len(self.shared.decode("utf-8", "replace"))
 
     def numbers(self, values: AnyArray) -> Floats:

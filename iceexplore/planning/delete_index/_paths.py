@@ -88,7 +88,7 @@ def _by_meaning(
     if not len(near) or not len(lost):
         return
     texts = build.to_pylist(locations.take(build.array(near)))
-    for text, row in zip(texts, near.tolist(), strict=True):  # a file that is listed twice has one number
+    for text, row in zip(texts, near.tolist(), strict=True):  # entries of the same file get the same number
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
     by_file: dict[str, int] = {}

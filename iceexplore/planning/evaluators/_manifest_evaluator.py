@@ -145,7 +145,10 @@ class ManifestMetricsSources:
         return out + [statistics_source(p, e) for e in evidence if e is not None]
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return sources with a V4 root's aggregated metrics of the column, and of the table's expressions on it."""
+        """Return the metrics that a V4 root aggregates per manifest: those of the column, and those of its transforms.
+
+        V4 metadata can have separate metrics for each transform that is one of the table's ``expressions``.
+        """
         out = []
         found = self._column(p.field_id)
         if found is not None:

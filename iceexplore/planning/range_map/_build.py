@@ -200,8 +200,8 @@ def _literal(value: PlainValue, kind: Type) -> str:
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
     """Return short texts for the stops.
 
-    Floats are rounded. Timestamps are shortened to minutes, or to the date at midnight, if more than nine tenths of the
-    short texts are distinct. Long texts are cut.
+    Floats are rounded. Timestamps lose their seconds, and at midnight also their time of day, provided that more than
+    nine tenths of the resulting texts are distinct. Long texts are cut.
     """
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):

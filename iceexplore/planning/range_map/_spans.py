@@ -29,16 +29,15 @@ _Ints = npt.NDArray[np.int64]
 class Spans:
     """The range of each file as stops: from ``first`` up to, but not including, ``last``.
 
-    A stop is a value at which an edge of the filter's range may be, given by its index in `Stops`.
+    A stop is a value to which an edge of the filter's range can be moved, given by its index in `Stops`.
 
     Attributes
     ----------
     first
-        The first stop at which the upper edge of the filter's range does not exclude the file; the number of stops if
-        the upper edge excludes the file at every stop.
+        The lowest stop for the upper edge of the filter's range at which the file is still read; the number of stops if
+        there is none.
     last
-        One above the last stop at which the lower edge does not exclude the file; 0 if the lower edge excludes the file
-        at every stop.
+        One more than the highest stop for the lower edge at which the file is still read; 0 if there is none.
     known
         Whether there is any evidence of the file's values.
     """

@@ -41,7 +41,7 @@ def checked_columns(schema: Schema, columns: Iterable[str] | None) -> tuple[str,
         raise OptionError(f"columns={columns!r}: give column names")
     given = [columns] if isinstance(columns, str) else list(columns)
     if not given:
-        raise OptionError("columns=[]: name at least one column, or leave columns out for all of them")
+        raise OptionError("columns=[]: name at least one column, or omit columns to read all of them")
     known = [name for name, _ in schema.walk()]
     for name in given:
         if not isinstance(name, str):

@@ -92,7 +92,7 @@ def _first(state: TableState, after: SnapshotLike) -> int:
     found = _state(state, after, "from_snapshot").snapshot
     if found is None:
         raise SnapshotNotFoundError(
-            "from_snapshot: that state has no snapshot; leave from_snapshot out to begin with the oldest"
+            "from_snapshot: the table had no snapshot then; omit from_snapshot to begin with the oldest snapshot"
         )
     return found.snapshot_id
 
