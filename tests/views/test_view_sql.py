@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -69,6 +71,28 @@ def test_without_sqlglot_stored_texts_remain(tmp_path: Path, monkeypatch: pytest
     assert v.sql("spark") == v.sql() == "SELECT 1"
     with pytest.raises(ix.OptionError, match="To translate it, pip install sqlglot"):
         v.sql("trino")
+
+
+def test_sqlglot_is_imported_by_several_threads_at_once() -> None:
+    code = """
+        import sys, threading
+        from iceexplore.views.sql._parse import known_dialect, parse_query
+        start = threading.Barrier(2)
+        found = [None, None]
+        def ask(place, question, *given):
+            start.wait()
+            found[place] = question(*given)
+        both = [(0, known_dialect, "spark"), (1, parse_query, "SELECT 1", "trino")]
+        threads = [threading.Thread(target=ask, args=one) for one in both]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        import sqlglot
+        print(found[0], type(found[1]).__name__, hasattr(sqlglot, "dialects"))
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(code)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.split() == ["spark", "ParsedQuery", "True"], done.stderr
 
 
 def test_a_comment_cannot_break_out(tmp_path: Path) -> None:

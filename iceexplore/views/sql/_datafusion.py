@@ -50,8 +50,7 @@ _WRITTEN_ALIKE = frozenset({"date", "decimal", "int", "long", "string"})
 @cache
 def define_datafusion() -> str:
     """Register the dialect with sqlglot; return its name."""
-    from sqlglot import exp
-    from sqlglot.dialects.dialect import Dialect
+    from sqlglot import Dialect, exp
     from sqlglot.dialects.postgres import Postgres
 
     if Dialect.get(DATAFUSION) is not None:  # a newer sqlglot has its own

@@ -63,7 +63,9 @@ class UnparsedQuery:
 
 def known_dialect(name: str | None) -> str | None:
     """Return sqlglot's name for a dialect, compared without regard to case; None if sqlglot does not know it."""
-    from sqlglot.dialects.dialect import Dialect
+    # The package comes first: if one thread imports the package and another one of its modules, which import each
+    # other, both imports can fail, and sqlglot stays broken in the process.
+    from sqlglot import Dialect
 
     define_datafusion()
     plain = (name or "").strip().lower().replace("_", "-").replace(" ", "-")
@@ -121,7 +123,7 @@ class _CompiledParserError(Exception):
 
 def _statements(text: str, dialect: str) -> list[exp.Expr]:
     """Parse the statements of a text, in a limited number of steps."""
-    from sqlglot.dialects.dialect import Dialect
+    from sqlglot import Dialect
 
     made = Dialect.get_or_raise(dialect)
     tokens = made.tokenize(text)
