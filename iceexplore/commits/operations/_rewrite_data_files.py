@@ -117,6 +117,9 @@ def compact(
     if rewrite is not None and read is False:
         raise OptionError("read=False only merges metadata and rewrites no data: omit spark= or rewrite=")
     chosen, manifests = _chosen(state, paths, where, partition, small_than)
+    if not len(chosen):
+        narrowed = paths is not None or where is not None or partition is not None or small_than is not None
+        raise NothingToDo(f"nothing to compact: {'no data file is chosen' if narrowed else 'there are no data files'}")
     chosen = _without(chosen, _idle(state, chosen, files, paths is not None))
     if not len(chosen):
         raise NothingToDo("nothing to compact: no partition has more files than the target")
