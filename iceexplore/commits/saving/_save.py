@@ -387,7 +387,7 @@ class _Saver:
         names, so that engines find them by the version hint.
         """
         tail = location.removeprefix(self.old + "/")
-        if tail == location and folder == "metadata" and canonical(location).startswith(self.apart):
+        if folder == "metadata" and canonical(location).startswith(self.apart):
             tail = f"metadata/{canonical(location).removeprefix(self.apart)}"
         parts = tail.split("/")
         inside = tail != location and parts[0] == folder and not any(p in ("", ".", "..") or "\0" in p for p in parts)

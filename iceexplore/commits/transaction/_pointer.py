@@ -40,9 +40,9 @@ class Pointer:
             return True
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
-        """Swap as `swap` does, but call ``make``, which creates the new file, while the pointer is locked."""
+        """Swap as `swap` does, but create the new file by calling ``make``, and only if the pointer has not moved."""
         with self._lock:
-            return self.swap(expected, make())
+            return self._location == expected and self.swap(expected, make())
 
     def __repr__(self) -> str:
         return f"<Pointer {self._location}>"

@@ -143,32 +143,37 @@ def _with_metadata_elsewhere(folder: Path, place: Path) -> Path:
 
 
 @pytest.mark.parametrize("data", ["copy", "refer"])
-def test_metadata_outside_the_table_is_written_beside_it(tmp_path: Path, data: Literal["copy", "refer"]) -> None:
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_metadata_in_another_folder_is_written_beside_it(
+    tmp_path: Path, data: Literal["copy", "refer"], is_inside: bool
+) -> None:
     folder = healthy(tmp_path)
-    document = _with_metadata_elsewhere(folder, tmp_path / "meta")
-    outside = [f"{folder}/", f"{tmp_path}/meta/"]
+    meta = (folder if is_inside else tmp_path) / "meta"
+    document = _with_metadata_elsewhere(folder, meta)
+    outside = [f"{folder}/", f"{meta}/"]
     sound = ix.open(document, allow=outside)
     assert sound.count() == 17
-    assert sound.properties["write.metadata.path"] == f"file://{tmp_path}/meta"
+    assert sound.properties["write.metadata.path"] == f"file://{meta}"
     data_file = local(sound.inspect.files.arrow()["file_path"][0].as_py())
     data_file.unlink()
     plan = ix.open(document, allow=outside).check().repair()
     mended = plan.table
     places = [mended.metadata_location, *mended.inspect.manifests.arrow()["path"].to_pylist()]
     places += [s.root_location for s in mended.snapshots]
-    assert {local(str(place)).parent for place in places} == {tmp_path / "meta"}
+    assert {local(str(place)).parent for place in places} == {meta}
     appended = ix.open(document, allow=outside).simulate()
     appended.append(files=1, rows=1)
-    assert {local(str(s.root_location)).parent for s in appended.snapshots} == {tmp_path / "meta"}
+    assert {local(str(s.root_location)).parent for s in appended.snapshots} == {meta}
     assert plan.rows_after == 16
     saved = plan.save(tmp_path / "fixed", data=data)
     assert saved.metadata_location == f"{tmp_path}/fixed/metadata/{mended.metadata_location.rpartition('/')[2]}"
-    (tmp_path / "meta").rename(tmp_path / "away")
+    meta.rename(tmp_path / "away")
     copy = ix.open(tmp_path / "fixed", allow=() if data == "copy" else outside)
     assert copy.count() == copy.to_arrow().num_rows == 16
     # later writers put their metadata into the copy, too
     assert "write.metadata.path" not in copy.properties
-    assert {str(s.root_location).rpartition("/")[0] for s in copy.snapshots} == {f"{tmp_path}/fixed/metadata"}
+    names = [str(s.root_location).rpartition("/")[2] for s in mended.snapshots]
+    assert [s.root_location for s in copy.snapshots] == [f"{tmp_path}/fixed/metadata/{name}" for name in names]
 
 
 def test_a_plan_shows_its_steps(tmp_path: Path) -> None:
