@@ -26,6 +26,7 @@ __all__ = [
     "raise_last_updated",
     "raise_next_row_id",
     "restore_metadata",
+    "root_of",
     "sort_snapshot_log",
     "step_of",
     "write_document",
@@ -76,7 +77,7 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
-    """Remove duplicate snapshots: for each id, keep the first snapshot whose manifest list exists."""
+    """Remove duplicate snapshots: for each id, keep the first whose manifest list or root manifest exists."""
     kept: dict[int | None, dict[str, Any]] = {}
     dropped = 0
     for one in draft.snapshots():
@@ -85,15 +86,26 @@ def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
             kept[key] = one
             continue
         dropped += 1
-        if not _exists(draft, kept[key].get("manifest-list")) and _exists(draft, one.get("manifest-list")):
+        if not _has_root(draft, kept[key]) and _has_root(draft, one):
             kept[key] = one
     draft.document["snapshots"] = list(kept.values())
-    text = f"Removes {dropped:,} of the snapshots with the same id, and keeps the first whose manifest list exists."
+    text = (
+        f"Removes {dropped:,} of the snapshots with the same id, and keeps the first whose manifest list or root "
+        "manifest exists."
+    )
     return step_of("Remove duplicate snapshots", text, found, certain=False, rows_back=None, rows_lost=None)
 
 
-def _exists(draft: Draft, location: object) -> bool:
-    return isinstance(location, str) and draft.state.storage.exists(location)
+def root_of(snapshot: dict[str, Any]) -> str | None:
+    """Return the location of a snapshot's manifest list or root manifest, from the snapshot's JSON object."""
+    location = snapshot.get("root-manifest") or snapshot.get("manifest-list")
+    return location if isinstance(location, str) else None
+
+
+def _has_root(draft: Draft, snapshot: dict[str, Any]) -> bool:
+    """Return whether the manifest list or root manifest of a snapshot exists; ``snapshot`` is its JSON object."""
+    location = root_of(snapshot)
+    return location is not None and draft.state.storage.exists(location)
 
 
 def raise_last_sequence_number(draft: Draft, found: list[Finding]) -> Step:

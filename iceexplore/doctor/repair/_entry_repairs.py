@@ -13,16 +13,18 @@ import pyarrow as pa
 from iceexplore.arrow import build
 from iceexplore.arrow import compute as pc
 from iceexplore.commits import files_of_paths
+from iceexplore.deletes import FILE_PATH_ID, POS_ID
 from iceexplore.doctor.checks._existence import missing_rows
 from iceexplore.doctor.examination._examination import Examination, LiveFiles
 from iceexplore.doctor.model._finding import Finding
 from iceexplore.doctor.model._hits import Found
 from iceexplore.doctor.repair._compacted import compacted_files
-from iceexplore.doctor.repair._document_repairs import assigned_row_ids, files_of, step_of
+from iceexplore.doctor.repair._document_repairs import assigned_row_ids, files_of, root_of, step_of
 from iceexplore.doctor.repair._draft import ALL_PARTS, Draft, live_mask, number_in
 from iceexplore.doctor.repair._sound_values import named_file, vector_place
 from iceexplore.doctor.repair._step import Step
-from iceexplore.errors import IceexploreError, OptionError
+from iceexplore.errors import IceexploreError
+from iceexplore.formats import PUFFIN, DataFile, format_of_suffix
 from iceexplore.graph import amount, live_manifests
 from iceexplore.manifests import ContentType, EntryBatch, Manifest, whole
 from iceexplore.manifests.rules import Rows
@@ -158,9 +160,18 @@ def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
 
 
 def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
-    """Remove snapshots whose manifest list is lost; branches are reset to the newest readable ancestor."""
-    gone = _roots_at(draft, files_of(found))
+    """Remove snapshots whose manifest list is lost; branches are reset to the newest readable ancestor.
+
+    If another snapshot in the metadata has the same id and a different manifest list, that snapshot is the one to keep:
+    `drop_duplicate_snapshots` removes the one whose manifest list is lost.
+    """
+    files = files_of(found)
+    kept = {number_in(s, "snapshot-id") for s in draft.snapshots() if canonical(root_of(s) or "") not in files}
+    gone = _roots_at(draft, files) - kept
     draft.dropped_snapshots |= gone
+    if not gone:
+        text = "The snapshots whose manifest lists are lost are duplicates of other snapshots, which the table keeps."
+        return step_of("Remove snapshots without a manifest list", text, found, rows_lost=0, rows_back=None)
     current = draft.state.metadata.current_snapshot_id
     text = "The manifest list of a snapshot is lost" if len(gone) == 1 else f"{len(gone):,} manifest lists are lost"
     lost: int | None = 0
@@ -597,8 +608,9 @@ def fill_sequence_numbers(draft: Draft, found: list[Finding]) -> Step:
 def set_contents(draft: Draft, found: list[Finding]) -> Step:
     """Set the content type of entries to the kind of their files.
 
-    If the entry has equality ids, the file is an equality delete file. Otherwise, a file with columns of the table is a
-    data file, and one without is a position delete file. If a file cannot be read, its content type stays.
+    If the entry has equality ids, the file is an equality delete file. Otherwise, a file with the columns ``file_path``
+    and ``pos`` is a position delete file, and any other file is a data file. If a file cannot be read, its content type
+    stays.
     """
     for name in files_of(found):
 
@@ -608,20 +620,38 @@ def set_contents(draft: Draft, found: list[Finding]) -> Step:
             return batch.with_columns(content_type=pa.array(made, batch.entries.schema.field("content_type").type))
 
         draft.edit_leaf(name, edit)
-    text = "Opens the files that these manifests list, and corrects their content types: data or delete files."
+    text = (
+        "Opens the files that these manifests list, and corrects their content types: data or delete files. The types "
+        "of files that cannot be read stay as they are."
+    )
     return step_of("Correct the content of entries", text, found, rows_back=None, rows_lost=None)
 
 
 def _content_of(draft: Draft, row: dict[str, Any]) -> int | None:
-    """Return the content type that fits a file; if the file cannot be read, the type that its entry states."""
+    """Return the content type that fits the columns of an entry's file; the stated one if the file cannot be read.
+
+    Parameters
+    ----------
+    row
+        The entry's ``location``, ``content_type`` and ``equality_ids``.
+    """
+    location, storage = row["location"], draft.state.storage
+    stated: int | None = row["content_type"]
+    if location.endswith(PUFFIN.suffixes):
+        return int(ContentType.POSITION_DELETE)  # a deletion vector
+    found = format_of_suffix(location)
+    if found is None:
+        return stated
     try:
-        files_of_paths(draft.state, [row["location"]], check_duplicates=False)
-    except OptionError:  # the file has no column of the table
-        return int(ContentType.EQUALITY_DELETE if row["equality_ids"] else ContentType.POSITION_DELETE)
+        with storage.open(location, kind="other") as opened:
+            facts = found.facts(DataFile(storage, location, opened, "other"))
     except IceexploreError:
-        content: int | None = row["content_type"]
-        return content
-    return int(ContentType.EQUALITY_DELETE if row["equality_ids"] else ContentType.DATA)
+        return stated
+    if row["equality_ids"]:
+        return int(ContentType.EQUALITY_DELETE)
+    names = {leaf.names[0] for leaf in facts.leaves}
+    has_positions = {FILE_PATH_ID, POS_ID} <= facts.ids or (not facts.ids and names == {"file_path", "pos"})
+    return int(ContentType.POSITION_DELETE if has_positions else ContentType.DATA)
 
 
 def set_counts(draft: Draft, found: list[Finding]) -> Step:

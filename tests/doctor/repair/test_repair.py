@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,7 @@ from tests.doctor.damages import (
     root_path,
 )
 from tests.doctor.repair.repairs import HOPELESS, ROWS
+from tests.doctor.v4_damages import healthy_v4
 from tests.helpers.sampling import one_of
 
 
@@ -174,6 +176,48 @@ def test_metadata_in_another_folder_is_written_beside_it(
     assert "write.metadata.path" not in copy.properties
     names = [str(s.root_location).rpartition("/")[2] for s in mended.snapshots]
     assert [s.root_location for s in copy.snapshots] == [f"{tmp_path}/fixed/metadata/{name}" for name in names]
+
+
+@pytest.mark.parametrize("make", [healthy, healthy_v4])
+def test_of_two_snapshots_with_one_id_the_readable_one_is_kept(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    folder = make(tmp_path)
+    before = ix.open(folder)
+    count, roots = before.count(), [s.root_location for s in before.snapshots]
+
+    def double(document: Record) -> None:
+        newest = document["snapshots"][-1]
+        key = "root-manifest" if "root-manifest" in newest else "manifest-list"
+        document["snapshots"].insert(0, {**newest, key: f"{newest[key]}.lost"})
+
+    edit_json(document_path(folder), double)
+    mended = ix.open(folder).check().repair().table
+    assert sorted(map(str, roots)) == sorted(str(s.root_location) for s in mended.snapshots)
+    assert mended.count() == count
+
+
+def test_a_data_file_without_a_required_column_stays_a_data_file(tmp_path: Path) -> None:
+    folder = healthy(tmp_path)
+    files = []
+
+    def relabel(entry: Record) -> None:
+        entry["data_file"]["content"] = 1
+        files.append(entry["data_file"]["file_path"])
+
+    edit_manifest(folder, records(relabel))
+
+    def require(document: Record) -> None:
+        document["schemas"][-1]["fields"].append({"id": 9, "name": "x", "required": True, "type": "long"})
+        document["last-column-id"] = 9
+
+    edit_json(document_path(folder), require)
+    plan = ix.open(folder).check().repair()
+    mended = plan.table.inspect.data_files.arrow()["file_path"].to_pylist()
+    assert len(files) == 1
+    assert set(files) < set(mended)
+    # a file that cannot be read keeps its content type
+    local(files[0]).write_bytes(b"PAR1")
+    plan = ix.open(folder).check().repair()
+    assert files[0] not in plan.table.inspect.data_files.arrow()["file_path"].to_pylist()
 
 
 def test_a_plan_shows_its_steps(tmp_path: Path) -> None:
