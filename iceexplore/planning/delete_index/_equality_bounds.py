@@ -14,6 +14,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.manifests import EntryBatch, bool_array
 from iceexplore.metadata import TableMetadata, type_base
 from iceexplore.planning.delete_index._codes import Ints, Mask, ranks
+from iceexplore.planning.evaluators._file_evaluator import always_required
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
@@ -97,7 +98,7 @@ def equality_intervals(
     order = ranks(*bounds)
     if order is None:
         order = [np.full(len(b), -1, dtype=np.int64) for b in bounds]
-    required = _required(metadata, column)
+    required = always_required(metadata, column)
     file_low, file_high, file_extra = _side(sides[0], order[0], order[1], required)
     delete_low, delete_high, delete_extra = _side(sides[1], order[2], order[3], required)
     return Intervals(file_low, file_high, delete_low, delete_high, file_extra, delete_extra, used)
@@ -118,12 +119,6 @@ def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple
         none |= bool_array(pc.equal(pc.add(pc.fill_null(nulls, 0), nans), values))
     none &= bool_array(pc.greater(values, 0)) & (extra != 0)
     return np.where(none, END + 1, low), np.where(none, -1, high), extra
-
-
-def _required(metadata: TableMetadata, column: int) -> bool:
-    """Return whether a column can never be null: it is a top-level column, and required in every schema that has it."""
-    found = [f for s in metadata.schemas for f in s.fields if f.field_id == column]
-    return bool(found) and all(f.required for f in found)
 
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:

@@ -61,10 +61,12 @@ class Entry:
     count: int = 10
 
 
-def metadata(properties: dict[str, str] | None = None, required: bool = False) -> Any:
+def metadata(properties: dict[str, str] | None = None, required: bool = False, since: int = 0) -> Any:
+    """The metadata of a table whose column id may be required, from schema ``since`` on; earlier schemas lack it."""
     fields = [("id", 1, "long"), ("name", 2, "string"), ("x", 3, "double")]
-    schema = {"type": "struct", "schema-id": 0, "fields": [
+    schema: dict[str, Any] = {"type": "struct", "schema-id": since, "fields": [
         {"id": i, "name": n, "type": t, "required": required and i == 1} for n, i, t in fields]}  # fmt: skip
+    earlier = [{**schema, "schema-id": i, "fields": schema["fields"][1:]} for i in range(since)]
 
     def spec(number: int, *made: tuple[int, int, str]) -> dict[str, Any]:
         return {"spec-id": number, "fields": [
@@ -74,8 +76,9 @@ def metadata(properties: dict[str, str] | None = None, required: bool = False) -
              spec(3, (1003, 1, "mystery[4]")), spec(4, (1000, 2, "identity"))]  # fmt: skip
     document = {
         "format-version": 3, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": "/t",
-        "last-sequence-number": 9, "last-updated-ms": 1, "last-column-id": 3, "schemas": [schema],
-        "current-schema-id": 0, "partition-specs": specs, "default-spec-id": 1, "last-partition-id": 1003,
+        "last-sequence-number": 9, "last-updated-ms": 1, "last-column-id": 3,
+        "schemas": [*earlier, schema],
+        "current-schema-id": since, "partition-specs": specs, "default-spec-id": 1, "last-partition-id": 1003,
         "sort-orders": [{"order-id": 0, "fields": []}], "default-sort-order-id": 0, "next-row-id": 0,
         "properties": properties or {},
     }  # fmt: skip

@@ -242,6 +242,15 @@ def test_a_required_column_has_no_nulls_to_share() -> None:
     assert not by_file(matched([file], [delete], of=state(required=True)))[0][2]
 
 
+@pytest.mark.parametrize("since", [0, 1])
+def test_a_column_that_is_required_later_is_null_in_older_files(since: int) -> None:
+    files = [Entry(), Entry(location="/t/b", stats={1: Stats(1, 4, 9, 0)})]
+    delete = Entry(EQUALITY, "/d", 2, ids=(1,), stats={1: Stats(None, None, 2, 2)})
+    found = by_file(matched(files, [delete], of=state(required=True, since=since)))
+    assert bool(found[0][2]) is (since > 0)
+    assert not found[1][2]
+
+
 # One data file -------------------------------------------------------------------------------------------------------
 
 
