@@ -266,7 +266,7 @@ _ROW_OPERATIONS = (
 _METADATA_OPERATIONS = (
     CommitOperation(
         "expire_snapshots", "Expire snapshots",
-        "Removes snapshots from the metadata. In a lab, also deletes the files that only these snapshots use.",
+        "Removes snapshots from the metadata and, in a lab, the files that only these snapshots use.",
         "metadata",
         simulation=_EXPIRE,
         lab=(
