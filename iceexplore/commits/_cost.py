@@ -50,8 +50,8 @@ class PlanCost:
         apply), and the manifest DVs of these manifests that are in Puffin files (only the blobs). The DVs and delete
         files that apply to data files are not included: they are read by the scan, not by the planner.
     warm
-        The files of ``cold`` that a planner still reads if it has already planned a scan of the cached snapshot. The
-        metadata file is always among these.
+        The files of ``cold`` that a planner still reads if its cache has all files that it read to plan a scan of an
+        earlier snapshot (``cached`` in `plan_cost`). The metadata file is always read again.
     """
 
     cold: tuple[MetadataFile, ...]
@@ -82,15 +82,17 @@ class PlanCost:
 
 
 def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCost:
-    """Return the files that planning a scan of the state's snapshot reads, without a cache and with a cached snapshot.
+    """Return the files that a planner reads to plan a scan of the state's snapshot, without a cache and with one.
 
-    The sizes of manifests are taken from the manifest list or root. To find the files, this function reads the roots of
-    both snapshots. It reads data manifests only if the choice of delete manifests depends on the files in them.
+    The sizes of manifests are taken from the manifest list or root. To find the files, this function reads the root (or
+    manifest list) of the state's snapshot and of the cached one. It reads data manifests only if the choice of delete
+    manifests depends on the files in them.
 
     Parameters
     ----------
     cached
-        The state whose snapshot is cached; by default the parent snapshot, if the table has it.
+        A state for which a planner has already planned a scan, so that the files it read for this are in its cache. By
+        default, this is the state of the parent snapshot; if there is none in the table, the cache is empty.
     """
     before = cached if cached is not None else _parent(state)
     cold = plan_files(state)
@@ -236,11 +238,12 @@ class Cost:
     writes
         The written files, including those that are no longer needed.
     records
-        The commits, including failed ones.
+        For each commit, including failed ones: its operation, its snapshot, its number of attempts, and the files that
+        each attempt read.
     reachable
-        Locations of the files that the newest state still needs; the others are orphan files.
+        Locations of the files that the newest state still needs. A written file that is not among them is an orphan.
     state
-        The newest state.
+        The state after the last commit.
     """
 
     writes: tuple[Write, ...]
@@ -271,7 +274,7 @@ class Cost:
     def files(self) -> pd.DataFrame:
         """One row per written file: commit, attempt, kind, bytes, whether the newest state needs it, and locations.
 
-        ``location`` is the location in the table, ``real`` the path in the overlay's folder.
+        ``location`` is the file's location as the table spells it, and ``real`` is the path at which it really is.
         """
         import pandas as pd
 
@@ -287,8 +290,8 @@ class Cost:
         """One row per commit that added column files (V4 draft), with the bytes that a rewrite would have written.
 
         ``column_file_bytes`` is the total size of the commit's column files. ``data_file_bytes`` is the total size of
-        their data files, which a rewrite would write again. For synthetic files, the sizes in their entries are used.
-        ``share`` is ``column_file_bytes`` divided by ``data_file_bytes``.
+        their data files, which a rewrite would write again. ``share`` is ``column_file_bytes`` divided by
+        ``data_file_bytes``. All sizes are taken from manifest entries, because synthetic files exist only there.
         """
         import pandas as pd
 
@@ -300,7 +303,10 @@ class Cost:
 
     @cached_property
     def plan(self) -> PlanCost:
-        """The files that are read to plan a scan of the newest snapshot: all, and all but the parent's files."""
+        """The files that are read to plan a scan of the newest snapshot, without a cache and with one (`plan_cost`).
+
+        The cache has the files that were read to plan a scan of the parent snapshot.
+        """
         return plan_cost(self.state)
 
     def _column_update(self, record: CommitRecord) -> dict[str, Any] | None:

@@ -43,14 +43,14 @@ _LEAVES_READ = 4
 _TUPLES = 1000
 _NEW_TUPLES = 10
 _MOST_FILES = 20_000_000
-#: Approximate bytes per value: in memory (only for types of variable length), and as stored, that is, encoded and
-#: compressed.
+#: The average and maximum length, in bytes, in the statistics of a column whose values vary in length.
 _WIDTH = {"string": LETTERS, "binary": 8}
+#: The approximate size in bytes of one value of a type in a Parquet file, encoded and compressed.
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
-#: Shares of null values in optional columns; the column's id selects one of these shares.
+#: Shares of null values in optional columns. Each column has the share at index ``field id % 4``.
 _NULLS = (0.0, 0.0, 0.01, 0.1)
-#: The share of a column's range of values that one file covers: small for clustered columns, large for others. The
-#: column's id selects one of these shares.
+#: The share of a column's range of values that one file covers at most. A small share is typical of a column by which
+#: the rows are sorted, a large one of other columns. Each column has the share at index ``field id % 3``.
 _COVERS = (0.02, 0.3, 0.95)
 
 
@@ -95,8 +95,9 @@ def counts_of(
 ) -> Counts:
     """Return the row count and partition of each file, after validating the arguments.
 
-    Without ``partitions``, the newest partitions of the table are used, for which its last few manifests are read. If
-    none of these partitions can be used, for example because their spec is not the default spec, some are generated.
+    Without ``partitions``, the files get partitions that the table already has; these are searched in its newest
+    manifests. If no such partition can be used, for example because all have a different spec than the default spec,
+    new partitions are generated.
 
     Raises
     ------
@@ -140,9 +141,11 @@ def _tuples(
     now_ms: int,
     rng: np.random.Generator,
 ) -> pa.StructArray:
-    """Return at most ``most`` partitions from the newest manifest that has usable ones; otherwise generate some.
+    """Return at most ``most`` partition tuples of ``spec``, which the table already has if possible.
 
-    Only the manifests of `_newest` are searched.
+    The manifests from `_newest` are searched in order. The first one that lists files of this spec determines the
+    result, unless its tuples have the wrong types or no row can have one of them. If no manifest has usable tuples, new
+    ones are generated.
     """
     kind = pa.struct([pa.field(c.key, arrow_type(c.type)) for c in columns])
     for leaf in _newest(state):
@@ -162,7 +165,7 @@ def _tuples(
                 constraints_of(columns, found, now_ms, rng)
                 return found
         except (OptionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue  # the tuples cannot be cast to the spec's types, or no row can be in one of these partitions
+            continue  # this manifest's tuples cannot be cast to the spec's types, or no row can have one of them
     count = min(most, _NEW_TUPLES)
     chosen: dict[int, AnyArray] = {}
     made: list[AnyArray] = []
@@ -221,14 +224,22 @@ def synthetic_files(
 def synthetic_column_files(
     state: TableState, names: Collection[str], rows: Numbers, writer: CommitWriter
 ) -> tuple[list[str], Numbers, dict[int, pa.StructArray]]:
-    """Return locations, sizes and statistics for synthetic column files, which represent new values of some columns.
+    """Create one synthetic column file for each of some data files, with new values of the named columns.
+
+    Nothing is written: synthetic files exist only as entries without data.
 
     Parameters
     ----------
     names
-        Names of columns in the schema; no partition field may be derived from them.
+        Names of top-level columns in the schema. Columns from which partition fields are derived are not allowed.
     rows
-        The number of rows in each data file; each gets one column file.
+        The number of rows in each data file.
+
+    Returns
+    -------
+    list[str], numpy.ndarray, dict[int, pyarrow.StructArray]
+        The locations of the column files, their sizes in bytes, and their statistics: for each updated column, by its
+        field id, one struct per column file.
     """
     spec = state.metadata.spec()
     assert spec is not None
@@ -383,7 +394,7 @@ def _from_pools(
     size = sizes[of]
     i = (u * size).astype(np.int64)
     j = i + (v * (size - i)).astype(np.int64)
-    # For a partition without a pool (the column is null there, or has only one possible value), use the extra 0 at the
-    # end of ``flat``.
+    # A partition has an empty pool if its rows have null or a single possible value in this column. The result is not
+    # used then, so point to the extra 0 at the end of ``flat``.
     at = np.where(size > 0, begin[of], len(flat) - 1)
     return flat[at + i], flat[at + j]

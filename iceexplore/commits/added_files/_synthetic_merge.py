@@ -51,9 +51,10 @@ def merged_groups(
 ) -> EntryBatch:
     """Return the synthetic files that replace the files of each group, for all groups at once.
 
-    The rows and bytes of a group are added up, less the rows deleted by position and their share of the bytes, and
-    distributed evenly over the group's new files. Each new file gets the bounds that enclose all merged files of its
-    group. Null and NaN counts shrink in proportion to the rows, as if the deleted rows were chosen at random.
+    First, the rows that ``positions`` deletes are subtracted from the rows of each old file, and the bytes are reduced
+    in proportion. Then the rows and bytes of a group are added up and distributed evenly over the group's new files.
+    Each new file gets the bounds that enclose all old files of its group. Null and NaN counts shrink in proportion to
+    the rows, as if the deleted rows were chosen at random.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def merged_groups(
     positions
         The deleted positions in each data file; the keys are the data files' locations.
     files
-        For each group, the maximum number of new files: no file is created without rows.
+        For each group, the number of new files. A group with fewer remaining rows gets one file per row.
     sequence
         The data sequence number of the new files; None if they inherit it.
     """
@@ -170,10 +171,13 @@ class _Merge:
         return values.take(build.array(self.of))
 
     def _count(self, given: AnyArray) -> AnyArray:
-        """Return a count for each new file, given one for each old file; null if a count in the group is unknown."""
+        """Return one count (of values, nulls, NaNs or bytes) for each new file, from ``given``: the old files' counts.
+
+        The result is null for the new files of a group in which the count of an old file is unknown.
+        """
         numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
-        # A count of 0, or one equal to the file's row count, can be scaled exactly, whichever rows were deleted. Other
-        # counts become estimates, which are rounded down.
+        # How many of the counted values were in deleted rows is known only if all rows of a file were counted, or none.
+        # In other cases, the count of the remaining values is an estimate, which is rounded down.
         kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
         sums = np.bincount(self.group, weights=kept, minlength=self.count)[self.of]
         made = np.rint(sums * (self.rows / self.total[self.of])).astype(np.int64)

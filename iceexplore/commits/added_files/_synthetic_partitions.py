@@ -24,28 +24,32 @@ from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 
-#: The maximum number of values to keep for each combination of buckets, and the number of values to try in search of at
-#: least one value for every combination.
+#: The maximum number of values to keep for each combination of bucket numbers.
 _KEPT = 8
+#: The search for values ends after about this many random values, even if a combination of bucket numbers has none yet.
 _TRIES = 1 << 19
 
 
 @dataclass
 class Constraint:
-    """The values that a column may have, with one item per partition tuple in each attribute.
+    """The values that a column may have in the rows of each partition.
+
+    Each attribute that is not None has one item per partition tuple.
 
     Attributes
     ----------
     null
         Whether the column is null in every row of the partition.
     low, high
-        The lowest and highest possible value, as numbers from which `values_on` computes the values (see `line_of`).
+        The lowest and highest possible value, as int64 numbers, which `values_on` converts to the column's type.
     exact
         The only possible value, in the column's Arrow type; null if several values are possible.
     prefix
         The prefix that each string or binary value must have; None if values need no prefix.
     pools
-        Numbers (as for ``low``) whose values fall into the tuple's buckets; None if no partition field is a bucket.
+        If the column has a bucket transform: some possible values, from ``low`` to ``high``, that are in the buckets
+        of the partition tuple. They are int64 numbers in ascending order, to be converted as ``low`` is. None if the
+        column has no bucket transform.
     """
 
     null: np.ndarray[Any, Any]
@@ -59,7 +63,9 @@ class Constraint:
 def constraints_of(
     columns: Sequence[PartitionColumn], tuples: pa.StructArray, now_ms: int, rng: np.random.Generator
 ) -> dict[int, Constraint]:
-    """Return the constraints of each source column, by its field id.
+    """Return the values that each source column of a partition field may have in each of the partitions.
+
+    The keys are the field ids of the source columns. Columns that have only void transforms are left out.
 
     Raises
     ------
@@ -100,7 +106,7 @@ def _constraint(
     known = [(c, v, _preimage(c, source, v)) for c, v in given if c.transform.is_known]
     buckets = [(c, v) for c, v, found in known if found is None]
     if buckets and len(buckets) == len(known) and type_base(source.type) in ("int", "long"):
-        last = 2**31 - 1  # widen the range, so that values are found for many buckets
+        last = 2**31 - 1  # a larger range than usual: a small one may have no value for some of many buckets
     made = Constraint(
         null,
         np.full(count, first, np.int64),
@@ -133,9 +139,10 @@ def _preimage(column: PartitionColumn, source: NestedField, values: AnyArray) ->
 
 
 def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unbounded: bool) -> bool:
-    """Narrow a constraint to the values that one partition field allows.
+    """Narrow the constraint ``made`` to the values that one partition field allows (``found``).
 
-    Return True if neither this field nor an earlier one (``unbounded``) has limited ``low`` and ``high``.
+    ``unbounded`` is true if no partition field has limited ``low`` and ``high`` so far. The first field that does so
+    replaces both; each further field can only narrow them. Return the value of ``unbounded`` for the next field.
     """
     if found.exact is not None:
         made.exact = pc.coalesce(found.exact, made.exact)
@@ -149,7 +156,13 @@ def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unboun
 
 
 def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArray:
-    """Return the longer of two prefixes for each tuple; one prefix must start with the other."""
+    """Return, for each partition tuple, the longer of the two prefixes that two partition fields require.
+
+    Raises
+    ------
+    OptionError
+        Neither prefix of a tuple starts with the other, so that no value has both. ``column`` is named in the error.
+    """
     pairs = list(zip(build.to_pylist(some), build.to_pylist(others), strict=True))
     for a, b in pairs:
         if not (a.startswith(b) or b.startswith(a)):
@@ -160,10 +173,15 @@ def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArr
 def _pools(
     made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, AnyArray]], rng: np.random.Generator
 ) -> list[Numbers]:
-    """Return, for each partition tuple, some numbers from ``low`` to ``high`` whose values fall into its buckets.
+    """Return, for each partition tuple, some values of the column that are in all buckets of the tuple.
 
-    `values_on` converts the numbers to these values. A tuple for which the column is null, or has only one possible
-    value, gets no numbers.
+    The values are given as int64 numbers from ``made.low`` to ``made.high`` in ascending order, which `values_on`
+    converts to the column's type. A tuple gets no numbers if the column is null there or has only one possible value.
+
+    Raises
+    ------
+    OptionError
+        For a tuple, no value in its buckets was found.
     """
     count = len(made.low)
     wanted = np.stack([integers_of(v) for _, v in buckets], axis=1)

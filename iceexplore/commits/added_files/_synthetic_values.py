@@ -23,7 +23,10 @@ _EIGHT_BYTES = 1 << 62
 
 
 def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
-    """Return the first and last number that give plausible values for a column; the range depends on the field id."""
+    """Return the lowest and highest int64 number that `values_on` converts to a plausible value of a column.
+
+    For int, long, float and double, the highest number depends on the field id, so that columns differ.
+    """
     base = type_base(kind)
     span = 10 ** (3 + field_id % 5)
     today = now_ms // 86_400_000
@@ -60,7 +63,7 @@ def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> A
     from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # types that this library does not know are binary, too
+    if pa.types.is_binary(target) and base != "fixed":  # so is a type that the spec does not define
         base = "binary"
     match base:
         case "boolean":
@@ -105,8 +108,8 @@ def _words(numbers: Numbers) -> AnyArray:
 def _fixed_bytes(numbers: Numbers, length: int) -> AnyArray:
     """Convert each number to ``length`` big-endian bytes, which sort like the numbers.
 
-    If ``length`` is greater than 8, zeros are appended. If it is less, only the lowest bytes are kept, so that the
-    numbers must fit.
+    If ``length`` is greater than 8, zeros are appended. If it is less than 8, only the lowest ``length`` bytes are
+    kept; larger numbers are cut off.
     """
     raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
     if length < 8:

@@ -85,7 +85,10 @@ class Changes:
 
     @property
     def root_alone(self) -> bool:
-        """Whether the root and manifest DVs showed all changes; manifests, if any, were read only for file names."""
+        """Whether the snapshot's root and its manifest DVs showed which entries changed.
+
+        If so, manifests were read only for the names of the files, and the parent's root was not read.
+        """
         return all(r.role in ("root", "manifest DV") or r.names_only for r in self.read)
 
     def locations(self, change: Literal["added", "removed"]) -> list[str]:
@@ -123,8 +126,8 @@ class Changes:
         return card_html(self.card())
 
 
-#: Counts in a snapshot's summary (spec, "Optional Snapshot Summary Fields"): the name, the change that is counted, and
-#: whether data files are counted (True) or delete files (False).
+#: Counts in a snapshot's summary (spec, "Optional Snapshot Summary Fields"). Each item is the key in the summary,
+#: whether "added" or "removed" files are counted, and whether these are data files (True) or delete files (False).
 _SUMMARY = (
     ("added-data-files", "added", True),
     ("deleted-data-files", "removed", True),
@@ -164,9 +167,9 @@ def changes_of(
     snapshot
         The snapshot whose changes to detect; by default the state's snapshot.
     dv_encoding
-        How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`). With ``removed`` and
-        ``delta``, if an ADDED DV is its manifest's only DV, this snapshot removed all the DV's positions, and the
-        parent's root need not be read. None if the encoding is not known.
+        How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`); None if this is not known. If
+        it is ``removed`` or ``delta``, an ADDED DV that is its manifest's only DV replaces no other DV. Then this
+        snapshot removed all the positions in it, and the parent's root is not read.
     deleted_manifests
         What a DELETED manifest in a root of the V4 proposal means: that its entries were ``compacted`` into other
         manifests (as the rules require), or ``removed`` (as in option 1 of the proposal's first scenario).
@@ -264,7 +267,12 @@ def _compared(state: TableState, snapshot: Snapshot, title: str) -> Changes:
 
 
 def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) -> Changes:
-    """Detect a snapshot's changes from a manifest list (spec, "Manifest Entry Fields": status and snapshot id)."""
+    """Detect a snapshot's changes from its manifest list (``root``).
+
+    The manifests that the snapshot wrote are read, and those whose snapshot id is not given, as is possible in v1.
+    Their entries with the snapshot's id and the status ADDED or DELETED are the changes (spec, "Manifest Entry
+    Fields"). Entries with a wrong status or snapshot id cause a doubt.
+    """
     mine = numbers(root.entries["snapshot_id"]) == snapshot.snapshot_id
     unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # the snapshot id is optional in a v1 manifest list
     rows = np.flatnonzero(mine | unknown).tolist()

@@ -89,16 +89,16 @@ def read_tracking(state: TableState, root: Manifest, snapshot: Snapshot) -> Trac
     added = np.flatnonzero(manifests & new).tolist()
     vectors = numbers(entries["ordinal"])[kind == ContentType.MANIFEST_DV]
     if np.isin(numbers(entries["ordinal"])[added], vectors).any():
-        return None  # a manifest DV already removes entries from a leaf that this snapshot added
+        return None  # a leaf added by this snapshot already has a manifest DV, which `_read_leaves` does not apply
     _read_leaves(state, root, changed, added, out)
     return out
 
 
 def _with_vectors(entries: pa.Table, files: np.ndarray) -> pa.Table:
-    """Return the entries of the data files in the mask ``files``, and the entries of their deletion vectors.
+    """Return the entries of the data files that the mask ``files`` selects, and those of their deletion vectors.
 
-    In the V4 draft, a manifest stores a data file and its deletion vector in one row. Both entries that are read from
-    this row have its position in the manifest as their ``ordinal``.
+    In the V4 draft, a manifest stores a data file and its deletion vector in one row, from which two entries are read.
+    Both have the row's position in the manifest as their ``ordinal``, by which the deletion vectors are found.
     """
     ordinals = numbers(entries["ordinal"])
     vectors = (numbers(entries["content_type"]) == ContentType.POSITION_DELETE) & np.isin(ordinals, ordinals[files])

@@ -1,10 +1,10 @@
 """Read what a root of the V4 proposal records about its snapshot: statuses, and changes of manifest DVs.
 
 The proposal describes the encodings of DV changes ("Brainstorming about detecting changes"). Only the root and
-manifest DVs in Puffin files are read, and the parent's root too if an encoding leaves no trace of the previous DV. If a
-root has more than one interpretation, a doubt is noted and the rules decide: ADDED files are new, DELETED files were
-removed, and DELETED manifests were compacted (rules ``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``,
-``compaction-existing``).
+manifest DVs in Puffin files are read. The parent's root is read, too, if a manifest DV may have replaced an older one
+that the snapshot's root does not list. If a root has more than one interpretation, a doubt is noted and the rules
+decide: ADDED files are new, DELETED files were removed, and DELETED manifests were compacted (rules
+``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``, ``compaction-existing``).
 """
 
 from __future__ import annotations
@@ -169,7 +169,17 @@ class _Reader:
             self.out.doubts.append(f"{self.name(row)} is DELETED and has an ADDED manifest DV.")
 
     def removed_leaf(self, row: int, vectors: list[int]) -> None:
-        """Record that a manifest and its entries were removed, except entries that a manifest DV had removed before."""
+        """Record that the remaining entries of a DELETED manifest were removed; note a doubt if counts are missing.
+
+        Entries that the manifest's DVs remove are left out: earlier snapshots removed them.
+
+        Parameters
+        ----------
+        row
+            The manifest's row in the root.
+        vectors
+            The rows of its DVs in the root; the manifest's own row if a DV is attached to it.
+        """
         from pyroaring import BitMap
 
         counts = [self.count(row, name) for name in ("added", "existing", "deleted")]
@@ -182,7 +192,17 @@ class _Reader:
             self.out.gone[row] = left
 
     def kept_leaf(self, name: str, row: int, rows: dict[int, list[int]], *, attached: bool) -> None:
-        """Record the entries that were removed from a manifest which the snapshot neither added nor removed."""
+        """Record which entries the snapshot removed from a manifest that it neither added nor removed as a whole.
+
+        Parameters
+        ----------
+        name, row
+            The manifest's location in canonical form, and its row in the root.
+        rows
+            The rows of its manifest DVs in the root, by their status. Attached DVs have no rows of their own.
+        attached
+            Whether a DV is attached to the manifest's row.
+        """
         added, deleted = rows.get(Status.ADDED, []), rows.get(Status.DELETED, [])
         existing = rows.get(Status.EXISTING, [])
         if not (added or deleted or attached):
@@ -197,7 +217,18 @@ class _Reader:
             self.against_previous(name, row, [*added, *existing, *([row] if attached else [])])
 
     def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
-        """Record how a manifest's DV differs from the manifest's previous DV, which only the parent's root lists."""
+        """Compare a manifest's DVs in this root with those in the parent's root, and record the entries newly removed.
+
+        This is necessary if the snapshot's root does not list the DV that an ADDED or attached DV replaced. If the
+        parent snapshot has expired, all entries that the DVs remove count as newly removed, and a doubt is noted.
+
+        Parameters
+        ----------
+        name, row
+            The manifest's location in canonical form, and its row in this root.
+        vectors
+            The rows of its DVs in this root; the manifest's own row if a DV is attached to it.
+        """
         if self.snapshot.parent_snapshot_id is None:
             self.changed(row, self.positions(vectors), None)
             return
@@ -225,7 +256,17 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Note a doubt if it is unclear whether entries of DELETED manifests were removed or only moved elsewhere."""
+        """Note a doubt if it is unclear whether entries of DELETED manifests were removed or moved to other manifests.
+
+        Parameters
+        ----------
+        dropped
+            The rows of the DELETED manifests in the root.
+        by_leaf
+            The rows of each manifest's DVs in the root, by the manifest's canonical location and then the DVs' status.
+        bearing
+            For each row of the root, whether a DV is attached to it.
+        """
         for kind in _MANIFESTS:
             if self.deleted_are_removed:
                 new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
@@ -241,7 +282,7 @@ class _Reader:
                 if bearing[row]:
                     removed.append(len(self.positions([row])))
                 if None in counts or None in removed:
-                    continue  # counts are missing, so the entries cannot be compared
+                    continue  # it is unknown how many entries this manifest had left
                 left += sum(counts) - sum(removed)  # type: ignore[arg-type]
             new = np.flatnonzero((self.kind == kind) & self.mine & (self.status == Status.EXISTING))
             taken = sum(self.count(row, "existing") or 0 for row in new.tolist())
@@ -254,7 +295,7 @@ class _Reader:
 
     @cached_property
     def previous(self) -> Manifest | None:
-        """The parent's root, read on first use; None if the parent does not exist or has expired."""
+        """The root of the parent snapshot, read on first use; None if there is no parent, or if it has expired."""
         parent = self.snapshot.parent_snapshot_id
         found = None if parent is None else self.state.metadata.snapshot(parent)
         if found is None:
@@ -273,7 +314,10 @@ class _Reader:
         return Removals(self.previous)
 
     def positions(self, rows: Iterable[int], root: Manifest | None = None) -> BitMap:
-        """Return all positions that the manifest DVs in some rows of a root remove."""
+        """Return all positions that the manifest DVs in the given rows of a root remove; collect their Puffin files.
+
+        Without ``root``, the DVs are read from the root of the snapshot whose changes are detected.
+        """
         from pyroaring import BitMap
 
         root = root or self.root

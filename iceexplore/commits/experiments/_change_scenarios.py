@@ -59,7 +59,7 @@ _NAMES = (
 #: This form is committed like option 1, but its changes are detected according to the rules, by which the entries of a
 #: DELETED manifest were compacted into other manifests.
 _BY_RULE = "proposal, option 1, read according to the rules"
-#: The rules that the forms described in the proposal may violate, and which are therefore relaxed for these commits.
+#: The rules that a scenario may violate if it is committed as the proposal describes it; they are relaxed for that.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = build.schema(
     [
@@ -150,14 +150,15 @@ def _shown(row: dict[str, Any]) -> Iterator[str]:
 def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     """Commit each of the proposal's three scenarios in several forms, and detect the changes that each commit made.
 
-    Each scenario is committed as the proposal describes it, which breaks rules. The proposal has two options for
-    scenario 1. The changes of option 1 are detected twice: once as the proposal describes, and once according to the
-    rules, by which the entries of a DELETED manifest were compacted into other manifests.
+    First, each scenario is committed as the proposal describes it, which breaks rules. The proposal has two options for
+    scenario 1. In option 1, a manifest becomes DELETED, and its remaining entries are thereby removed. The rules give
+    this a different meaning: the entries were compacted into other manifests. The changes of option 1 are therefore
+    detected twice, once with each meaning.
 
-    Each scenario is also committed as the rules require, with each ``dv_encoding``, and with the manifest DV in a
-    separate row or attached to the manifest's row (attaching breaks other rules). The rules do not allow a commit to
-    rewrite a leaf from which it also removes files. In scenario 3, a manifest DV therefore removes the file, and the
-    new files are in a new manifest.
+    Then each scenario is committed as the rules require, once for each ``dv_encoding`` and each value of
+    ``dv_attached`` (a manifest DV that is attached to the manifest's row breaks other rules). In scenario 3, the rules
+    do not allow a commit to rewrite a leaf from which it also removes files. Therefore, a manifest DV removes the file,
+    and the new files are in a new manifest.
 
     Parameters
     ----------
@@ -266,7 +267,10 @@ def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
 
 
 def _with_changes(kept: EntryBatch, scale: int) -> EntryBatch:
-    """Return the entries of m2 in scenario 3: every third of the old ones is DELETED, and the new ones are ADDED."""
+    """Return the entries of m2 in scenario 3, from the entries that m1 had left (``kept``).
+
+    Every third entry of ``kept`` becomes DELETED, and 5 ADDED entries (times ``scale``) follow for the new files.
+    """
     goes = np.arange(len(kept)) % (_ENTRIES - _GONE) == 0
     deleted = kept.filter(pa.array(goes)).with_columns(status=int(Status.DELETED), snapshot_id=None)
     entry = {"content_type": int(ContentType.DATA), "file_format": "parquet", "status": int(Status.ADDED)}
@@ -345,8 +349,8 @@ def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> 
 
     In a manifest that the snapshot wrote, ADDED entries count as added and DELETED entries as removed. If a manifest
     is DELETED in the root, the entries that no manifest DV removes from it count as removed. If manifest DVs newly
-    remove entries of a manifest, exactly these count as removed, and the statuses in the manifest are not used. Files
-    that a manifest written by the snapshot lists as EXISTING do not count as removed.
+    remove entries of a manifest, exactly these count as removed, and the statuses in the manifest are not used. A file
+    that would count as removed does not if another manifest that the snapshot wrote lists it as EXISTING: it was moved.
     """
     root = state.root()
     assert root is not None

@@ -50,7 +50,9 @@ VIOLATED_RULES = "violated-rules"
 
 @dataclass(frozen=True)
 class ViolatingLeaf:
-    """A leaf manifest to write, which `commit_violating_rules` takes in place of the root's row for this manifest.
+    """A leaf manifest for `commit_violating_rules` to write.
+
+    It can be an item of that function's ``rows``: the root then gets a row that lists this manifest.
 
     Attributes
     ----------
@@ -74,7 +76,10 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """A layout (a callable that applies a change) that writes given rows as a root, and ignores the change's files."""
+    """A callable, to be passed to a commit as its layout, which writes ``items`` (rows, or leaves) as the new root.
+
+    ``files`` are contents of Puffin files to write, by location. The files in the commit's change are ignored.
+    """
 
     items: Sequence[EntryBatch | ViolatingLeaf]
     files: Mapping[str, bytes]

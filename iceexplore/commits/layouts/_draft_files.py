@@ -148,9 +148,24 @@ _Positions = dict[int, "tuple[set[int], set[int]]"]
 def _data(
     draft: Draft, wanted: list[str], gone: set[str], manifests: frozenset[str] | None
 ) -> tuple[list[EntryBatch], _Positions, set[str]]:
-    """Take data files and their deletion vectors out of the root, and find the ones that are listed in leaves.
+    """Take data files and their deletion vectors out of the root, or find them in leaves.
 
-    Return the entries of both, the positions to remove from leaves, and the locations of all data files found.
+    In the root, their rows become DELETED or REPLACED. In leaves, the caller must remove their positions.
+
+    Parameters
+    ----------
+    wanted
+        The locations of the data files.
+    gone
+        The locations of those that the commit removes. The others are replaced: the commit lists them again.
+    manifests
+        Locations of the data manifests to search; None to search all.
+
+    Returns
+    -------
+    list[EntryBatch], dict, set[str]
+        The entries of the data files and their deletion vectors, their positions in leaves, and the locations of the
+        data files that were found.
     """
     assert draft.root is not None
     reader, root, entries = draft.writer.base.reader, draft.root, draft.rows.entries
@@ -184,10 +199,16 @@ def _data(
 
 
 def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBatch, _Positions]:
-    """Find the entries to take out of delete manifests from before V4, and their positions there.
+    """Find the entries that a commit must take out of delete manifests from before V4.
 
-    These are the delete files to remove, and the deletion vectors of the data files at the locations in ``data``. These
-    deletion vectors move to the data files' entries.
+    These entries are the delete files that the change removes, and the deletion vectors of the data files in ``data``
+    (locations of files to remove or to list again). In the V4 draft, a data file that is listed again has its deletion
+    vector in its own entry.
+
+    Returns
+    -------
+    EntryBatch, dict
+        The entries, and their positions in each delete manifest, by the manifest's row in the base's root.
     """
     assert draft.root is not None
     leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))
@@ -204,7 +225,17 @@ def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBa
 
 
 def hide(draft: Draft, leaf: int, deleted: set[int], replaced: set[int]) -> None:
-    """Add positions to a leaf's manifest DV, and record which of them are deleted and which replaced."""
+    """Add positions to a leaf's manifest DV, and record them for the leaf's row in the new root.
+
+    Parameters
+    ----------
+    leaf
+        The leaf's row in the base's root.
+    deleted
+        The positions of entries that the commit removes (for the field ``deleted_positions``).
+    replaced
+        The positions of entries that the commit lists again elsewhere (for the field ``replaced_positions``).
+    """
     from pyroaring import BitMap
 
     assert draft.root is not None

@@ -184,9 +184,9 @@ def _rewrite(draft: Draft, leaves: list[Leaf], moved: dict[int, set[int]]) -> No
 
 
 def _old_vectors(draft: Draft, data: EntryBatch, moved: dict[int, set[int]]) -> EntryBatch:
-    """Return the data files' deletion vectors that are in delete manifests from before V4.
+    """Find the deletion vectors of the data files in ``data`` in delete manifests from before V4; return their entries.
 
-    Their positions are added to ``moved``, by the delete manifest's row in the root.
+    Add the entries' positions in each of these delete manifests to ``moved``, by the manifest's row in the base's root.
     """
     assert draft.root is not None
     leaves = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]

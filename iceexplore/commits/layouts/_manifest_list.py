@@ -35,9 +35,9 @@ def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
     in this snapshot's list with its DELETED entries, and the next commit leaves it out.
 
     The DVs of removed data files are removed too (Java: ``removeDanglingDeletesFor``). A commit that removes files also
-    removes delete files that are older than all data files (Java: ``dropDeleteFilesOlderThan``). If the change lists
-    delete files to remove, the old delete files are removed only from manifests that also contain a listed delete file
-    (Java: ``canTrustManifestReferences``).
+    removes outdated delete files, which are older than all data files (Java: ``dropDeleteFilesOlderThan``). But if the
+    change itself lists delete files or DVs to remove, only the delete manifests that contain one of these are searched
+    for outdated delete files (Java: ``canTrustManifestReferences``).
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _filter_data(change: Change, base: ListBase) -> Filtered:
 
     out = filter_leaves(base, ordinals, "data", goes, manifests=change.data_manifests)
     if change.data_manifests is not None and _missing(names, out.removed, "location"):
-        out = filter_leaves(base, ordinals, "data", goes)  # a concurrent commit may have rewritten a manifest
+        out = filter_leaves(base, ordinals, "data", goes)  # a concurrent commit may have moved entries
     if not change.ignore_missing:
         _all_found("data file", names, out.removed, "location", base)
     return out
@@ -139,8 +139,9 @@ def _filter_deletes(
         mask = is_dv & _is_in(entries, "referenced_file", superseded)
         return np.asarray(mask | (~is_dv & _is_in(entries, "location", files)))
 
-    # In Java, a rewrite of data files lists their deletion vectors as delete files to remove. For other operations, the
-    # manifest filter finds the deletion vectors of removed data files.
+    # If ``referenced``, outdated delete files are removed only from manifests that contain a listed delete file. In
+    # Java, a rewrite of data files (operation "replace") also lists the DVs of these data files; other operations do
+    # not list the DVs of the data files that they remove.
     referenced = bool(len(files) or len(replaced))
     if not referenced and change.operation == "replace" and oldest:
         held = (named(leaf.entries) & np.asarray(live(leaf.entries)) for _, leaf in base.leaves(ordinals))
@@ -170,10 +171,11 @@ def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: AnyChunkedArr
 
 
 def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
-    """Return a lower bound of the data sequence numbers in the new snapshot; older delete files apply to nothing.
+    """Return a number that is at most the lowest data sequence number of a data file in the new snapshot.
 
-    Java uses the minimum over the manifests that remain. This function also includes the sequence numbers that a
-    compaction gives to new files, because a delete file that still applies to such a file must stay.
+    A delete file with a lower data sequence number applies to no data file. Java uses the minimum over the old data
+    manifests that stay in the list. This function also takes the new data files into account, because a compaction may
+    give them older sequence numbers, and a delete file that still applies to one of them must stay.
     """
     numbers: list[int | None] = [base.writer.base.metadata.last_sequence_number]
     for batch in data.rows:

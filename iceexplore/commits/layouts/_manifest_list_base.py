@@ -108,10 +108,11 @@ def read_base(writer: CommitWriter) -> ListBase:
 
 
 def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
-    """Return the list's rows with counts; missing counts are computed from the manifests' entries.
+    """Return the rows of a manifest list (``root``), with the counts of files and rows in each manifest.
 
-    In v1, counts are optional in a manifest list, and a snapshot that has no manifest list has no counts at all. Later
-    versions require counts. If the new list is also v1, missing counts stay missing.
+    A manifest whose row lacks a count is read, and its entries are counted. In v1, these counts are optional in a
+    manifest list, and a snapshot that has no manifest list has no counts at all. Later versions require the counts. If
+    the list to write is also v1, missing counts stay missing.
     """
     rows = EntryBatch(root.entries)
     if root.dialect == "v1" == writer.options.dialect:

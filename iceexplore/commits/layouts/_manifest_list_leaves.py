@@ -54,8 +54,9 @@ def merge_leaves(base: ListBase, wanted: tuple[str, ...] | bool) -> Merged:
     Parameters
     ----------
     wanted
-        Locations of the manifests to merge. ``True`` chooses manifests with fewer live entries than ``leaf_entries``,
-        or with entries that are not live, if merging them leads to fewer or smaller manifests.
+        Locations of the manifests to merge. ``True`` chooses the manifests of each content and spec that have DELETED
+        entries, because a merge leaves these out. If a merge leads to fewer manifests, it also chooses those with fewer
+        live entries than ``leaf_entries``. ``False`` chooses none.
 
     Raises
     ------
@@ -145,7 +146,7 @@ def new_leaves(writer: CommitWriter, batch: EntryBatch, content: LeafContent) ->
     """Write the entries of new files to manifests, one or more per spec; return the rows that list these manifests.
 
     The entries are ADDED with null sequence numbers, so that a retry can reuse the manifest (spec, "Sequence Number
-    Inheritance"). A data sequence number is written only if a file was explicitly given an older one.
+    Inheritance"). If ``batch`` has a data sequence number for a file, as after a compaction, this number is written.
     """
     rows = []
     for spec_id, chunk, part in chunks_by_spec(batch, writer.options.leaf_entries):
@@ -225,8 +226,9 @@ class Filtered:
     Attributes
     ----------
     rows
-        The list's rows in the old order; the row of a rewritten manifest takes the place of the old one. Manifests
-        without live entries were already left out, but manifests that this commit emptied are included.
+        The rows of all manifests that `filter_leaves` was given, in the old order. The row of a rewritten manifest
+        takes the place of the old one. This includes the rows of manifests from which this commit removed the last live
+        entry.
     removed
         The removed entries, without statistics.
     replaced
@@ -298,7 +300,8 @@ def _without(base: ListBase, ordinal: int, mask: np.ndarray, content: LeafConten
         status=pc.if_else(going, pa.scalar(int(Status.DELETED), pa.int32()), int(Status.EXISTING)).cast(pa.int32()),
         snapshot_id=pc.if_else(going, pa.scalar(writer.snapshot_id, pa.int64()), batch.entries["snapshot_id"]),
     )
-    # Of the old manifest's row, only these values affect the new content, because entries inherit them.
+    # A retry may reuse the new manifest only if it would have the same content. That depends on the old manifest, on
+    # the removed entries, and on these values in the old manifest's row of the list, which entries inherit.
     inherited = [listed[n] for n in ("snapshot_id", "sequence_number", "first_row_id", "partition_spec_id")]
     digest = hashlib.sha1(mask.tobytes(), usedforsecurity=False).hexdigest()
     key = f"filtered:{listed['location']}:{inherited}:{digest}"

@@ -48,7 +48,13 @@ def upgraded_rows(state: TableState, root: Manifest, *, derived: bool = True) ->
     """Convert the rows of a manifest list to rows of a V4 root, for the first V4 commit after an upgrade.
 
     V4 requires the counts of each manifest, but early manifest lists may lack some (spec: "When null, assume
-    non-zero"). A manifest without these counts is read to compute them. For ``derived``, see `upgrade_entries`.
+    non-zero"). A manifest without these counts is read to compute them.
+
+    Parameters
+    ----------
+    derived
+        Whether to keep the bounds of partition fields with other transforms than identity. The V4 draft cannot store
+        these bounds.
 
     Raises
     ------
@@ -59,7 +65,10 @@ def upgraded_rows(state: TableState, root: Manifest, *, derived: bool = True) ->
 
 
 def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch:
-    """Return a root's rows with all counts of manifests; a manifest whose row lacks a count is read."""
+    """Return ``batch``, the rows of a root or manifest list, with no missing count in the rows of manifests.
+
+    A manifest whose row lacks a count of its entries or their rows is read, and its entries are counted.
+    """
     stated = build.to_pylist(batch.entries["manifest_stats"])
     is_leaf = bool_array(pc.is_in(batch.entries["content_type"], _MANIFESTS)).tolist()
     lacking = [
@@ -81,7 +90,7 @@ def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch
 
 def _counts(leaf: Manifest) -> dict[str, Any]:
     entries = leaf.entries
-    if leaf.dialect.deletion_vectors_on_entries:  # in the file, one row is a data file and its DV
+    if leaf.dialect.deletion_vectors_on_entries:  # a DV is part of its data file's entry, and so not counted
         entries = entries.filter(pc.not_equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     status = np.asarray(whole(entries["status"]).fill_null(int(Status.EXISTING)))
     rows = np.asarray(whole(entries["record_count"]).fill_null(0))
@@ -100,7 +109,7 @@ _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 #: The value of format_version (field id 157 in the V4 draft) for files that were written before V4.
 _BEFORE_V4 = 0
 #: The columns from which a retry recognizes that it can reuse a leaf with the same content. Statistics are not among
-#: them, because they depend only on the files.
+#: them, because the same files have the same statistics.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
              "deletion_vector", "first_row_id", "format_version", "column_files")  # fmt: skip
 
@@ -117,12 +126,16 @@ class NewFile:
 
 @dataclass
 class NewDv:
-    """A manifest DV to write for the manifest in row ``leaf``; the ids and status are the DV's, not the manifest's.
+    """A manifest DV that the commit adds to the root.
 
     Attributes
     ----------
+    leaf
+        The row, in the base's root, of the manifest from which the DV removes entries.
     bitmap
         The removed positions, a `pyroaring.BitMap`.
+    status, snapshot_id, sequence_number
+        The DV's own values, not those of the manifest.
     attach
         Whether the DV is attached to the manifest's row, instead of being a separate row.
     place
@@ -151,17 +164,17 @@ class Draft:
     kind, row_status
         For each of these rows, the content type, and the status in the new root or `DROPPED`.
     dvs
-        For each live manifest, by row: the rows of its live manifest DVs. For an attached DV, the row of the manifest
-        is listed.
+        For each live manifest that has manifest DVs, by its row: the rows of these DVs. If a DV is attached to the
+        manifest's row, that row is the first in the list.
     attached
-        For some manifests, by row: the deletion vector to attach to the row, or None to remove an attached one.
+        For each manifest whose attached DV changes, by its row: the DV to attach, or None to remove the attached DV.
     changed
         Row numbers of the manifests from which this commit removes entries; compaction skips these manifests.
     moved
         For each data manifest that compaction replaced, by location: the new location, or None if no entries remained.
     fresh
-        For each new data manifest whose files the base's root listed directly: its location, and the locations of the
-        files.
+        For each new data manifest to which data files were moved from the root: its location, and the locations of
+        these data files.
     made
         New rows for the root.
     vectors
@@ -171,11 +184,11 @@ class Draft:
     unnumbered
         For each new data manifest, by location: how many rows of the files in it need row ids.
     hidden
-        In the V4 draft, for each manifest, by row: two encoded bitmaps, of the positions that this commit deletes and
-        of those that it replaces; None instead of an empty bitmap.
+        In the V4 draft, for each manifest from which this commit takes entries, by row: the encoded bitmaps of the
+        positions that it deletes and of the positions that it replaces. None instead of an empty bitmap.
     affiliate_new
-        Whether to affiliate the delete manifests that this commit writes for its own deletes, because no further
-        unaffiliated ones are allowed.
+        Whether new delete manifests, for the deletes that this commit adds, must be affiliated with a data manifest.
+        This is so if they would otherwise exceed the limit for unaffiliated delete manifests.
     """
 
     writer: CommitWriter
@@ -205,7 +218,7 @@ class Draft:
         return found
 
     def location(self, index: int) -> str:
-        """Return the location in one of the base's rows."""
+        """Return the location of the file or manifest in row ``index`` of the base's root."""
         return str(self.rows.entries["location"][index].as_py())
 
     def drop_leaf(self, row: int) -> None:
@@ -233,8 +246,16 @@ class Draft:
     ) -> str:
         """Add a new leaf manifest, and the root's row for it; return the leaf's location.
 
-        All entries in ``batch`` must have the same partition spec. If an earlier attempt wrote a leaf with the same
-        entries, that leaf is reused.
+        If an earlier attempt wrote a leaf with the same entries, that leaf is reused.
+
+        Parameters
+        ----------
+        batch
+            The entries of the leaf, at least one; all must have the same partition spec.
+        content, status
+            The content type of the leaf, and the status of its row in the root.
+        referenced_file
+            For a delete manifest: the location of the data manifest with which it is affiliated, or None.
         """
         w, spec_id = self.writer, int(batch.entries["partition_spec_id"][0].as_py())
         leaf_content: Literal["data", "delete"] = "data" if content == ContentType.DATA_MANIFEST else "delete"
@@ -262,7 +283,7 @@ class Draft:
             null = np.asarray(whole(batch.entries["first_row_id"]).is_null())
             null &= numbers(batch.entries["content_type"]) == ContentType.DATA
             self.unnumbered[made.location] = int(numbers(batch.entries["record_count"])[null].sum())
-        if w.options.deletion_vectors_on_entries:  # in the file, one row is a data file and its DV
+        if w.options.deletion_vectors_on_entries:  # a DV is part of its data file's entry, and so not counted
             batch = batch.filter(pa.array(numbers(batch.entries["content_type"]) != ContentType.POSITION_DELETE))
         self.made.append(
             manifest_entry(

@@ -37,10 +37,11 @@ __all__ = [
 
 
 def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
-    """Return, for each DV, the location of the data manifest in the new root that lists its data file.
+    """Return, for each entry of DVs and equality deletes, the data manifest with which it can be affiliated.
 
-    The result is null if the root lists the data file directly, and for equality deletes, because they apply to a
-    partition or the whole table rather than the files of one manifest. The base's data manifests are read.
+    For a DV, this is the location, in the new root, of the data manifest that lists its data file; null if the root
+    lists the data file directly. It is null for equality deletes, because they do not belong to one data manifest: they
+    apply to a partition or to the whole table. To find the data files, the base's data manifests are read.
     """
     files = whole(batch.entries["referenced_file"])
     names = np.full(len(batch), None, dtype=object)
@@ -61,13 +62,21 @@ def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
 
 
 def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> int:
-    """Write delete entries to new leaves, each affiliated with a data manifest where that is possible.
+    """Write DVs and equality deletes to new leaves.
 
-    Entries that do not belong to one data manifest are written to unaffiliated leaves. Without ``affiliate``, all
-    entries are written to unaffiliated leaves. If ``status`` is EXISTING and a data manifest already has as many
-    affiliated delete manifests as the options allow, these are replaced by new leaves, which include their entries:
-    "Flushing the data files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten"
-    (proposal, "Optional Affinity").
+    A data manifest may already have as many affiliated delete manifests as the options allow. If ``status`` is
+    EXISTING, these are then replaced by new leaves, which include their entries: "Flushing the data files or DVs from
+    the root to leaf manifests will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
+
+    Parameters
+    ----------
+    batch
+        The entries.
+    status
+        The status of the new leaves in the root.
+    affiliate
+        True writes the DVs of each data manifest's files to leaves that are affiliated with this data manifest. Other
+        entries (see `owners_of`) are written to unaffiliated leaves. False writes all entries to unaffiliated leaves.
 
     Returns
     -------
@@ -267,10 +276,10 @@ def _refuse_missing(change: Change, names: Sequence[str], text: str = "files to 
 
 
 def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
-    """Add data files and deletes to the root, or to new leaves if they exceed their flush threshold.
+    """Add data files and deletes to the root, or to new leaves if there are too many of them.
 
-    Data files and deletes have separate thresholds. Entries in new leaves have null sequence numbers, which are
-    inherited from the leaf's row in the root, so that a retry can reuse the leaves.
+    The options ``flush_data_files`` and ``flush_delete_files`` give the maximum for each. Entries in new leaves have
+    null sequence numbers, which are inherited from the leaf's row in the root, so that a retry can reuse the leaves.
 
     Returns
     -------

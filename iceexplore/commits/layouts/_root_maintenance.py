@@ -73,7 +73,8 @@ def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
         batch = draft.rows.take(pa.array(rows))
         equality = numbers(batch.entries["content_type"]) == ContentType.EQUALITY_DELETE
         owned = np.asarray(owners_of(draft, batch).is_valid())
-        going = rows[owned | equality]  # if the root lists a data file directly, the file's DV stays in the root, too
+        # If a data file is in a data manifest, its DV goes to a leaf. If the root lists the file, the DV stays, too.
+        going = rows[owned | equality]
         if len(going):
             add_delete_leaves(draft, _leaving(draft, going), Status.EXISTING, affiliate=True)
         return
@@ -127,12 +128,13 @@ class Leaf:
     row, location
         The manifest's row in the root, and its location.
     group
-        The spec id, and the location of the affiliated data manifest or None. Only leaves of the same group are merged.
+        The spec id, and for a delete manifest, the location of the data manifest with which it is affiliated (None if
+        it is unaffiliated). Only leaves that agree in both are merged.
     stored
         The number of entries in the manifest; None if its row in the root lacks counts.
     removed
-        The number of entries that the manifest DVs of the leaf remove. An attached DV is not counted, because that
-        would require decoding it; a leaf whose only DV is an attached one has the number 1.
+        The number of entries that the manifest DVs of the leaf remove. An attached DV counts as 1 if the leaf has no
+        other DV, and otherwise as 0, because its actual number is only known after decoding.
     """
 
     row: int
@@ -162,12 +164,13 @@ def compact_leaves(draft: Draft, change: Change) -> None:
 
 
 def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
-    """Return groups of leaves of one content type; each group is to be rewritten as one leaf.
+    """Choose the leaves of one content type to rewrite; return them in groups, of which each becomes one leaf.
 
     Parameters
     ----------
     named
-        The result of `named_leaves`, called before any leaf is rewritten.
+        The rows of the leaves that the change lists for rewriting, from `named_leaves`. Call `named_leaves` before any
+        leaf is rewritten, because it refuses a change that lists a leaf which is no longer live.
     """
     o = draft.writer.options
     if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):

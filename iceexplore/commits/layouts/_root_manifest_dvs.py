@@ -48,8 +48,9 @@ def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
 def place_dvs(draft: Draft) -> None:
     """Add the new manifest DVs to the root: as rows (inline or in a Puffin file), or attached to the leaves' rows.
 
-    Call this only after compaction and flushing have decided which leaves remain. If an earlier commit with ``delta``
-    left several DVs of a leaf, these are merged, even if this commit does not change the leaf.
+    Call this only after compaction and flushing have decided which leaves remain. A leaf may have several DVs, written
+    by earlier commits with the ``dv_encoding`` ``delta``. These DVs are merged into one, even if this commit does not
+    change the leaf.
     """
     for leaf, dvs in draft.dvs.items():
         if len(dvs) > 1 and leaf not in draft.changed and draft.row_status[leaf] == Status.EXISTING:

@@ -17,9 +17,9 @@ _LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 def with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
     """Assign ``first_row_id`` to data files and data manifests without one; also return the number of ids assigned.
 
-    As in a manifest list (spec, "First Row ID Assignment"), a manifest is assigned as many ids as its files may need.
-    After an upgrade, this includes manifests that have no row ids yet. If the writer has no ``first_row_id``, nothing
-    is assigned, and the number is None.
+    As in a manifest list (spec, "First Row ID Assignment"), a data manifest is assigned as many ids as its files may
+    need. Old manifests need ids, too, if they are from before the table had row ids. If the writer has no
+    ``first_row_id``, nothing is assigned, and the number is None.
     """
     first = draft.writer.first_row_id
     if first is None:

@@ -152,7 +152,10 @@ def _children(batch: EntryBatch) -> Iterator[AnyArray]:
 
 
 def _by_path(batch: EntryBatch, groups: np.ndarray, metadata: TableMetadata) -> tuple[np.ndarray, list[str]]:
-    """Merge groups whose partitions have the same path (possible for different specs); also return the paths."""
+    """Renumber groups of rows (see `_partition_groups`), so that all partitions with the same path are one group.
+
+    Partitions of different specs can have the same path. Return each row's new group number, and the groups' paths.
+    """
     _, first = np.unique(groups, return_index=True)
     paths = [partition_path(batch, int(row), metadata) for row in first]
     distinct = list(dict.fromkeys(paths))

@@ -107,12 +107,15 @@ def live_leaves(
     parts: Iterable[str] = ("entries",),
     manifests: Collection[str] | None = None,
 ) -> Iterator[tuple[Manifest, pa.BooleanArray]]:
-    """Yield manifests that may list files of these types, each with a mask of its live entries of these types.
+    """Yield the manifests that may list files of the given types (``contents``).
 
-    The files that the root lists directly come first, as one manifest, then the leaves.
+    Each comes with a mask of its entries that are live and have one of these types. The files that the root lists
+    directly come first, as one manifest, then the leaves.
 
     Parameters
     ----------
+    parts
+        What to decode of each leaf: "entries", and optionally "partition" and "stats".
     manifests
         Locations of the leaves to read; by default all are read.
 
@@ -139,7 +142,7 @@ def live_leaves(
 
 
 def _listed(root: Manifest, rows: list[int], manifests: Collection[str]) -> list[int]:
-    """Return those of the given row numbers of a root whose rows list one of these manifests."""
+    """Return those row numbers in ``rows`` at which the root lists one of the ``manifests`` (locations)."""
     names = root.entries["location"].take(pa.array(rows, pa.int64())).to_pylist()
     return [row for row, name in zip(rows, names, strict=True) if name in manifests]
 
@@ -192,7 +195,7 @@ def find_named(
     tuples: bool = True,
     manifests: Collection[str] | None = None,
 ) -> tuple[EntryBatch, list[str], list[str]]:
-    """Return live files by location, the given location of each file, and given locations at which no file is live.
+    """Find the live files at some locations.
 
     Locations are first compared as written, then in canonical form (``file:/x`` equals ``/x``; in a table that was
     moved, a file's new location equals the old one). Reading stops when all files are found. With ``manifests``, only
@@ -200,6 +203,12 @@ def find_named(
 
     Partition tuples are decoded if ``tuples`` or ``stats`` is true, and statistics if ``stats`` is true. Both are
     decoded only from manifests that list at least one of the files.
+
+    Returns
+    -------
+    EntryBatch, list[str], list[str]
+        The entries of the files that were found; for each entry, its location as it was passed in ``locations``; and
+        the locations at which no file is live.
     """
     missing = dict.fromkeys(locations)
     kinds, found, names = tuple(contents), [], []
@@ -283,7 +292,7 @@ def locations_of(paths: LocationsLike, what: str = "paths") -> list[str]:
         paths = [paths]
     paths = foreign_frame(paths)
     columns = paths.column_names if isinstance(paths, pa.Table) else getattr(paths, "columns", None)
-    if columns is not None:  # a frame of inspect.files(), or one with Spark's column names
+    if columns is not None:  # paths is a data frame, such as that of inspect.files()
         for name in ("file_path", "location"):
             if name in list(columns):
                 paths = paths[name]
@@ -311,7 +320,7 @@ def _parts(stats: bool) -> frozenset[str]:
 
 
 def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map rows of a leaf to wanted locations, for rows whose location is spelled exactly like a wanted location."""
+    """Find the rows of a leaf whose location is spelled as in ``wanted``; map each row number to the location."""
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
     names = build.to_pylist(leaf.entries["location"].take(build.array(rows)))
@@ -319,9 +328,15 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Map rows of a leaf to wanted locations, for rows whose location has the same canonical form as a wanted location.
+    """Find the rows of a leaf whose location is in ``wanted``, perhaps with another spelling.
 
-    To save time, only rows whose file name (the last part of the location) is that of a wanted location are compared.
+    Two locations are the same if they have the same canonical form. To save time, this is computed only for rows whose
+    file name (the last part of the location) is that of a wanted location.
+
+    Returns
+    -------
+    dict[int, str]
+        For each row that was found, by its row number: the location as it is spelled in ``wanted``.
     """
     meaning = {}
     for text in wanted:
