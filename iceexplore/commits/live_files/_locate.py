@@ -1,6 +1,6 @@
-"""Locate the entries of a state's live files: by row in the root, or by leaf and position in this leaf.
+"""Locate the manifest entries of live files: find which leaf, or the root itself, lists a file, and at which position.
 
-Results are columns rather than objects, and a leaf is read only when it is needed.
+The results are Arrow tables and arrays rather than Python objects. A leaf is read only when it is needed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ __all__ = [
 _FILE_TYPES = pa.array([ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE], pa.int32())
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
-#: The columns of a table of located files: `root_row`, the root's row for the leaf that lists the file (null if the
-#: root lists the file directly), then all columns of the entry. The column `ordinal` is the entry's position in the
-#: leaf or root.
+#: The columns of a table of located files. `root_row` is the position, in the root, of the entry for the leaf that
+#: lists the file; null if the root lists the file directly. Then follow all columns of the file's entry. Among these,
+#: `ordinal` is the entry's position in the leaf or root.
 LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 
 
@@ -73,30 +73,43 @@ def readable(manifest: Manifest) -> Manifest:
 
 
 def delete_manifests(root: Manifest) -> set[ContentType]:
-    """Return the content types of manifests that may list deletes; in the V4 draft, these include data manifests."""
+    """Return the content types of the manifests that may list deletes.
+
+    These are delete manifests, and in the V4 draft also data manifests, because the draft stores the deletion vector of
+    a data file in the data file's entry.
+    """
     own = {ContentType.DELETE_MANIFEST}
     return own | {ContentType.DATA_MANIFEST} if root.dialect.deletion_vectors_on_entries else own
 
 
 def live_manifests(entries: pa.Table, kinds: Collection[int]) -> list[int]:
-    """Return the numbers of a root's rows that list live manifests of these content types."""
+    """Return the positions, among a root's entries, of the live manifests of some content types.
+
+    Parameters
+    ----------
+    entries
+        The root's entries.
+    kinds
+        The content types, such as `ContentType.DATA_MANIFEST`.
+    """
     wanted = pc.is_in(entries["content_type"], pa.array([int(k) for k in kinds], pa.int32()))
     return [int(i) for i in np.flatnonzero(bool_array(wanted) & bool_array(live(entries)))]
 
 
 @dataclass(frozen=True)
 class Found:
-    """The entries of files that were found, and where in the root or its leaves they are.
+    """The entries of files that were found, and their positions in the root or its leaves.
 
     Attributes
     ----------
     root_row
-        For each file, the root's row for the leaf that lists it; -1 if the root lists the file directly (int64).
+        For each file, the position in the root of the entry for the leaf that lists the file; -1 if the root lists the
+        file directly (int64).
     ordinal
         For each file, the position of its entry in the leaf; for a file that the root lists directly, the position in
         the root (int64).
     batch
-        The files' entries without statistics; partition tuples are included if they were asked for.
+        The files' entries without statistics. Partition tuples are included if the caller requested them.
     """
 
     root_row: np.ndarray
@@ -114,15 +127,15 @@ def locate(
     contents: Collection[int] = (ContentType.DATA,),
     referenced: Iterable[str] = (),
 ) -> pa.Table:
-    """Find live files by location in a state's snapshot; return their entries and where these are listed.
+    """Find live files by location in a state's snapshot; return each file's entry and the entry's position.
 
     Parameters
     ----------
     locations
         Locations of files, as the table spells them.
     contents
-        The content types to look for. Leaves that cannot list files of these types are not read; all other leaves are
-        read, so that a file is found twice if a damaged table lists it twice.
+        The content types to look for. Leaves that cannot list files of these types are not read. All other leaves are
+        read, even if every file was already found: if a damaged table lists a file twice, both entries are returned.
     referenced
         Locations of data files whose deletion vectors should be located as well.
 
@@ -156,16 +169,18 @@ def find_files(
     rows: list[int] | None = None,
     tuples: bool = True,
 ) -> Found:
-    """Locate files in a root, like `locate`.
+    """Find live files by location in a given root, like `locate`.
 
     Parameters
     ----------
+    locations, contents, referenced
+        The files to find, as for `locate`.
     rows
-        The root's rows for the leaves that may be read; by default all. Files listed directly in the root are always
-        checked.
+        The leaves that may be read, as positions of their entries in the root; by default all. Files that the root
+        lists directly are found in any case.
     tuples
-        Whether to derive partition tuples also for files that are found in leaves; in V4, this reads the files'
-        statistics.
+        Whether to return the partition tuples of files that are listed in leaves; in V4, they are derived from the
+        files' statistics, which must be read. Tuples of files that the root lists directly are always returned.
     """
     kinds = {ContentType.DATA_MANIFEST} if ContentType.DATA in contents and len(locations) else set()
     if len(referenced) or (len(locations) and any(k in contents for k in _DELETES)):
@@ -205,13 +220,14 @@ def find_data_files(
     *,
     tuples: bool = True,
 ) -> Found:
-    """Locate data files in a root, like `find_files`, but first read only the manifests that probably list them.
+    """Find live data files in a root, like `find_files`, but first read only the manifests that probably list them.
 
     Parameters
     ----------
     manifests
         Locations of the manifests that probably list the files. If a file is in none of them, all data manifests are
-        read, because a concurrent commit may have rewritten some. With None, all are read from the start.
+        read, because a concurrent commit may have moved its entry to another manifest. With None, all are read from the
+        start.
     """
     contents, none = (ContentType.DATA,), texts(())
     if manifests is not None:
@@ -245,7 +261,15 @@ def _hits(entries: pa.Table, locations: AnyArray, contents: Collection[int], ref
 
 
 def data_leaf_of(reader: ManifestReader, root: Manifest, files: AnyArray) -> np.ndarray:
-    """Return, for each data file, the root's row for the leaf in which it is live; -1 if there is no such leaf."""
+    """Return, for each data file, which leaf of a root lists it as live: the position of the leaf's entry in the root.
+
+    The value is -1 for a file that no leaf lists as live.
+
+    Parameters
+    ----------
+    files
+        Locations of data files.
+    """
     found = np.full(len(files), -1, dtype=np.int64)
     rows = live_manifests(root.entries, {ContentType.DATA_MANIFEST}) if len(files) else []
     names: list[AnyChunkedArray] = []

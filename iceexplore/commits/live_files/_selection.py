@@ -1,4 +1,7 @@
-"""Select the data files that a filter matches fully, or perhaps in part, by partition tuples and statistics alone."""
+"""Select data files with rows that match a filter, by partition tuples and statistics alone; no data is read.
+
+Files in which all rows match are distinguished from files in which possibly only some rows match.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,13 @@ class Selection:
     whole
         Files in which all rows match, as the metadata shows.
     part
-        Files in which some rows may match, but in which not all rows certainly match. Only the data could show which
-        rows do.
+        Files for which the metadata shows neither that all rows match nor that no row matches. Only the data could show
+        which rows match.
     skipped
         How many data manifests were not read because the root shows that no file in them can match.
     manifests
-        Locations of the data manifests that were read; selected files are listed there, or directly in the root.
+        Locations of the data manifests that were read. These manifests list the selected files, except those that the
+        root lists directly.
     """
 
     filter: Filter
@@ -96,7 +100,7 @@ def select(
 
 
 def refuse_straddling(selection: Selection) -> None:
-    """Refuse a selection that contains a file in which perhaps not all rows match.
+    """Refuse a selection with files in `Selection.part`: possibly, only some of their rows match the filter.
 
     Raises
     ------

@@ -41,16 +41,21 @@ def expire_snapshots(
 ) -> tuple[Json, Expired]:
     """Return a document without its expired snapshots, and a record of which were removed and why others were kept.
 
-    Refs other than ``main`` are removed first if their snapshot is older than their ``max-ref-age-ms``; refs whose
-    snapshot is missing are removed, too. Then these snapshots are kept: those to which a remaining ref points; of each
-    branch, the newest ``min-snapshots-to-keep`` and all that are younger than ``max-snapshot-age-ms``; and snapshots in
-    no branch unless they are older than ``older_than_ms``. The retention settings of a ref take precedence over the
-    arguments, and the arguments over the table properties ``history.expire.*`` (by default, snapshots are kept for 5
-    days, and at least 1 per branch).
+    First, refs are removed: those whose snapshot is missing, and those other than ``main`` whose snapshot is older than
+    the ref's ``max-ref-age-ms``. Then a snapshot is kept if one of these rules applies:
 
-    When a snapshot is removed, its entry in ``snapshot-log`` and all earlier entries are removed, because otherwise the
-    previous snapshot would seem to have been current for longer. The snapshot's ``statistics`` and
-    ``partition-statistics`` are removed, too. No file is deleted.
+    - A remaining ref points to it.
+    - It is among the newest ``min-snapshots-to-keep`` snapshots of a branch.
+    - It is in a branch, and younger than ``max-snapshot-age-ms``.
+    - It is in no branch, and not older than ``older_than_ms``.
+
+    All other snapshots expire, and so do those in ``ids``. The retention settings of a ref take precedence over the
+    arguments, and the arguments over the table properties ``history.expire.*``. By default, snapshots are kept for 5
+    days, and at least 1 per branch.
+
+    When a snapshot is removed, its entry in ``snapshot-log`` and all earlier entries of this log are removed. If the
+    earlier entries remained, the log would show that their snapshots were current for longer than they were. The
+    removed snapshot's ``statistics`` and ``partition-statistics`` are removed, too. No file is deleted.
 
     Parameters
     ----------
@@ -172,7 +177,11 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
 
 @dataclass(frozen=True)
 class _BranchRules:
-    """The retention limits of a branch, each with the argument, setting or property that sets it, for use in texts."""
+    """The retention limits of a branch: the minimum number of snapshots, and the time after which snapshots are kept.
+
+    For each limit, a text names the argument, branch setting or table property that sets it. The reasons that `keep`
+    yields include this text.
+    """
 
     name: str
     now: int
@@ -182,7 +191,10 @@ class _BranchRules:
     count_source: str
 
     def keep(self, line: Iterable[Json]) -> Iterator[tuple[int, str]]:
-        """Yield the ids of the branch's snapshots that are kept, newest first, each with the reason."""
+        """Yield the ids of the branch's snapshots that are kept, newest first, each with the reason as text.
+
+        ``line`` has the JSON objects of all snapshots of the branch, newest first.
+        """
         for place, snapshot in enumerate(line):
             if whole_number(snapshot, "timestamp-ms", 0) >= self.oldest:
                 where = f", in branch {self.name}"

@@ -93,12 +93,30 @@ def duration(ms: int) -> str:
 
 
 def age_reason(limit_ms: int, source: str, where: str) -> str:
-    """Return the text of the reason for a snapshot that is kept because of its age."""
+    """Return the reason for a snapshot that is kept because of its age, as text.
+
+    Parameters
+    ----------
+    limit_ms
+        The age up to which snapshots are kept, in milliseconds.
+    source
+        What sets this limit, as text: the result of `source_of`, for example.
+    where
+        A text that names the snapshot's branch, such as ``", in branch 'main'"``.
+    """
     return f"younger than {duration(limit_ms)}{where} ({source})"
 
 
 def source_of(name: str, properties: Mapping[str, Any], given: str | None) -> str:
-    """Return a text that says where a limit is set: by an argument, by a table property, or by default."""
+    """Return a text that names what sets a retention limit: an argument, a table property, or the default.
+
+    Parameters
+    ----------
+    name
+        The table property for the limit, such as ``history.expire.max-snapshot-age-ms``.
+    given
+        The name of the argument that sets the limit, such as ``"older_than="``; None if the caller gave no argument.
+    """
     if given is not None:
         return given
     return f"table property {name}" if name in properties else f"default of {name}"

@@ -62,7 +62,7 @@ def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int)
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
     )
     if format_version(document) == 1 and "refs" not in document:
-        return out  # v1 does not require refs, and old readers of v1 do not know them
+        return out  # do not add refs to this v1 table: v1 does not require refs, and its old readers do not know them
     return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
 
 
@@ -248,14 +248,15 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
 
 
 def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
-    """Return the entries that a cherry-pick adds to its summary besides counts; None if no new snapshot is needed.
+    """Return the summary entries that are specific to a cherry-pick; None if it needs no new snapshot.
 
-    The entry ``source-snapshot-id`` has the picked snapshot's id. If that snapshot was staged with a ``wap.id``, the
-    entry ``published-wap-id`` has this id. As in Java's ``CherryPickOperation``, two types of snapshots can be picked:
-    appends, and overwrites of whole partitions (``replace-partitions=true``). The parent of such an overwrite must be
-    in ``main``'s history, and the caller must check whether the replaced partitions have changed since the parent. If
-    the picked snapshot's parent is the current snapshot, None is returned: make the picked snapshot current with
-    `set_current_snapshot`.
+    The value of ``source-snapshot-id`` is the picked snapshot's id. If the picked snapshot was staged with a ``wap.id``
+    in its summary, the value of ``published-wap-id`` is that ``wap.id``. The new snapshot's counts are not included.
+
+    None is returned if the picked snapshot's parent is the current snapshot: `set_current_snapshot` can make the picked
+    snapshot current. Other snapshots can be picked if they are appends, or overwrites of whole partitions
+    (``replace-partitions=true``), as in Java's ``CherryPickOperation``. The parent of such an overwrite must be in
+    ``main``'s history, and the caller must check that the replaced partitions have not changed since the parent.
 
     Raises
     ------

@@ -32,7 +32,11 @@ Unknown = dict[Place, dict[str, Any]]
 
 
 def unknown_keys(json: JsonValue) -> Unknown:
-    """Return the keys that this library does not know, with their values, by the `Place` of the object in a schema."""
+    """Return the keys in a schema's JSON that this library does not know, with their values.
+
+    The result has a dictionary of such keys for each JSON object in the schema that has any; `Place` identifies the
+    object.
+    """
     out: Unknown = {}
 
     def collect(item: JsonValue, above: Place) -> None:
@@ -52,7 +56,10 @@ def unknown_keys(json: JsonValue) -> Unknown:
 
 
 def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
-    """Return a copy of a schema's JSON to which the keys are added that `unknown_keys` found in the previous schema."""
+    """Return a copy of a schema's JSON to which the keys are added that `unknown_keys` found in the previous schema.
+
+    The function calls itself for the JSON inside ``item``; ``above`` is then the `Place` of the enclosing object.
+    """
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
     if not isinstance(item, dict):
@@ -107,7 +114,10 @@ class SchemaDraft:
         return name if self.case_sensitive else name.lower()
 
     def find(self, name: str) -> int | None:
-        """Return the id of the column with this full or shortened name, or None. Added columns take precedence."""
+        """Return the id of the column with this full or shortened name, or None if there is none.
+
+        If this evolution drops a column and adds another one with its name, the added column is returned.
+        """
         key = self._key(name)
         return self._added_ids.get(key, self._ids.get(key))
 
@@ -116,12 +126,13 @@ class SchemaDraft:
         return next((i for i in self.fields if self.names[i] == name), None)
 
     def the(self, name: str) -> int:
-        """Return the id of the column with this name; refuse a missing or dropped column, and one in the key of a map.
+        """Return the id of the column with this name, which must be a column that the evolution may change.
 
         Raises
         ------
         RuleError
-            ``schema-names``, ``schema-conflict`` (the column or a parent of it is dropped), ``schema-map-key``.
+            ``schema-names``: there is no such column. ``schema-conflict``: the evolution drops the column, or a column
+            that contains it. ``schema-map-key``: the column is in the key of a map.
         """
         field_id = self.find(name)
         if field_id is None:
@@ -140,7 +151,7 @@ class SchemaDraft:
         return self.updates.get(field_id) or self.fields[field_id]
 
     def lineage(self, field_id: int | None) -> Iterator[int]:
-        """Yield a field's id, its parent's id, and so on."""
+        """Yield a field's id, its parent's id, and so on up to a top-level column; nothing for None."""
         while field_id is not None:
             yield field_id
             field_id = self.parents[field_id]
@@ -291,10 +302,11 @@ Path = tuple[tuple[str, str], ...]
 def _walk(
     parent: int | None, path: Path, fields: tuple[NestedField, ...], step: str = "field"
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
-    """Yield, for every field, the parent's id, the path, the field's role in its parent, and the field.
+    """Yield every field of a schema, parents first: the parent's id, the path, the field's role, and the field itself.
 
-    The role is field, element, key or value. A path consists of pairs of a name and a mark, which is element or value
-    if this name may be omitted from the path, otherwise field.
+    The role is ``field`` for a top-level column or a field of a struct; the other roles are ``element``, ``key`` and
+    ``value``. A path has a pair for each name, from the top-level column to the field. The second item of a pair shows
+    whether users may omit the name: ``element`` or ``value`` if they may, ``field`` if not.
     """
     for field in fields:
         # The names `element` and `value` may be omitted in a path only if the element or value is a struct.

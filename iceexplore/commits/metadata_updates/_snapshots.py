@@ -12,7 +12,8 @@ from iceexplore.errors import FormatError, OptionError, RuleError
 __all__ = ["add_snapshot", "snapshot_json"]
 
 _OPERATIONS = ("append", "replace", "overwrite", "delete")
-#: The clock skew allowed between two writers, in milliseconds. Java refuses a log whose times go back by more.
+#: The clock skew allowed between two writers, in milliseconds. In ``snapshot-log``, an entry may be earlier than the
+#: previous one by at most this time; Java refuses to read other logs.
 _CLOCK_SKEW_MS = 60_000
 
 
@@ -79,9 +80,10 @@ def snapshot_json(
 def add_snapshot(document: Mapping[str, Any], *, snapshot: Mapping[str, Any], ref: str | None = "main") -> Json:
     """Return a document to which a snapshot is added, with a branch that points to it.
 
-    Updates ``last-sequence-number`` (from v2 on), ``next-row-id`` (from v3 on: the snapshot's ``first-row-id`` plus its
-    ``added-rows``, on any branch: spec, "Row Lineage"), ``refs``, and for ``main`` also ``current-snapshot-id`` and
-    ``snapshot-log``. A branch that does not exist is created; an existing one keeps its retention settings.
+    ``refs`` is updated: a branch that does not exist is created, and an existing one keeps its retention settings. For
+    ``main``, ``current-snapshot-id`` and ``snapshot-log`` are updated, too. From v2 on, ``last-sequence-number``
+    becomes the snapshot's sequence number. From v3 on, ``next-row-id`` becomes the snapshot's ``first-row-id`` plus its
+    ``added-rows``, whatever the branch (spec, "Row Lineage").
 
     Parameters
     ----------

@@ -93,7 +93,15 @@ def evolve_spec(
 
 
 def _field_of(item: object) -> tuple[str, str | None]:
-    """Return the term of a partition field to add, and its name (None for the default name)."""
+    """Return the term of a partition field to add, such as ``day(ts)``, and its name (None for the default name).
+
+    ``item`` is the term alone, or a pair of the term and the name.
+
+    Raises
+    ------
+    OptionError
+        ``item`` is neither a string nor a pair of strings.
+    """
     if isinstance(item, str):
         return item, None
     if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(part, str) for part in item):
@@ -104,7 +112,13 @@ def _field_of(item: object) -> tuple[str, str | None]:
 
 
 def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
-    """Return the spec's field with this name, or with the source and transform in a term such as ``day(ts)``."""
+    """Return a field of a spec by its name, or by a term such as ``day(ts)`` for its transform and source.
+
+    Raises
+    ------
+    RuleError
+        ``partition-fields``: the spec has no such field.
+    """
     for field in spec.fields:
         if field.name == text:
             return field
@@ -120,9 +134,21 @@ def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
 
 
 def _renamed(spec: PartitionSpec, rename: Mapping[str, str], gone: set[int]) -> dict[int, str]:
-    """Return the new names by field id.
+    """Return the new names of partition fields by field id.
 
-    A void field that already has one of these names is renamed, too: its id is appended to its name, as in Java.
+    If a void field already has one of the new names, it is renamed, too: its id is appended to its name, as in Java.
+
+    Parameters
+    ----------
+    rename
+        The new names by old name.
+    gone
+        The ids of the fields that the same evolution removes.
+
+    Raises
+    ------
+    RuleError
+        ``partition-fields``: there is no field with one of the old names, or it is also removed.
     """
     out: dict[int, str] = {}
     by_name = {f.name: f for f in spec.fields}
@@ -151,10 +177,27 @@ def _added(
     gone: set[int],
     names: dict[int, str],
 ) -> tuple[list[PartitionField], int]:
-    """Return the fields to add, and the highest partition field id after they are added.
+    """Return the partition fields to add, and the highest partition field id after they are added.
 
-    A field that is both removed and added is kept instead. This function changes ``gone`` (the ids of removed fields)
-    and ``names`` (the new names by field id) accordingly.
+    If an evolution removes a field of the old spec and adds a field with the same source and transform, the old field
+    stays in the spec. Its id is then removed from ``gone``, and if it was added with another name, that name is set in
+    ``names``. Removed and void fields whose name an added field gets are renamed in ``names``.
+
+    Parameters
+    ----------
+    given
+        The term and the name of each field to add. A field whose name is None gets the default name.
+    base
+        The spec to which the fields are added.
+    gone
+        The ids of the fields to remove; changed by this function.
+    names
+        New names by field id; changed by this function.
+
+    Raises
+    ------
+    RuleError
+        ``partition-fields``: the spec already has such a field, or two time transforms of a column are added.
     """
     last_id = max(
         999, metadata.last_partition_id or 0, *(f.field_id for s in metadata.partition_specs for f in s.fields), 0

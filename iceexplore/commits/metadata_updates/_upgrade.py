@@ -1,6 +1,7 @@
 """Upgrade a document to a higher format version (spec, Appendix E; V4 proposal, "V4 Upgrade Path").
 
-This module also adds the lists that a v1 document may lack, because functions that change a document need them.
+A v1 document may lack the lists ``schemas``, ``partition-specs`` and ``sort-orders``. `with_lists` adds them, because
+the functions that change a document expect them.
 """
 
 from __future__ import annotations

@@ -93,7 +93,15 @@ def evolve_virtual_columns(
 
 
 def _pair(item: object) -> tuple[str, str | None]:
-    """Return the term of a virtual column to add, and its name (None for the default name)."""
+    """Return the term of a virtual column to add, such as ``lower(name)``, and its name (None for the default name).
+
+    ``item`` is the term alone, or a pair of the term and the name.
+
+    Raises
+    ------
+    OptionError
+        ``item`` is neither a string nor a pair of strings.
+    """
     if isinstance(item, str):
         refuse_half_characters(item, "virtual column")
         return item, None
@@ -107,7 +115,18 @@ def _pair(item: object) -> tuple[str, str | None]:
 
 
 def _named(metadata: TableMetadata, held: Mapping[int, Expression], text: str) -> int:
-    """Return the id of the virtual column with this name, or with the function in a term such as ``lower(name)``."""
+    """Return the id of a virtual column by its name, or by its term, such as ``lower(name)``.
+
+    Parameters
+    ----------
+    held
+        The expressions of the virtual columns, by id.
+
+    Raises
+    ------
+    RuleError
+        ``virtual-columns``: there is no such virtual column.
+    """
     by_name = {e.name or f"expression_{i}": i for i, e in held.items()}
     if text in by_name:
         return by_name[text]

@@ -94,8 +94,9 @@ def _listed(words: tuple[str, ...]) -> str:
 #: a merged DV is added, without a trace of the old one; ``delta``: the old DV stays as EXISTING, and the newly removed
 #: positions are in a second DV, which is ADDED.
 DvEncoding = Literal["removed", "replace", "delta"]
-#: Which delete manifests are affiliated with a single data manifest (in the proposal: "Optional Affinity between Data
-#: and Delete Manifests").
+#: Which delete manifests are affiliated with a data manifest, that is, have only deletes for files of this data
+#: manifest: ``all`` that can be, ``none``, or ``some``: only if there would otherwise be too many without affiliation.
+#: See `LayoutOptions` (in the proposal: "Optional Affinity between Data and Delete Manifests").
 Affinity = Literal["all", "some", "none"]
 #: Where partition values are stored: in ``derived`` columns of their own (layout (a) of the proposal, which prefers
 #: this layout), in the ``source`` column's struct (layout (b)), or in a ``tuple`` as before V4.
@@ -105,13 +106,14 @@ _PROPOSAL_ONLY = (
     "dv_encoding", "dv_attached", "partition_storage", "affinity", "unaffiliated_manifests", "affiliated_manifests",
     "inline_dv_bytes", "relaxed",
 )  # fmt: skip
-#: Options that are refused for the dialect ``v4-java``, because they are about root manifests. The flush thresholds are
-#: accepted without effect, because ``round_trip_ms`` sets them for any dialect.
+#: Options that are refused for the dialect ``v4-java``, because they are about root manifests. ``flush_data_files`` and
+#: ``flush_delete_files`` are not among them, although they have no effect there: the option ``round_trip_ms``, which is
+#: accepted for every dialect, sets both.
 _ROOTS_ONLY = (*_PROPOSAL_ONLY, "compact_leaves", "rewrite_leaf_at")
 _TREES = ("v4-proposal", "v4-draft")
 _DIALECTS_V4 = (*_TREES, "v4-java")
-#: Reading and writing a Parquet root takes half a millisecond more for this many more data files, or for this many more
-#: DVs (measured by `benchmarks/flush.py`).
+#: A Parquet root takes half a millisecond longer to read and write if it directly lists this many more data files
+#: (first constant) or DVs (second constant); measured by `benchmarks/flush.py`.
 _FILES_IN_HALF_A_MS = 80
 _VECTORS_IN_HALF_A_MS = 160
 #: The options whose values are integers, each with its minimum.
@@ -167,9 +169,9 @@ class LayoutOptions:
         this data manifest. ``all``: always, if possible; ``none``: never; ``some``: only if a commit would otherwise
         leave more than `unaffiliated_manifests` unaffiliated delete manifests.
     unaffiliated_manifests
-        The maximum number of unaffiliated delete manifests after a commit, with affinity ``some``. There may be more
-        only because of equality deletes, or of DVs for data files in the root: neither kind belongs to one data
-        manifest.
+        The maximum number of unaffiliated delete manifests after a commit, with affinity ``some``. More are possible
+        only because of two kinds of entries that do not belong to one data manifest: equality deletes, and DVs for data
+        files that the root lists directly.
     affiliated_manifests
         The maximum number of delete manifests affiliated with one data manifest: once there are this many, the next
         flush merges them with its new entries. With 1, each flush rewrites the data manifest's delete manifest; with 0,
@@ -178,14 +180,16 @@ class LayoutOptions:
     inline_dv_bytes
         The maximum size of a manifest DV in the root, in bytes; larger ones are written to a Puffin file.
     compact_leaves
-        The number of small leaf manifests from which the next commit merges them, whatever its operation; 0 never
-        merges. A leaf is small if at most half as many entries as `leaf_entries` remain in it.
+        If a root lists at least this number of small data manifests, or of small delete manifests, the next commit
+        merges them, whatever its operation. With 0, commits never merge leaves. A leaf is small if at most half as many
+        entries as `leaf_entries` remain in it.
     rewrite_leaf_at
-        A share such as 0.5: once a manifest DV removes at least this share of a leaf's entries, the next commit that
-        does not change the leaf otherwise rewrites it, with EXISTING entries only. None never rewrites leaves.
+        A share such as 0.5. Once a manifest DV removes at least this share of a leaf's entries, the next commit that
+        removes no more entries from the leaf rewrites it: the new leaf lists only the remaining entries, as EXISTING.
+        None never rewrites leaves.
     relaxed
-        Ids of rules that this layout breaks on purpose, to try approaches that were discarded; checks leave out these
-        rules.
+        Ids of rules that this layout breaks on purpose, to try approaches that the authors of the proposal discarded.
+        Checks of tables do not apply these rules.
     """
 
     format_version: int = 2
@@ -209,8 +213,9 @@ class LayoutOptions:
     def of(cls, format_version: int, **given: Any) -> LayoutOptions:
         """Return layout options for a format version: the given ones, and defaults for the others.
 
-        ``round_trip_ms=`` sets the flush thresholds to the result of `for_round_trip`; a threshold that is given
-        explicitly takes precedence.
+        The additional option ``round_trip_ms=`` sets the two flush thresholds, ``flush_data_files`` and
+        ``flush_delete_files``, to the result of `for_round_trip`. A threshold that is given explicitly takes
+        precedence.
 
         Raises
         ------
@@ -246,9 +251,10 @@ class LayoutOptions:
     def for_round_trip(milliseconds: float) -> dict[str, int]:
         """Return the two flush thresholds for storage with this round-trip time, as a dictionary of options.
 
-        The thresholds limit the time that the files listed directly in a root add to reading and writing it: data files
-        may add half of the round trip, DVs and equality deletes the other half. The time for the root's other entries
-        is not counted, because it is needed whether or not the files are flushed to leaves.
+        Files that a root lists directly make the root larger, so that it takes longer to read and write. The thresholds
+        limit this added time to one round trip: half of it for data files (``flush_data_files``), the other half for
+        DVs and equality deletes (``flush_delete_files``). The root's other entries are not counted, because the root
+        has them even if the files are flushed to leaves.
 
         The added time is proportional to the number of files. It was measured with this library on Parquet roots that
         list 100 leaves, with ten columns of statistics: CPU time for reading and writing, and transfer at 100 MB/s each

@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 def metadata_folder(state: TableState) -> str:
-    """Return the folder for new manifests and manifest lists, as the table's metadata spells it.
+    """Return the location of the folder for new manifests and manifest lists, without normalizing the location.
 
-    This is the folder in the property ``write.metadata.path`` if the table's metadata file is there, as in tables from
-    Iceberg's catalogs. Otherwise it is ``metadata`` below the table's location, because file-system tables ignore the
-    property.
+    By default this is the folder ``metadata`` below the table's location. The property ``write.metadata.path`` can name
+    another folder. It is used only if the table's current metadata file is in that folder, which shows that the table's
+    catalog follows the property: tables without a catalog ignore it (Java: ``HadoopTables``).
     """
     given = state.metadata.properties.get("write.metadata.path")
     if given and canonical(given) == canonical(state.metadata_location.rpartition("/")[0]):
@@ -90,7 +90,7 @@ class CommitWriter:
         return f"{place}/{name}-{kind}{suffix}"
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file; ``kind`` is its type, such as ``"manifest"``, named as in the storage's log of reads."""
+        """Write a new file; ``kind`` names its type for the storage, such as ``"manifest"`` or ``"puffin"``."""
         self.storage.write(location, data, kind=kind)
 
     def once(self, key: str, make: Callable[[], T]) -> T:

@@ -1,7 +1,8 @@
 """Define the operations that change only the metadata document.
 
-Each function checks some of its arguments at once, and returns the change: a function that runs once per attempt of the
-commit, on that attempt's document, and checks the other arguments.
+Each operation returns a change: a function that gets a document and a time, and returns the changed document. The
+commit calls this function once per attempt, with the document that the attempt builds on. Some arguments are checked by
+the operation itself; those that can only be checked against a document are checked by the change.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ class Expiration:
         self.expired = Expired()
 
     def __call__(self, document: Mapping[str, Any], ms: int) -> Mapping[str, Any]:
-        """Return the document without the expired snapshots."""
+        """Return the document without the snapshots that expire at the time ``ms`` (milliseconds since the epoch).
+
+        The removed snapshots are set as `expired`.
+        """
         document, self.expired = _expire.expire_snapshots(
             document, ids=self._ids, older_than_ms=self._before, retain_last=self._retain_last, now_ms=ms
         )
@@ -79,7 +83,11 @@ def rollback(snapshot: int | None = None, *, timestamp: object = None) -> Docume
 
 
 def set_ref(kind: Literal["branch", "tag"]) -> Callable[..., DocumentChange]:
-    """Return a function of a ref's name, a snapshot id and retention settings, which returns the change of the ref."""
+    """Return the operation that creates or moves refs of one kind, branches or tags.
+
+    The operation is a function that takes a ref's name, a snapshot id and retention settings (`set_ref` in
+    `iceexplore.commits`), and returns the change.
+    """
 
     def change(name: str, at: int, **retention: Any) -> DocumentChange:
         return lambda d, ms: _refs.set_ref(d, name=name, snapshot_id=at, type=kind, timestamp_ms=ms, **retention)

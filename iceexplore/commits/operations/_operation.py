@@ -35,12 +35,14 @@ class Parameter:
 
     Attributes
     ----------
+    kind
+        The kind of values that the parameter accepts, such as ``int``, ``files`` or ``choice`` (`ParameterKind`).
     help
         A description in one sentence.
     default
         The default value; `NO_DEFAULT` if the parameter is required.
     choices
-        The values that a ``choice`` accepts. None is accepted, too, if it is the default or the parameter is
+        The accepted values if ``kind`` is ``choice``. None is accepted, too, if it is the default or the parameter is
         ``optional``.
     least
         The minimum of a number.
@@ -150,7 +152,7 @@ class CommitOperation:
         return next(p for p in self.parameters(of) if p.name == name)
 
     def make(self, *given: Any, **arguments: Any) -> MakeChange:
-        """Return the function that `Committer.commit` calls to make the change of files, with these arguments."""
+        """Return a function for `Committer.commit`, which calls `change` with a commit's writer and these arguments."""
         change = self.change
         assert change is not None, f"{self.name} changes no files"
         return lambda writer: change(writer.base, writer, *given, **arguments)

@@ -22,14 +22,15 @@ def manifests_of(state: TableState, tasks: FileTasks) -> frozenset[str]:
 
 
 def planned(state: TableState, writer: CommitWriter, where: FilterLike | None) -> tuple[Filter, FileTasks]:
-    """Return the filter, and tasks for the files that may have matching rows.
+    """Plan a scan with a filter; return the parsed filter, and tasks for the data files that may have matching rows.
 
-    If the plan may miss rows, the reasons are added to ``writer.doubts``.
+    If the scan may miss rows, the reasons are added to ``writer.doubts``.
 
     Raises
     ------
     FormatError
-        A manifest cannot be read, so data files could be missing from the plan, or deleted rows could reappear.
+        A manifest cannot be read. Without it, data files could be missing from the plan, or deleted rows could
+        reappear.
     OptionError
         The filter is invalid, or a column has a name that Iceberg reserves.
     """

@@ -99,7 +99,7 @@ class _Both(TypedDict):
 
 
 def _both(*parameters: Parameter) -> _Both:
-    """Return the same parameters for simulations and labs."""
+    """Return keyword arguments for `CommitOperation` that give its methods in simulations and labs these parameters."""
     return {"simulation": parameters, "lab": parameters}
 
 
@@ -393,7 +393,7 @@ _METADATA_OPERATIONS = (
     ),
 )  # fmt: skip
 
-#: Every operation by name, in the order in which they are listed.
+#: Every operation by name. `operations` returns them in this order.
 OPERATIONS: dict[str, CommitOperation] = {
     o.name: o for o in (*_FILE_OPERATIONS, *_ROW_OPERATIONS, *_METADATA_OPERATIONS)
 }

@@ -148,8 +148,8 @@ def delete_where(
     OptionError
         Neither ``where`` nor ``partition`` is given, a column is unknown, or no file matches.
     RuleError
-        ``whole-files``: some rows of a file may match, but not certainly all (Java: "Cannot delete file where some, but
-        not all, rows match filter").
+        ``whole-files``: the metadata shows neither that all rows of a file match nor that no row matches (Java: "Cannot
+        delete file where some, but not all, rows match filter").
     """
     if where is None and partition is None:
         raise OptionError("delete_where needs a filter or partition=; to remove everything pass where='true'")
@@ -173,7 +173,10 @@ def delete_where(
 
 
 def partitions_of(state: TableState, batch: EntryBatch) -> frozenset[tuple[int, str]]:
-    """Return the distinct partitions of the files in a batch, in the form of `Change.conflict_partitions`."""
+    """Return the distinct partitions of the files in a batch, for use as `Change.conflict_partitions`.
+
+    A partition is a pair of the spec id and the partition tuple as JSON.
+    """
     return partition_keys(batch.entries["partition_spec_id"], batch.partition, state.metadata)
 
 
@@ -184,7 +187,13 @@ def checked_isolation(isolation: str) -> None:
 
 
 def _live(state: TableState, paths: LocationsLike) -> tuple[str, ...]:
-    """Return the locations of live files as the table spells them."""
+    """Return the locations of the given data files exactly as the table's manifests write them.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: a file is not live. ``duplicate-file``: the table lists a file more than once.
+    """
     found, _ = must_be_live(state, locations_of(paths), tuples=False)
     names = build.to_pylist(found.entries["location"])
     if len(set(names)) < len(names):
@@ -194,5 +203,5 @@ def _live(state: TableState, paths: LocationsLike) -> tuple[str, ...]:
 
 
 def base_id(state: TableState) -> int | None:
-    """Return the id of the snapshot that an operation read; None if there is none."""
+    """Return the id of the state's snapshot, which an operation has read; None if the table has no snapshot."""
     return None if state.snapshot is None else state.snapshot.snapshot_id

@@ -1,7 +1,7 @@
 """Find the files that a snapshot added and removed.
 
-Compare two snapshots, so that the tables of every writer can be replayed. Only the roots and the manifests that one of
-the snapshots does not list are read.
+The snapshot is compared with an earlier one: this works for the tables of every writer, because it does not depend on
+how the writer marks entries as added or removed. Manifests that both snapshots list are not read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class Moves:
     twice: int = 0
 
     def of(self, kind: ContentType, *, removed: bool = False, vectors: bool | None = None) -> EntryBatch:
-        """Return the entries of a content type; ``vectors`` selects only DVs (true) or only delete files (false)."""
+        """Return the added files of a content type, or with ``removed`` the removed ones.
+
+        ``vectors`` limits position deletes: True selects only DVs, False only delete files, and None both.
+        """
         batch = self.removed if removed else self.added
         mask = bool_array(pc.equal(batch.entries["content_type"], int(kind)))
         if vectors is not None:
@@ -66,9 +69,10 @@ def file_keys(entries: pa.Table) -> AnyArray:
 
 
 def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], int]:
-    """Return the row number of each live manifest in a root.
+    """Return a dictionary of the live manifests in a root; the values are the positions of their entries in the root.
 
-    The keys are pairs of the manifest's location and the identity of the manifest DVs that apply to it.
+    A key is a pair: the manifest's location, and a set that identifies the manifest DVs that apply to the manifest. If
+    two roots have the same key, the manifest has the same live entries in both. Without a root, the result is empty.
     """
     if root is None:
         return {}
@@ -133,7 +137,10 @@ def _refuse_column_files(entries: pa.Table) -> None:
 
 
 def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:
-    """Return the entries with file sizes; look up missing sizes, such as those of deletion vectors in the V4 draft."""
+    """Return the entries with the sizes of all files; ask the storage for the sizes that the entries do not record.
+
+    In the V4 draft, for example, the entries of deletion vectors do not record a file size.
+    """
     sizes = whole(batch.entries["file_size_in_bytes"])
     lacking = pc.and_(sizes.is_null(), batch.entries["location"].is_valid())
     places = build.to_pylist(pc.unique(batch.entries["location"].filter(lacking)))

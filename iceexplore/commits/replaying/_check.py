@@ -18,7 +18,8 @@ from iceexplore.metadata import Snapshot
 __all__ = ["differences_of"]
 
 _KINDS = (ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
-#: The first format version with deletion vectors, in which a replay writes no position delete files.
+#: The first format version with deletion vectors. From this version on, a replay writes deletion vectors instead of
+#: position delete files.
 _DVS_FROM = 3
 _SAME = ("partition_spec_id", "record_count", "file_size_in_bytes")
 
@@ -28,9 +29,10 @@ def differences_of(
 ) -> tuple[str, ...]:
     """Return the differences between snapshots of a table and of its replay, as sentences.
 
-    Data files, equality delete files and deletion vectors of live data files must match in spec, partition tuple, row
-    count and, if the table records it, size in bytes; below version 3, so must position delete files. Position delete
-    files are not compared with the deletion vectors that replace them.
+    Both snapshots must have the same files, with the same spec, partition tuple, row count and, if the table records
+    it, size in bytes. This applies to data files, to equality delete files, and to deletion vectors of live data files.
+    Position delete files are compared only if the replay has a format version below 3; from version 3 on, the replay
+    replaces them with deletion vectors, and these are not compared with them.
     """
     return tuple(text for a, b in pairs for text in _differences(table, a, replayed, b))
 
@@ -52,7 +54,8 @@ def _differences(table: TableState, a: Snapshot, replayed: TableState, b: Snapsh
     applies = pc.is_in(whole(vectors.entries["referenced_file"]), value_set=whole(there))
     vectors = vectors.filter(applies)
     if len(vectors) < len(old) and _is_vector(new).true_count == len(new):
-        # Deletion vectors replaced position delete files: compare only the vectors that the table already had.
+        # The replay replaced the table's position delete files with deletion vectors. Compare only the deletion vectors
+        # that are in the original table, too.
         names = file_keys(vectors.entries)
         new = new.filter(pc.is_in(file_keys(new.entries), value_set=names))
         old = vectors
