@@ -244,7 +244,10 @@ class SchemaDraft:
         return self._struct(self.schema.fields, None)
 
     def fresh(self, type_: Type) -> Type:
-        """Return a type with new field ids; as in Java, all fields of a struct get ids before the fields in them."""
+        """Return a copy of a type with new field ids.
+
+        As in Java, all fields of a struct get their ids before the fields that are nested in them.
+        """
         match type_:
             case StructType(fields):
                 ids = [self._next_id() for _ in fields]

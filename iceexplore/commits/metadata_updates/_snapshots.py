@@ -1,4 +1,7 @@
-"""Create a snapshot's JSON, and add it to a document with the changes that follow (spec, "Table Metadata Fields")."""
+"""Create a snapshot's JSON object, and add it to a document (spec, "Table Metadata Fields").
+
+Fields of the document that depend on its snapshots, such as ``refs`` and ``last-sequence-number``, are updated, too.
+"""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 def metadata_folder(state: TableState) -> str:
-    """Return the location of the folder for new manifests and manifest lists, without normalizing the location.
+    """Return the location of the folder for new manifests and manifest lists, written as in the table's metadata.
 
     By default this is the folder ``metadata`` below the table's location. The property ``write.metadata.path`` can name
-    another folder. It is used only if the table's current metadata file is in that folder, which shows that the table's
-    catalog follows the property: tables without a catalog ignore it (Java: ``HadoopTables``).
+    another folder. It is used only if the table's current metadata file is in that folder, as in tables of Iceberg's
+    catalogs. Tables without a catalog always use the folder ``metadata``.
     """
     given = state.metadata.properties.get("write.metadata.path")
     if given and canonical(given) == canonical(state.metadata_location.rpartition("/")[0]):

@@ -52,7 +52,8 @@ from iceexplore.writing import DataFile, columns_at, default_order, file_schema,
 __all__ = ["RewriteGroups", "compact", "compacted_files"]
 
 #: A function that rewrites files and returns the entries of the new files. It is called with the tasks of each
-#: partition, the number of files to write per partition, and the data sequence number of the new files.
+#: partition, the number of files to write per partition, and the data sequence number of the new files (None in version
+#: 1, which has no sequence numbers).
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
 #: The maximum size of the data files that one compaction reads, in bytes, because it keeps their rows in memory.
@@ -154,7 +155,7 @@ def compact(
 
 
 def _tasks(files: EntryBatch, matched: MatchedDeletes) -> FileTasks:
-    """Return tasks that read the files completely."""
+    """Return tasks that read all rows of the files, except those that the deletes in ``matched`` remove."""
     count = len(files)
     every, first = pa.array([True] * count, pa.bool_()), pa.array([0] * count, pa.int32())
     return FileTasks(EntryBatch(files.entries, {}, files.partition), pa.nulls(count, pa.int64()), every, first,
@@ -188,7 +189,18 @@ def _chosen(
     partition: Mapping[str, Any] | None,
     small_than: int | None,
 ) -> tuple[EntryBatch, frozenset[str] | None]:
-    """Return the files to rewrite, and the manifests that list them (None unless a filter chose the files)."""
+    """Return the files to rewrite, with statistics, and the locations of the manifests that list these files.
+
+    The manifests are None if neither ``where`` nor ``partition`` is given, because they are then unknown. Files of
+    ``small_than`` bytes or more are left out.
+
+    Raises
+    ------
+    OptionError
+        ``paths`` is combined with ``where`` or ``partition``, or the filter is invalid.
+    RuleError
+        ``files-exist``: a file in ``paths`` is not live.
+    """
     manifests = None
     if paths is not None and (where is not None or partition is not None):
         raise OptionError("give either paths or where= and partition=, not both")
@@ -224,10 +236,16 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 
 
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
-    """Return the locations of files in partitions without need for a rewrite.
+    """Return the locations of the chosen files that need not be rewritten.
 
-    Such a partition has at most ``files`` files, none of them with column files. If the files were chosen by location
-    (``named``), the result is empty, because they are then always rewritten.
+    These are the files in a partition of which at most ``files`` files were chosen, none of them with column files.
+
+    Parameters
+    ----------
+    files
+        The number of files to write per partition.
+    named
+        Whether the user chose the files by location. They are then always rewritten, and the result is empty.
     """
     if named:
         return set()
@@ -244,7 +262,15 @@ def _without(chosen: EntryBatch, names: set[str]) -> EntryBatch:
 
 
 def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
-    """Return whether to read the data of a group of files: as requested, or if all files exist and none is synthetic.
+    """Return whether to rewrite the files of a partition by reading their data, instead of merging only metadata.
+
+    Parameters
+    ----------
+    rows
+        The entries of the partition's files.
+    read
+        The user's choice, which is returned. If None, the result is True if all files and their column files exist in
+        the storage and none is synthetic.
 
     Raises
     ------
@@ -261,7 +287,17 @@ def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
 
 
 def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[str]) -> tuple[str, ...]:
-    """Return the position delete files that apply to no live data file once the given files are rewritten."""
+    """Return the locations of the position delete files that can be removed after a rewrite of data files.
+
+    These are files in ``matched`` that apply to no other live data file.
+
+    Parameters
+    ----------
+    matched
+        The deletes that apply to the rewritten files.
+    rewritten
+        Locations of the rewritten files.
+    """
     entries, referenced = position_files(matched)
     gone = {path_only(name) for name in rewritten}
     others: dict[str, dict[str, str]] = {}
@@ -279,7 +315,22 @@ def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[
 def _rows(
     state: TableState, files: EntryBatch, matched: MatchedDeletes, positions: dict[str, Any], *, lineage: bool
 ) -> pa.Table:
-    """Return the rows of a group of files, without deleted rows."""
+    """Read data files of one partition, and return their rows without the deleted ones.
+
+    Parameters
+    ----------
+    matched
+        The deletes that apply to each of the files; of these, only equality deletes are used here.
+    positions
+        Bitmaps of the deleted positions, by data file location.
+    lineage
+        Whether to return ``_row_id`` and ``_last_updated_sequence_number``, too.
+
+    Raises
+    ------
+    FormatError
+        A file does not have as many rows as its entry records.
+    """
     deletes = EqualityDeletes(state, matched)
     tables = []
     for i in range(len(files)):
@@ -301,7 +352,15 @@ def _rows(
 def _read(
     state: TableState, one: EntryBatch, deletes: EqualityDeletes, numbers: tuple[int, ...], *, lineage: bool
 ) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
-    """Return all rows of a data file as stored, and a mask of the rows that equality deletes remove."""
+    """Return all rows of a data file, deleted ones included, and a mask of the rows that equality deletes remove.
+
+    Parameters
+    ----------
+    numbers
+        The equality deletes that apply to the file, as returned by ``deletes.numbers``.
+    lineage
+        Whether to return ``_row_id`` and ``_last_updated_sequence_number``, too.
+    """
     _refuse_columns(state)
     fields, to = list(state.schema.fields), list(file_schema(state.schema))
     if lineage:
@@ -334,12 +393,16 @@ def compacted_files(
 ) -> EntryBatch:
     """Write the rows of some files of a partition to one file, sorted if the table has a sort order.
 
+    Return the new file's entry; if there are no rows, no file is written.
+
     Parameters
     ----------
     group
         The files that the rows come from.
     rows
         The rows as returned by `fit_columns`, with the row lineage columns.
+    sequence_number
+        The data sequence number of the new file; with None, its entry inherits the commit's sequence number.
 
     Raises
     ------

@@ -39,7 +39,8 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
     Parameters
     ----------
     manifests
-        Locations of the manifests to rewrite; by default those that the layout would rewrite.
+        Locations of the manifests to rewrite. By default the layout chooses the manifests, mainly small ones and those
+        with entries that are not live.
 
     Raises
     ------
@@ -67,9 +68,12 @@ def rewrite_position_deletes(state: TableState, writer: CommitWriter, paths: Loc
     """Merge position delete files in version 2; from version 3 on, convert them to deletion vectors.
 
     The position delete files are read completely. In version 2, one merged file is written per data file or per
-    partition (``write.delete.granularity``), as for the position delete files of other commits. Positions that delete
-    nothing are dropped: positions in data files that are no longer live or are newer than the delete file (Java:
-    ``RewritePositionDeleteFiles``, "dangling"), and positions past the end of a data file.
+    partition; the property ``write.delete.granularity`` determines which. Positions that delete nothing are dropped:
+
+    - positions in data files that are no longer live, or that are newer than the delete file (Java:
+      ``RewritePositionDeleteFiles``, "dangling"),
+    - positions in data files that already have a deletion vector, because it replaces position delete files,
+    - positions past the end of a data file.
 
     Parameters
     ----------
@@ -202,7 +206,15 @@ def bool_mask(mask: AnyColumn) -> pa.BooleanArray:
 
 
 def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryBatch]:
-    """Return the data files that a snapshot added, with their statistics, and those that it removed."""
+    """Return the data files that a snapshot added, and the data files that it removed.
+
+    The entries of added files have statistics. For an append, the second batch is empty.
+
+    Raises
+    ------
+    RuleError
+        ``cherry-pick``: the snapshot's parent has expired, so that its changes are unknown.
+    """
     there = travel(state, snapshot=picked.snapshot_id)
     before = None if picked.parent_snapshot_id is None else state.metadata.snapshot(picked.parent_snapshot_id)
     if picked.parent_snapshot_id is not None and before is None:
@@ -224,7 +236,20 @@ def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryB
 
 
 def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch) -> None:
-    """Refuse the pick if data was added, after the picked snapshot's parent, to a partition that the pick replaces."""
+    """Refuse to cherry-pick a snapshot that replaces partitions, if one of these has new data files.
+
+    New are data files that the table's current history added after the picked snapshot's parent.
+
+    Parameters
+    ----------
+    data
+        The data files that the picked snapshot added; their partitions are those that it replaces.
+
+    Raises
+    ------
+    RuleError
+        ``cherry-pick``: data files were added to one of the partitions.
+    """
     mine = partitions_of(state, data)
     if state.snapshot is None or picked.parent_snapshot_id is None:
         return

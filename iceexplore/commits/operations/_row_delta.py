@@ -59,8 +59,17 @@ __all__ = [
 class EqualityDeletes:
     """Validated equality deletes.
 
-    Each of ``parts`` is written to one file. It consists of a partition tuple (None if the spec is unpartitioned) and
-    the rows of values to delete.
+    Attributes
+    ----------
+    spec_id
+        The partition spec of the delete files.
+    ids
+        The field ids of the equality columns.
+    parts
+        The content of the delete files to write: for each file, its partition tuple (None if the spec is unpartitioned)
+        and a table of the equality columns. Each row of the table has values of rows to delete.
+    columns
+        The columns for which the delete files' entries have statistics.
     """
 
     schema: Schema
@@ -183,12 +192,12 @@ def row_delta(
         Values by column, such as ``{"id": [1, 2]}``, or a data frame. Rows that have these values are deleted from the
         data files of earlier commits.
     equality_partition
-        The partition in which equality deletes apply, by partition field. By default each row of values applies to the
-        partition that its columns determine; if the columns do not determine a partition, the deletes are global, which
-        needs an unpartitioned spec.
+        The partition in which equality deletes apply, as values by partition field. By default, the partition of each
+        row in ``equality`` is computed from the row's values. If the columns do not suffice for this, the deletes apply
+        to all partitions; they are then written with an unpartitioned spec, which the table must have.
     isolation
-        With ``serializable``, a data file that a concurrent commit adds conflicts if its partition has a file in
-        ``deletes``. With ``snapshot``, it does not conflict.
+        With ``serializable``, a concurrent commit conflicts if it adds a data file to the partition of a file in
+        ``deletes``. With ``snapshot``, added data files do not conflict.
 
     Raises
     ------
@@ -227,8 +236,8 @@ def row_delta(
     if by_file and version >= _DVS_FROM:
         vectors = {name: bitmap | old[name] if name in old else bitmap for name, bitmap in by_file.items()}
         added.append(vector_entries(writer, targets, vectors))
-        # Remove position delete files that reference only one of these data files: its new deletion vector includes
-        # their positions (Java: ContentFileUtil.isFileScoped).
+        # Remove every position delete file that references only one data file, if this data file gets a deletion vector
+        # now, because the deletion vector replaces the delete file (Java: ContentFileUtil.isFileScoped).
         merged = scoped_to(before, by_file)
     elif by_file:
         added.append(position_files(state, writer, targets, by_file))
@@ -248,14 +257,22 @@ def row_delta(
 
 
 def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[dict[str, Any], EntryBatch]:
-    """Return bitmaps of positions by data file location (as the table spells it), and the files' entries in this order.
+    """Validate positions to delete; return them as bitmaps by data file location, and the data files' entries.
+
+    The locations are written as in the table's manifests. The entries are in the order of the bitmaps.
+
+    Parameters
+    ----------
+    deletes
+        Positions of rows (from 0) by data file location.
 
     Raises
     ------
     OptionError
         ``deletes`` is not a mapping, is empty, or has invalid positions.
     RuleError
-        ``files-exist``, ``dv-in-range``, ``duplicate-file``.
+        ``files-exist``: a data file is not live. ``dv-in-range``: a position is beyond the rows of its file.
+        ``duplicate-file``: a data file is given, or listed by the table, more than once.
     """
     from pyroaring import BitMap64
 
@@ -281,7 +298,13 @@ def positions_by_file(state: TableState, deletes: Mapping[Any, Any]) -> tuple[di
 
 
 def _refuse_newer(targets: EntryBatch, sequence_number: int) -> None:
-    """Refuse data files with a higher sequence number than the commit's: its deletes would not apply to these files."""
+    """Refuse data files with a higher sequence number than the commit, because its deletes would not apply to them.
+
+    Raises
+    ------
+    RuleError
+        ``sequence-order``: there is such a file; the table's ``last-sequence-number`` is too low.
+    """
     entries = targets.entries
     newer = entries.filter(pc.greater(entries["sequence_number"], sequence_number))
     if newer.num_rows:
@@ -310,12 +333,21 @@ def _bitmap(path: str, positions: object) -> BitMap64:
 
 
 def _only_new(by_file: dict[str, Any], old: dict[str, Any], *, alone: bool) -> None:
-    """Drop files from ``by_file`` if all their positions there are already deleted.
+    """Remove from ``by_file`` each data file of which all given positions are already deleted.
+
+    Parameters
+    ----------
+    by_file
+        Bitmaps of the positions to delete, by data file location; changed by this function.
+    old
+        Bitmaps of the positions that are already deleted, by data file location.
+    alone
+        Whether the commit makes no other change, so that it needs at least one file in ``by_file``.
 
     Raises
     ------
     OptionError
-        ``alone`` is True, that is, the commit does nothing else, and no file is left.
+        ``alone`` is True, and no file remains in ``by_file``.
     """
     for name in [n for n, bitmap in by_file.items() if n in old and not len(bitmap - old[n])]:
         del by_file[name]
@@ -360,7 +392,17 @@ def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, 
 def position_files(
     state: TableState, writer: CommitWriter, targets: EntryBatch, by_file: Mapping[str, Any]
 ) -> EntryBatch:
-    """Write position delete files of version 2, one for each group of `delete_groups`; return their entries."""
+    """Write position delete files of version 2, and return their entries.
+
+    A file is written for each data file, or for each partition (`delete_groups`).
+
+    Parameters
+    ----------
+    targets
+        The entries of the data files; entries of files that are not in ``by_file`` are ignored.
+    by_file
+        The positions to delete as bitmaps, by data file location.
+    """
     names = build.to_pylist(targets.entries["location"])
     specs = build.to_pylist(targets.entries["partition_spec_id"])
     groups = delete_groups(state, targets, by_file)
@@ -390,9 +432,15 @@ def position_files(
 
 
 def _position_stats(bounds: list[tuple[str, str, int, int, int]]) -> dict[int, Any]:
-    """Return statistics of ``file_path`` (never truncated, because they identify the data file) and ``pos``.
+    """Return statistics of the columns ``file_path`` and ``pos`` of position delete files, by field id.
 
-    These columns are not in the table's schema, so their bounds are in single-value (binary) form.
+    Bounds of ``file_path`` are never truncated, because equal bounds identify the data file. The columns are not in the
+    table's schema, so their bounds are in single-value (binary) form.
+
+    Parameters
+    ----------
+    bounds
+        For each delete file: the lowest and highest path, the lowest and highest position, and the number of rows.
     """
     out = {}
     for number, kind, low, high in ((FILE_PATH_ID, "string", 0, 1), (POS_ID, "long", 2, 3)):

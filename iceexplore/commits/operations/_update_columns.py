@@ -106,7 +106,8 @@ def update_columns(
     if hits is not None:
         files = files.filter(pa.array([name in hits for name in names], pa.bool_()))
         names = build.to_pylist(files.entries["location"])
-    if not names:  # with paths, rows of other files may match
+    if not names:
+        # With ``paths``, rows of other files may still match: the message then refers to the given files only.
         among = "" if paths is None else "of the given files "
         raise NothingToDo(f"nothing to commit: no row {among}matches")
     _refuse_partition_sources(state, files, fields)
@@ -124,8 +125,8 @@ def update_columns(
         column_files=EntryBatch.of_rows(rows, stats=stats),
         data_manifests=manifests,
         base_snapshot_id=base_id(state),
-        # As for an UPDATE, matching rows that a concurrent commit adds conflict, because they should have been updated,
-        # too.
+        # Without ``where``, files that a concurrent commit adds do not conflict. With ``where``, they conflict if they
+        # may have matching rows: as in an SQL UPDATE, this operation should have updated these rows, too.
         conflict_partitions=frozenset() if chosen is None else None,
         conflict_filter=None if chosen is None else chosen[0],
         conflict_files=frozenset(names),
@@ -134,7 +135,22 @@ def update_columns(
 
 
 def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | None) -> EntryBatch:
-    """Return the live data files that are at these locations and in the plan; a condition that is None is ignored."""
+    """Return the live data files to consider.
+
+    Parameters
+    ----------
+    paths
+        Locations of data files: only these are returned. If None, the locations do not matter.
+    tasks
+        The plan for a filter: only data files in the plan are returned. If None, there is no filter.
+
+    Raises
+    ------
+    OptionError
+        There is no filter and no data file.
+    RuleError
+        ``files-exist``: a file in ``paths`` is not live.
+    """
     named = None if paths is None else must_be_live(state, locations_of(paths))[0]
     if tasks is None:
         files = live_files(state) if named is None else named
@@ -148,7 +164,22 @@ def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | No
 
 
 def _matching(state: TableState, tasks: FileTasks, names: Collection[str]) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the positions of the matching live rows, for each of the data files ``names`` that has any."""
+    """Return the positions of the live rows that match the plan's filter, by data file location.
+
+    Data files without a matching row are not in the result.
+
+    Parameters
+    ----------
+    tasks
+        The plan, whose data files are read.
+    names
+        Locations of the data files to read; other files in the plan are ignored.
+
+    Raises
+    ------
+    OptionError
+        A file is synthetic, so that it has no rows to read.
+    """
     reader = TaskReader(state, tasks, outputs_of(state, [POS.name]))
     found = {}
     for row, name in enumerate(build.to_pylist(tasks.files.entries["location"])):
@@ -165,7 +196,16 @@ def _matching(state: TableState, tasks: FileTasks, names: Collection[str]) -> di
 def _columns(
     state: TableState, columns: str | Iterable[str] | Mapping[str, Any]
 ) -> tuple[list[NestedField], Mapping[str, Any] | None]:
-    """Return the fields to update, and the values by column; None if only names are given (synthetic column files)."""
+    """Return the fields to update, and the new values by column name.
+
+    If ``columns`` has only names, the second item is None, and the column files will be synthetic.
+
+    Raises
+    ------
+    OptionError
+        ``columns`` is empty or not of an accepted type, a column is not at the top level of the schema, or a value is
+        an array.
+    """
     given: Any = columns
     by_name = {f.name: f for f in state.schema.fields}
     if isinstance(given, str):
@@ -212,7 +252,17 @@ def _first(files: EntryBatch, spec_id: int) -> str:
 
 
 def _refuse_old_deletes(state: TableState, files: EntryBatch, manifests: frozenset[str] | None) -> None:
-    """Refuse data files to which deletes apply by sequence number: an update raises the file's sequence number."""
+    """Refuse data files to which equality deletes or position delete files apply.
+
+    A delete file applies only to data files with a lower sequence number than its own; position deletes also apply if
+    the numbers are equal. The update raises a data file's sequence number, so that earlier deletes would no longer
+    apply, and deleted rows would reappear.
+
+    Raises
+    ------
+    RuleError
+        ``column-updates``: such deletes apply to one of the files.
+    """
     matched = applied_deletes(state, files, replaced=False, manifests=manifests)
     if not len(matched):
         return
@@ -259,12 +309,21 @@ def _written(
     values: Mapping[str, Any],
     hits: Mapping[str, npt.NDArray[np.int64]] | None,
 ) -> _Made:
-    """Write the column files; at any time, only the rows of one data file are in memory.
+    """Write a column file for each data file; return the column files' records, and the statistics of their columns.
+
+    The data files are processed one after the other, so that only the rows of one file are in memory at a time.
 
     Parameters
     ----------
+    values
+        Constants, or functions that compute the new values, by column.
     hits
-        The positions of the rows to update, by data file; None for all rows.
+        The positions of the rows to update, by data file location; None to update all rows.
+
+    Raises
+    ------
+    OptionError
+        A data file is synthetic, so that it has no rows.
     """
     names = build.to_pylist(files.entries["location"])
     for name in names:
@@ -289,12 +348,21 @@ def _new_columns(
     values: Mapping[str, Any],
     hit: npt.NDArray[np.int64] | None,
 ) -> pa.Table:
-    """Return the new columns of a data file, and each row's ``_last_updated_sequence_number``.
+    """Return the content of a column file: all rows of the updated columns and of ``_last_updated_sequence_number``.
 
-    In updated rows this number is null, so that they inherit the commit's sequence number.
+    ``_last_updated_sequence_number`` is null in updated rows, so that readers use the commit's sequence number for
+    them. Other rows keep their old number.
+
+    Parameters
+    ----------
+    needed
+        The columns that functions in ``values`` may read; empty if all values are constants.
+    hit
+        The positions of the rows to update; None to update all rows.
     """
     old = _rows(state, file, [*needed, LAST_UPDATED])
-    rows = old.drop_columns([LAST_UPDATED.name]) if needed else old  # an Arrow table without columns has no row count
+    # If no column is needed, keep this one: an Arrow table without columns would not have the number of rows.
+    rows = old.drop_columns([LAST_UPDATED.name]) if needed else old
     new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")
     made = fit_columns(arrow_frame(new, state.schema), state.schema, complete=False)
     numbers: AnyColumn = pa.nulls(old.num_rows, pa.int64())
@@ -314,7 +382,19 @@ def _new_columns(
 
 
 def _rows(state: TableState, file: EntryBatch, fields: Sequence[NestedField], *, stored: bool = False) -> pa.Table:
-    """Return some columns of all rows of a data file; with ``stored``, in the types in which files store them."""
+    """Return some columns of all rows of a data file, deleted rows included.
+
+    Parameters
+    ----------
+    stored
+        Whether to return the columns in the Arrow types in which data files are written (`file_schema`), instead of
+        the types that readers get (`arrow_fields`).
+
+    Raises
+    ------
+    MemoryLimitError
+        The rows have more bytes than the memory limit.
+    """
     to = arrow_fields(fields)
     if stored:
         kinds = file_schema(state.schema)

@@ -131,7 +131,7 @@ def delete_where(
     *,
     partition: Mapping[str, Any] | None = None,
 ) -> Change:
-    """Remove the data files of which the metadata shows that all rows match a filter; no data is read.
+    """Remove a data file if the metadata shows that all its rows match a filter; no data is read.
 
     Files that concurrent commits add or remove do not conflict: a retry selects the files anew, in the newer state
     (``reapply``).
