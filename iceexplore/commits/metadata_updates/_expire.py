@@ -177,7 +177,7 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
 
 @dataclass(frozen=True)
 class _BranchRules:
-    """The retention limits of a branch: the minimum number of snapshots, and the time after which snapshots are kept.
+    """The retention limits of a branch: how many of its newest snapshots are kept, and since when all are kept.
 
     For each limit, a text names the argument, branch setting or table property that sets it. The reasons that `keep`
     yields include this text.

@@ -62,7 +62,7 @@ def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int)
         document, current_snapshot_id=snapshot_id, snapshot_log=[*entries(document, "snapshot-log"), entry]
     )
     if format_version(document) == 1 and "refs" not in document:
-        return out  # do not add refs to this v1 table: v1 does not require refs, and its old readers do not know them
+        return out  # do not add refs to a v1 document: v1 does not require refs, and old readers do not know them
     return with_branch_at({**out, "refs": read_refs(document)}, "main", snapshot_id)
 
 

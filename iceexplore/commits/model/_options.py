@@ -188,8 +188,8 @@ class LayoutOptions:
         removes no more entries from the leaf rewrites it: the new leaf lists only the remaining entries, as EXISTING.
         None never rewrites leaves.
     relaxed
-        Ids of rules that this layout breaks on purpose, to try approaches that the authors of the proposal discarded.
-        Checks of tables do not apply these rules.
+        Ids of rules that this layout breaks on purpose, to try approaches that the authors of the proposal discarded. A
+        commit with this layout does not check these rules.
     """
 
     format_version: int = 2

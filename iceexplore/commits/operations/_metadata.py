@@ -60,7 +60,7 @@ class Expiration:
     def __call__(self, document: Mapping[str, Any], ms: int) -> Mapping[str, Any]:
         """Return the document without the snapshots that expire at the time ``ms`` (milliseconds since the epoch).
 
-        The removed snapshots are set as `expired`.
+        The ids of the removed snapshots are stored in `expired`.
         """
         document, self.expired = _expire.expire_snapshots(
             document, ids=self._ids, older_than_ms=self._before, retain_last=self._retain_last, now_ms=ms

@@ -99,7 +99,7 @@ class _Both(TypedDict):
 
 
 def _both(*parameters: Parameter) -> _Both:
-    """Return keyword arguments for `CommitOperation` that give its methods in simulations and labs these parameters."""
+    """Return keyword arguments for `CommitOperation`: the same parameters for its methods in simulations and labs."""
     return {"simulation": parameters, "lab": parameters}
 
 

@@ -236,9 +236,9 @@ def _changes_of(state: TableState, picked: Snapshot) -> tuple[EntryBatch, EntryB
 
 
 def _partitions_unchanged(state: TableState, picked: Snapshot, data: EntryBatch) -> None:
-    """Refuse to cherry-pick a snapshot that replaces partitions, if one of these has new data files.
+    """Refuse to cherry-pick a snapshot that replaces partitions, if one of these partitions has new data files.
 
-    New are data files that the table's current history added after the picked snapshot's parent.
+    A data file is new if the table's current history added it after the picked snapshot's parent.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class EqualityDeletes:
         The field ids of the equality columns.
     parts
         The content of the delete files to write: for each file, its partition tuple (None if the spec is unpartitioned)
-        and a table of the equality columns. Each row of the table has values of rows to delete.
+        and a table of the equality columns. Each row of the table has the values of rows to delete.
     columns
         The columns for which the delete files' entries have statistics.
     """

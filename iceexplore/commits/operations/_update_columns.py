@@ -107,7 +107,7 @@ def update_columns(
         files = files.filter(pa.array([name in hits for name in names], pa.bool_()))
         names = build.to_pylist(files.entries["location"])
     if not names:
-        # With ``paths``, rows of other files may still match: the message then refers to the given files only.
+        # With ``paths``, rows of other files may still match, so the message then refers to the given files only.
         among = "" if paths is None else "of the given files "
         raise NothingToDo(f"nothing to commit: no row {among}matches")
     _refuse_partition_sources(state, files, fields)
