@@ -152,7 +152,7 @@ class CommitOperation:
         return next(p for p in self.parameters(of) if p.name == name)
 
     def make(self, *given: Any, **arguments: Any) -> MakeChange:
-        """Return a function for `Committer.commit`: it takes a writer, and passes it and these arguments to `change`."""
+        """Return a function for `Committer.commit`: it passes its writer and these arguments to `change`."""
         change = self.change
         assert change is not None, f"{self.name} changes no files"
         return lambda writer: change(writer.base, writer, *given, **arguments)
