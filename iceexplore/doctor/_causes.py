@@ -27,8 +27,8 @@ _EXPLAINED_BY_LOSS = frozenset(
 )
 #: Codes that, for a manifest or manifest list, mean that some or all of its entries cannot be read.
 _LOSS = frozenset({"file-missing", "file-corrupt", "file-truncated", "manifest-salvaged"})
-#: Wrong numbers or entries that cause other findings: a pattern for the code and field of the cause, and the codes of
-#: the findings that it causes.
+#: Findings of wrong numbers or entries that cause other findings. Each item has a pattern for the cause, which matches
+#: its code and field (separated by a space), and the codes of the findings that it causes.
 _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
     (re.compile(pattern), frozenset(codes.split()))
     for pattern, codes in (
@@ -61,10 +61,11 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
     Parameters
     ----------
     manifests
-        The canonical locations of all examined manifests and roots. Only the loss of one of these hides entries.
+        The canonical locations of all examined manifests and roots. A finding that a file cannot be read explains
+        findings about missing entries only if the file is one of these.
     """
     merged = _merged(findings)
-    # Lost manifests come first, because they explain more findings than wrong numbers do. A cause may itself be
+    # Sort unreadable manifests first, because they explain more findings than wrong numbers do. A cause may itself be
     # explained by another cause.
     causes = [one for one in merged if _is_cause(one, manifests)]
     causes.sort(key=lambda one: not _is_lost_manifest(one, manifests))
@@ -94,7 +95,7 @@ def _explained_by(one: Finding) -> frozenset[str]:
 
 def _is_cause(one: Finding, manifests: frozenset[str]) -> bool:
     if one.code == "manifest-salvaged":
-        return False  # this code reports only that reading ended early; the fault that ended reading is the cause
+        return False  # reading ended early: the cause is the finding of the fault that ended it
     return _is_lost_manifest(one, manifests) or bool(_explained_by(one))
 
 
@@ -102,7 +103,8 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
     if cause is one or (cause.snapshots and one.snapshots and not set(cause.snapshots) & set(one.snapshots)):
         return False
     if _is_lost_manifest(cause, manifests):
-        # a snapshot's totals are compared with the counts in its list, which a lost manifest does not change
+        # The totals in a snapshot's summary are compared with counts in its manifest list or root. If a manifest
+        # cannot be read, these counts remain, so that this does not explain wrong totals.
         return one.code in _EXPLAINED_BY_LOSS and not (one.field or "").startswith("total-")
     return one.code in _explained_by(cause)
 
@@ -110,12 +112,12 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
     """Merge findings with equal code, field, modes, severity and `_kind_of_place`.
 
-    A merged finding has the text of the first one, the first ten places, and the sum of the counts. If all findings of
-    a group report the same place, the count is that of the first one.
+    A merged finding has the text of the first of its findings, the first ten places, and the sum of all counts. But if
+    the merged findings all report the same place, their counts are not added: the first count is kept.
     """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
-        # duplicate reports of a place become one finding, and so do many files with the same fault
+        # Findings are merged if they report the same fault twice in the same place, or in many files.
         groups.setdefault((one.code, one.field, one.modes, one.severity, _kind_of_place(one)), []).append(one)
     out = []
     for group in groups.values():
@@ -142,11 +144,12 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return a text that depends on a finding's first place; only findings with equal texts are merged.
+    """Return a text that decides, by the places of findings, which of them may be merged: those with equal texts.
 
-    For whole files and for entries of manifests, the text is empty: findings in different files may be merged. For a
-    snapshot in a metadata file, it is the file's location: findings on different snapshots may be merged. For any other
-    part of a file, such as a ref in the metadata file, it is the place itself.
+    The text is derived from the finding's first place (``where``). If this is a whole file or an entry of a manifest,
+    the text is empty, so that findings in different files may be merged. If it is a snapshot in a metadata file, the
+    text is the file's location, so that findings about different snapshots may be merged. If it is any other part of a
+    file, such as a ref, the text is the place itself, so that only findings about this part may be merged.
     """
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):

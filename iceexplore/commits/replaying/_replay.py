@@ -195,7 +195,11 @@ class _Run:
         return cls(state, sandbox, Planner(options.format_version), clock, first)
 
     def step(self, snapshot: Snapshot) -> None:
-        """Replay one snapshot."""
+        """Commit the changes of one snapshot to the replay, and add a record to ``rows``.
+
+        If the snapshot changed only manifests, its replay rewrites the manifests. If it changed nothing that the replay
+        stores, there is no commit, and the record describes the snapshot as left out.
+        """
         starts = snapshot is self.start and snapshot.parent_snapshot_id is not None
         moves = moves_between(self.state, self.parent, snapshot)
         at = self.state.showing(snapshot, schema_at(self.state.metadata, snapshot), ref=None, travel=None)
@@ -255,8 +259,8 @@ def _empty_document(state: TableState, first: Snapshot) -> Json:
     if state.opened.is_delta:
         own = document.get("properties") or {}
         document["properties"] = {k: v for k, v in own.items() if k not in (DELTA_LOG, CURRENT_SPECS)}
-    # A first snapshot whose parent is not replayed keeps its sequence number, because the data sequence numbers of its
-    # files must not be above it.
+    # If the parent of the first snapshot is not replayed, this snapshot keeps its sequence number. Its files keep their
+    # data sequence numbers, too, and these must not be above the sequence number of the snapshot.
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,

@@ -44,9 +44,10 @@ _PANELS = (
 
 
 def replay_figure(snapshots: Sequence[ReplayedSnapshot], after: str) -> Figure:
-    """Plot four measures of the snapshots, each in its own panel, in the table and in its replay.
+    """Plot the metadata of the snapshots, in the table and in its replay, as a figure with four panels.
 
-    A panel has a logarithmic axis if its values are positive and differ by more than a factor of 100.
+    The panels show the bytes and the files that each commit writes, and the bytes that planning reads without and with
+    a cache. A panel has a logarithmic axis if its values are positive and differ by more than a factor of 100.
 
     Parameters
     ----------
@@ -108,14 +109,16 @@ NO_EFFECT = "left out: its deletes change no deletion vector"
 
 @dataclass(frozen=True)
 class Side:
-    """The metadata that one snapshot wrote, and what planning a scan of it reads, in the table or in its replay.
+    """Sizes of the metadata that one snapshot wrote, and of the metadata that a scan of the snapshot must read.
+
+    The snapshot is either one of the table or its replay.
 
     Attributes
     ----------
     files, bytes
-        Number and bytes of the metadata files that the snapshot references and no earlier snapshot did: its manifest
-        list or root, manifests, and manifest DVs in Puffin files (only the blobs). The metadata file (JSON) is not
-        counted.
+        Number and bytes of the metadata files that the snapshot references, but that no earlier snapshot referenced:
+        its manifest list or root, manifests, and manifest DVs in Puffin files (only the blobs). The metadata file
+        (JSON) is not counted.
     manifests_rewritten
         Live manifests of the previous snapshot that this snapshot no longer lists.
     plan_cold_files, plan_cold_bytes
@@ -203,7 +206,10 @@ class ReplayedSnapshot:
 
     @property
     def counts(self) -> bool:
-        """Whether the original and the replayed snapshot can be compared: both exist, and the replay began earlier."""
+        """Whether the snapshot is included in comparisons of the table with its replay.
+
+        It is not if it was left out, or if its replay is the start, a single commit that adds all live files.
+        """
         return self.after is not None and self.note != START
 
 
@@ -333,7 +339,15 @@ class Replay(Generic[T]):
 
 
 def _change(snapshots: Sequence[ReplayedSnapshot], name: str, *, mean: bool = False) -> str:
-    """Return a comparison such as ``3.2 MB instead of 9.6 MB (3.0 times less)``."""
+    """Return a comparison of the replay with the table, such as ``3.2 MB instead of 9.6 MB (3.0 times less)``.
+
+    Parameters
+    ----------
+    name
+        The attribute of `Side` to compare.
+    mean
+        Compare the mean over the snapshots; by default the sum.
+    """
     before = sum(getattr(s.before, name) for s in snapshots)
     after = sum(getattr(s.after, name) for s in snapshots)
     if mean:

@@ -30,8 +30,9 @@ _DVS_FROM = 3
 class Numbering:
     """A mapping from the table's sequence numbers to those of the replay.
 
-    If a compaction gave a file an older data sequence number, the file gets the number that the replay gave to the
-    commit with the older number (or to the last commit before it), so that the same equality deletes apply to it.
+    A compaction may give a new file the data sequence number of an earlier commit, so that newer equality deletes still
+    apply to the file. In the replay, the file gets the sequence number that this earlier commit has in the replay. If
+    that commit was not replayed, the number of the last replayed commit before it is used.
     """
 
     known: dict[int, int] = field(default_factory=dict)
@@ -42,7 +43,10 @@ class Numbering:
             self.known[snapshot.sequence_number] = number
 
     def of(self, batch: EntryBatch, snapshot: Snapshot) -> AnyArray:
-        """Return data sequence numbers for the entries that a snapshot adds; null means the snapshot's number."""
+        """Return the data sequence numbers that the entries added by ``snapshot`` get in the replay.
+
+        A null means that an entry gets the sequence number of the commit that adds it to the replay.
+        """
         column = whole(batch.entries["sequence_number"])
         wanted = [n for n in column.unique().to_pylist() if n is not None]
         given = {n: None if n >= (snapshot.sequence_number or 0) else self._of(n) for n in wanted}
@@ -167,11 +171,23 @@ class Planner:
     def _vectors(
         self, moves: Moves, concerned: set[str], gone: list[str], at: TableState, target: TableState
     ) -> tuple[EntryBatch, list[str], EntryBatch, dict[str, Deleted]]:
-        """Return how deletion vectors change, as four values.
+        """Return how a snapshot changes the deletion vectors of the replay.
 
-        These are the entries of the table's deletion vectors to add; the data files whose old deletion vector is
-        removed from the replay; the entries of the data files whose deletes change; and, by data file, the deleted rows
-        for which a deletion vector is to be written.
+        Parameters
+        ----------
+        concerned
+            Data files with added or removed position delete files, which the replay replaces by deletion vectors.
+        gone
+            Data files that the snapshot removed.
+
+        Returns
+        -------
+        Four values:
+
+        - The entries of deletion vectors to add: those that the table's snapshot added for live data files.
+        - The locations of data files whose present deletion vector in the replay is replaced or removed.
+        - The entries of all data files whose deletes change.
+        - By location of a data file: the deleted rows for which a new deletion vector must be written.
         """
         came = moves.of(ContentType.POSITION_DELETE, vectors=True)
         went = moves.of(ContentType.POSITION_DELETE, removed=True, vectors=True)
@@ -212,7 +228,7 @@ class Planner:
         if not len(added):
             return added
         is_equality = pc.equal(whole(added.entries["content_type"]), int(ContentType.EQUALITY_DELETE))
-        ids = whole(added.entries["equality_ids"])  # some writers give data files an empty list
+        ids = whole(added.entries["equality_ids"])  # some writers store an empty list, not null, for data files
         order = whole(added.entries["sort_order_id"])
         if self.version >= 4:  # V4 allows sort orders only on data files
             is_data = pc.equal(whole(added.entries["content_type"]), int(ContentType.DATA))

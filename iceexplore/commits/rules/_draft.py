@@ -75,7 +75,11 @@ def _replaced_rows(tree: TreeView, r: Rows) -> Iterator[RuleBreak]:
 
 
 def _positions(reader: ManifestReader, tree: TreeView, row: int) -> Iterator[RuleBreak]:
-    """Check the positions that a row of the root records as deleted or replaced in its leaf."""
+    """Yield violations by the fields ``deleted_positions`` and ``replaced_positions`` in one row of the root.
+
+    The row is the entry of a leaf, and the fields have positions of entries in this leaf. No position may be in both
+    fields, and each must be in the leaf's manifest DV. For each replaced data file, a live entry must list the file.
+    """
     where = f"{tree.root.location}#entry {row}"
     entry = tree.root.entries.slice(row, 1).select(["location", "deleted_positions", "replaced_positions"])
     (values,) = build.to_pylist(entry)

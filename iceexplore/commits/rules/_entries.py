@@ -140,7 +140,7 @@ def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = 
 
 
 def _again(entries: pa.Table, mask: Mask, column: str) -> Mask:
-    """Return a mask of the rows whose value occurs in an earlier row of ``mask``."""
+    """Return a mask of the rows in ``mask`` that repeat the value of ``column`` from an earlier row in ``mask``."""
     rows = np.flatnonzero(mask)
     out: Mask = np.zeros(len(mask), dtype=np.bool_)
     values = entries[column].take(build.array(rows))
@@ -163,7 +163,8 @@ def _manifest_dv_breaks(r: Rows, where: str, vectors: np.ndarray) -> list[RuleBr
     there = np.asarray(target.is_valid())
     at = np.asarray(target.drop_null(), dtype=np.int64)
     held = rows[there]
-    # The delta encoding allows a manifest to have two DVs, one for each status.
+    # A manifest may have one manifest DV of each status: an EXISTING one, and (in the delta encoding) an ADDED one that
+    # has only the newly removed positions.
     pairs = build.table({"leaf": at, "status": r.status[held]})
     twice, range_broken = np.zeros(len(vectors), np.bool_), np.zeros(len(vectors), np.bool_)
     counts = pairs.group_by(["leaf", "status"], use_threads=False).aggregate([([], "count_all")])

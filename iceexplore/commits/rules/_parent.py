@@ -31,7 +31,7 @@ def change_breaks(tree: TreeView, parent: TreeView | None) -> Iterator[RuleBreak
     now = whole(tree.files["key"])
     yield from _root_rows(tree, before, now)
     yield from _deleted_rows(tree, parent, before, now)
-    known, leaf = _there(now, before), np.asarray(tree.files["leaf"])  # one lookup for all leaves, as lookups are slow
+    known, leaf = _there(now, before), np.asarray(tree.files["leaf"])  # all files at once: a call per leaf is slow
     for view in tree.leaves.values():
         old = None if parent is None else parent.leaves.get(view.location)
         if old is None:
@@ -90,7 +90,10 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: AnyArray, now
 
 
 def _new_leaf(view: LeafView, known: np.ndarray) -> Iterator[RuleBreak]:
-    """Check a manifest that the parent's root does not list; ``known`` marks its live files that the parent had."""
+    """Yield violations by a manifest that the parent's root does not list.
+
+    ``known`` has a value for each live file of the manifest: whether the file was live in the parent.
+    """
     if view.status == Status.ADDED:
         if known.any() or view.statuses - {Status.ADDED}:
             yield RuleBreak(

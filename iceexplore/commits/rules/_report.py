@@ -66,7 +66,13 @@ class RuleReport:
 
     @property
     def arrow(self) -> pa.Table:
-        """A row per rule: whether it is kept, the first violation, the rule's text, and the sentence it quotes."""
+        """A table with one row for each checked rule.
+
+        ``rule`` is the rule's id, ``kept`` is whether the snapshot has no violation, and ``violations`` is the number
+        of violations. ``where`` and ``found`` are the location and the description of the first one, or null. ``text``
+        is the rule in one sentence. ``quote`` is the sentence of a specification from which the rule follows, or null,
+        and ``source`` is where the rule comes from.
+        """
         rows = []
         for rule in self.rules:
             mine = [b for b in self.breaks if b.rule == rule.id]

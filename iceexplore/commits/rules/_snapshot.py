@@ -76,7 +76,11 @@ def leaf_breaks(view: LeafView, leaf: Manifest) -> list[RuleBreak]:
 
 
 def tree_breaks(tree: TreeView, metadata: TableMetadata) -> Iterator[RuleBreak]:
-    """Yield violations of the rules on how live files relate to each other, in the root and in leaves."""
+    """Yield violations of the rules that compare live files of a snapshot with each other.
+
+    These rules are about data files listed twice, deletion vectors and their data files, row ids, and delete manifests
+    affiliated with a data manifest.
+    """
     files, root = tree.files, tree.root.location
     kind = np.asarray(whole(files["content_type"]))
     data = files.filter(pa.array(kind == ContentType.DATA))

@@ -1,4 +1,4 @@
-"""Rules for the counts and statistics of leaves in a root, and for the values from which partitions are derived."""
+"""Rules for the counts and bounds that a root stores for each leaf, for partition summaries and partition values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[Rul
 
 
 def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
-    """Yield violations of ``summaries-cover``: partition summaries that do not cover all tuples of live entries."""
+    """Yield violations of ``summaries-cover`` for one manifest.
+
+    The partition summaries that the manifest list stores for the manifest must cover the partition values of all live
+    entries in the manifest.
+    """
     for item in leaf.untrue_claims():
         yield RuleBreak("summaries-cover", item.where, item.text)
 
@@ -47,12 +51,13 @@ def summary_breaks(leaf: Manifest) -> Iterator[RuleBreak]:
 def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: TableMetadata) -> Iterator[RuleBreak]:
     """Yield violations of ``stats-cover``: statistics in the root that do not cover the leaf's live entries.
 
-    A bound may be missing (unknown). A bound that is present must cover every entry with non-null values; an entry with
-    unknown bounds breaks the rule, because the root's bound may not cover it. Types without an order are skipped.
+    The root need not have a bound for a column. If it has one, every live entry must have a bound for the column, too,
+    and this bound must not be outside the root's; only entries without non-null values need no bound. Columns whose
+    values cannot be compared are skipped. Counts in the root must not be below the sum of the entries' counts.
     """
     where = f"{root.location}#entry {view.row}"
     rows = Rows(leaf.entries, leaf.dialect)
-    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # leave out deletion vectors
+    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # live files, without deletion vectors
     exact = _exact_columns(metadata)
     tuples = None
     for field_id in root.stat_field_ids():
@@ -70,7 +75,7 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
                 )
         lows, highs = below.lower, below.upper
         if field_id in exact:
-            tuples = tuples or [leaf.partition()]  # computed only once
+            tuples = tuples or [leaf.partition()]  # decoded once for all columns
             lows, highs = _exact_bounds(lows, highs, tuples[0], exact[field_id])
         lows, highs = lows.filter(counted), highs.filter(counted)
         empty = _empty(below, counted) if field_id not in exact else lows.is_null()
@@ -81,7 +86,11 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
 
 
 def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
-    """Return, by the id of a column or expression, the ids of the partition fields that store its exact values."""
+    """Return the partition fields that store the exact values of columns and expressions.
+
+    The keys are the ids of the columns and expressions. The values are ids of partition fields, as texts, because these
+    are the names of the fields in partition tuples.
+    """
     out: dict[int, list[str]] = {}
     for spec in metadata.partition_specs:
         for field in spec.fields:
@@ -112,7 +121,11 @@ def _exact_bounds(
 
 
 def _empty(below: ColumnStats, counted: AnyArray) -> AnyArray:
-    """Return, for each entry in ``counted``, whether it is known to have only nulls and NaN, and so needs no bounds."""
+    """Return which entries are known to have only nulls and NaN in a column, so that they need no bounds.
+
+    ``below`` has the column's statistics in every entry of the leaf. The result has a value for each entry in the mask
+    ``counted``.
+    """
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
     known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)
     return known.filter(counted)
@@ -141,9 +154,14 @@ def _uncovered(
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
     """Return violations of ``partition-rebuilds``: entries from which a partition value cannot be derived.
 
-    These are entries whose two bounds differ, and entries without a value although their files have no nulls.
+    An entry breaks the rule if the partition value was taken from the bounds of the partition field's column, but the
+    lower and the upper bound differ. It also breaks the rule if the partition value is missing, or is null although
+    the column has no nulls.
 
-    For a root, the files that it lists directly (not in leaves) are checked (`ManifestReader.direct`).
+    Parameters
+    ----------
+    leaf
+        A leaf, or the files that a root lists directly (`ManifestReader.direct`).
     """
     out: list[RuleBreak] = []
     for field, differing, missing in _doubtful_values(leaf, metadata):
@@ -166,10 +184,11 @@ def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
 def _doubtful_values(
     leaf: Manifest, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionField, np.ndarray, np.ndarray]]:
-    """Yield each partition field with two masks of the live entries for which its value is in doubt.
+    """Yield each partition field, with two masks of the live entries whose value for this field is in doubt.
 
-    The first mask has entries whose lower and upper bounds of the field differ, which a single partition value cannot
-    have. The second has entries without a value of the field.
+    The first mask is true for entries whose lower and upper bound for the field differ: their file seems to have
+    several values, but all rows of a file have the same partition value. The second mask is true for entries that have
+    no value for the field, or a null that contradicts the column's null count.
     """
     if not len(leaf):
         return
@@ -200,8 +219,8 @@ def _field_masks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        # Differing bounds are a fault only if the partition value equals the lower bound, because it was then probably
-        # taken from this bound. Any other value was stored or computed, and does not depend on the bounds.
+        # If the lower and the upper bound differ, this is a fault only if the partition value was taken from a bound.
+        # It probably was if it equals the lower bound. Any other value was stored or computed without the bounds.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
     return two, missing

@@ -38,7 +38,8 @@ class LeafView:
     statuses
         The statuses of the manifest's entries, as stored.
     removed
-        The positions that live manifest DVs remove, as a `pyroaring.BitMap` for each status of these DVs.
+        The positions of the manifest's entries that live manifest DVs remove. The keys are the statuses that these DVs
+        have in the root (such as ADDED), and the values are bitmaps (`pyroaring.BitMap`).
     """
 
     row: int

@@ -279,7 +279,10 @@ def metadata_files(state: TableState) -> pa.Table:
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
-    """Return the overlay's files that the table still needs, for any snapshot or as an older metadata file.
+    """Return the overlay's files that the table still needs.
+
+    These are the files of its snapshots, its statistics files, its current metadata file, and the older metadata files
+    in its metadata log.
 
     Parameters
     ----------

@@ -77,7 +77,11 @@ class Moves(dict[str, str]):
     table: str | None = None
 
     def with_relative(self, old: str, new: str) -> Moves:
-        """Return these moves with relative locations (V4) added, for a table that moves from ``old`` to ``new``."""
+        """Return a copy in which files can also be found by their relative locations (V4).
+
+        ``old`` and ``new`` are the old and the new location of the table. A relative old location is mapped to the new
+        location relative to ``new``.
+        """
         other = Moves(self)
         other.table = old
         for location, moved in self.items():
@@ -183,10 +187,15 @@ _OPTIONAL_LOCATION = 4
 
 
 def relocated_document(document: Mapping[str, Any], location: str, moved: Mapping[str, str]) -> dict[str, Any]:
-    """Return a table's metadata document for a new location, without properties that name other folders for new files.
+    """Return the metadata document of a table that is saved at a new location.
+
+    Properties that give a folder for new files, such as ``write.data.path``, are left out, because that folder is not
+    at the new location.
 
     Parameters
     ----------
+    location
+        The table's new location. It is not added to a V4 document that has no location.
     moved
         New locations of files by old ones; all other files keep their locations. Entries of ``metadata-log`` without a
         new location are left out, because their files were not written to the new location.
@@ -287,9 +296,10 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 
 
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
-    """Return a function from a location, stored in the field with id ``number``, to the new location.
+    """Return the function that finds the new location for an old one stored in the field with id ``number``.
 
-    The function accepts locations in any spelling only if the field refers to the file of a different entry.
+    The function returns None if the location remains. It accepts an old location in any spelling if the field is the
+    reference to another entry's file (id 143); in other fields, the spelling must be that of ``moved``.
     """
     if number != _REFERENCE:
         return moved.place
@@ -299,7 +309,11 @@ def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | Non
 def _record_change(
     schema: JsonValue, moved: Moves, lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
 ) -> Callable[[Any], None]:
-    """Return a function that replaces the locations in a record of this schema, and in nested records."""
+    """Return a function that replaces the locations in a record of this schema (in place), also in nested records.
+
+    The function also replaces file lengths and the bounds of paths. ``lengths`` and ``paths`` are as for
+    `relocated_manifest`.
+    """
     ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
     here = [(ids[i], ids.get(beside), _new_location(moved, i)) for i, beside in _LOCATIONS.items() if i in ids]
     bounds = [(ids[i], end) for end, i in enumerate(_BOUNDS) if i in ids]
@@ -392,7 +406,7 @@ def _columns(
     for end, number in enumerate(_BOUNDS):
         at = ids.get(number)
         if paths and path is not None and at is not None and pa.types.is_map(fields[at].type):
-            # Look up the row by the file's location, which has already been replaced by the new one.
+            # Find the new bounds of each entry by its file's location, which has already been replaced above.
             row = pc.index_in(children[path], value_set=pa.array(list(paths), pa.string()))
             ends = pa.array([p[end].encode("utf-8", "surrogatepass") for p in paths.values()], pa.binary())
             children[at] = _bounds(cast(AnyMapArray, children[at]), ends.take(row))
@@ -408,14 +422,21 @@ def _columns(
 
 
 def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray:
-    """Return the new location of each file in ``among``; null for files that are not in ``names`` or have not moved."""
+    """Return a new location for each location in the column ``among``, which may be spelled in any way.
+
+    The new location is null if the old one is not in ``names``, or if the file has not moved.
+    """
     found = {name: moved.find(name) for name in build.to_pylist(names.unique()) if name is not None}
     row = pc.index_in(among, value_set=pa.array(list(found), pa.string()))
     return pa.array(list(found.values()), pa.string()).take(row)
 
 
 def _bounds(maps: AnyMapArray, ends: Binaries) -> AnyMapArray:
-    """Return maps of bounds; the bound of ``file_path`` is replaced in each row for which ``ends`` has a value."""
+    """Return a column of bounds in which bounds of the column ``file_path`` are replaced.
+
+    Each row of ``maps`` has the bounds of one entry by column id. ``ends`` has the new bound for each row; null means
+    that the row remains.
+    """
     if maps.offset:
         maps = maps.take(build.array(np.arange(len(maps))))  # copy, so that a slice starts at offset 0
     keys, items = maps.keys, maps.items

@@ -105,11 +105,11 @@ def save(
         allow=...)`` must then allow the folder with these files. ``none`` saves no data and delete files, not even
         those of the overlay. Synthetic files, which have entries but no rows, are not written.
     location
-        The table's location in the saved metadata: by default ``path``, so that engines on this machine can read the
-        table (Spark by its folder if its metadata files are named ``v<N>``, otherwise by its metadata file). For that,
-        manifest lists and roots are rewritten, as are manifests that list copied files. Give a different location if
-        the folder will be uploaded there. ``"keep"``: all bytes stay as written, and only `iceexplore.open` finds the
-        files.
+        The table's location in the saved metadata. By default this is ``path``, so that engines on this machine can
+        read the table. (Spark opens it by its folder if the metadata files are named ``v<N>``, and otherwise by its
+        metadata file.) If the folder will be uploaded, give the location to which it will be uploaded. In both cases,
+        the locations in manifest lists, roots, and manifests with copied files are rewritten. With ``"keep"``, all
+        bytes stay as written, and only `iceexplore.open` finds the files.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Path]]:
         raise not_written(e, str(target), str(target)) from e
     finally:
         for folder in () if done else above:
-            with suppress(OSError):  # missing, or not empty because something else uses it
+            with suppress(OSError):  # the folder was not created, or is not empty because it is in use
                 folder.rmdir()
 
 
@@ -265,7 +265,10 @@ class _Saver:
         self.moved[location] = f"{self.new}/{name}"
 
     def _named_files(self) -> dict[str, int]:
-        """Return the locations of files to write, with their content types."""
+        """Return the locations of the data and delete files of all snapshots, with their content types.
+
+        If data files are not copied (``data="refer"``), only files of the overlay are returned.
+        """
         snapshots = self.state.metadata.snapshots
         if self.data == "refer":
             if not isinstance(self.storage, OverlayStorage):
@@ -281,7 +284,7 @@ class _Saver:
         if not self.keep and any(s.manifests and not s.manifest_list for s in metadata.snapshots):
             raise UnsupportedError('a v1 snapshot lists its manifests inline; save the table with location="keep"')
         head = None if self.state.snapshot is None else self.state.snapshot.snapshot_id
-        rewrite = bool(self.moved)  # data files have new locations
+        rewrite = bool(self.moved)  # if data files have new locations, manifests must be rewritten
         # The state's snapshot first: the files that it needs must be readable, while those of other snapshots may be
         # missing.
         snapshots = sorted(metadata.snapshots, key=lambda s: s.snapshot_id != head)
@@ -296,7 +299,8 @@ class _Saver:
                 if f.kind == "puffin":
                     strict = snapshot.snapshot_id == head
                     self._metadata_file(f.location, f.kind, strict=strict, rewrite=True)
-        # Write roots last, because their DELETED rows reference manifests of the previous snapshot.
+        # Write roots last, because they contain the new locations of manifests. These may be manifests of an earlier
+        # snapshot, in rows that are DELETED.
         for snapshot in snapshots:
             if snapshot.root_location:
                 strict = snapshot.snapshot_id == head
@@ -342,7 +346,10 @@ class _Saver:
         self._write(name, new)
 
     def _spelled(self) -> tuple[Moves, dict[str, int]]:
-        """Return new locations by old ones (for V4, also by relative ones), and file lengths by new locations."""
+        """Return the new locations of files by their old ones, and changed file lengths by new locations.
+
+        From V4 on, both mappings also have locations relative to the table's location as keys.
+        """
         metadata = self.state.metadata
         if metadata.format_version < _RELATIVE_FROM:
             return self.moved, self.lengths
@@ -380,11 +387,11 @@ class _Saver:
         return current
 
     def _name(self, location: str, folder: str) -> str:
-        """Return a unique path in the saved table for a file; ``folder`` is ``metadata`` or ``data``.
+        """Return a unique path for a file in the saved table, below ``folder``: ``metadata`` or ``data``.
 
-        A file in this folder of the original table keeps its path below the table's location; any other file is put
-        directly into the folder, under a new name. Metadata files in the folder of ``write.metadata.path`` keep their
-        names, so that engines find them by the version hint.
+        If the file is below the same folder of the original table, it keeps its path. Otherwise, it is put directly
+        into ``folder`` and gets a new name. The exception is metadata outside the table's location, in the folder of
+        ``write.metadata.path``: its files keep their names, so that engines find them by the version hint.
         """
         tail = location.removeprefix(self.old + "/")
         if folder == "metadata" and canonical(location).startswith(self.apart):

@@ -18,8 +18,9 @@ from iceexplore.storage import Entry, OverlayStorage, Storage, path_only
 __all__ = ["file_kind", "is_referenced", "path_keys"]
 
 _PREFIX = r"^[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?"
-#: Matches locations that become a path if scheme and authority are removed. `_NOT_PLAIN` matches exceptions, which must
-#: be resolved: locations with ``.`` or ``..`` as a folder, and ``file://x/y``, in which ``x/y`` is a relative path.
+#: Matches locations whose path is what remains if scheme and authority are removed. `_NOT_PLAIN` matches exceptions,
+#: whose path the storage must determine: locations with ``.`` or ``..`` as a folder, and locations such as
+#: ``file://x/y``, in which ``x/y`` is a relative path.
 _PLAIN = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?)?/"
 _NOT_PLAIN = r"/\.\.?(?:/|$)|^(?i:file)://[^/]"
 
@@ -27,8 +28,8 @@ _NOT_PLAIN = r"/\.\.?(?:/|$)|^(?i:file)://[^/]"
 def path_keys(storage: Storage, locations: AnyColumn) -> AnyArray:
     """Return the path of each location: two locations with equal paths mean the same file.
 
-    Scheme and authority are left out, as when Iceberg looks for orphan files. For a moved table or a simulation, the
-    returned path is the file's current one.
+    Scheme and authority are left out, as when Iceberg looks for orphan files. If the table was moved, or if the storage
+    is a simulation's overlay, the path is where the file really is, not where its location in the metadata points.
     """
     locations = locations.combine_chunks() if isinstance(locations, pa.ChunkedArray) else locations
     paths = _paths(locations)
@@ -54,7 +55,7 @@ def _real_path(storage: Storage, location: str | None) -> str | None:
         return None
     try:
         return path_only(storage.resolve(location))
-    except IceexploreError:  # outside the folders that may be read, or no file can have this name
+    except IceexploreError:  # the location may not be read, or is invalid: use its own path
         return path_only(location)
 
 

@@ -121,7 +121,10 @@ class CommitAttempts:
         self.number, self.names = committer.shared.begin()
 
     def run(self) -> Snapshot | None:
-        """Retry until the commit is published or refused, or attempts run out. Raises as `Committer.commit` does."""
+        """Attempt the commit until it is published or refused, or until no attempt is left.
+
+        Returns the same snapshot, and raises the same errors, as `Committer.commit`.
+        """
         most = self._max_attempts()
         began = time.monotonic()
         while self.attempt < most:
@@ -149,7 +152,10 @@ class CommitAttempts:
         )
 
     def note(self) -> CommitRecord | None:
-        """Add and return the record of this commit; None if the commit wrote and published nothing."""
+        """Add the record of this commit to the records that all forks share, and return it.
+
+        If the commit neither wrote a file nor was published, no record is added, and None is returned.
+        """
         shared, writes = self.committer.shared, self.committer.storage.writes
         if self.published is None and not any(w.commit == self.number for w in writes):
             return None
@@ -299,7 +305,10 @@ def _with_document(state: TableState, document: Document) -> TableState:
 
 
 def _on_branch(state: TableState, ref: str) -> TableState:
-    """Return the state with the branch's head as its snapshot."""
+    """Return the state that shows the newest snapshot of branch ``ref``.
+
+    If the table has no snapshot yet, the given state is returned.
+    """
     head = _head(state, ref)
     return state.showing(head, schema_at(state.metadata, head, ref), ref=ref, travel=None) if head else state
 
@@ -486,7 +495,7 @@ class Committer:
             return self.state
 
     def close(self) -> None:
-        """Release this writer's storage, for all writers that share it."""
+        """Close this writer's storage and that of all its forks; a simulation's temporary folder is removed."""
         self.storage.close()
 
     # Hooks for subclasses
@@ -580,7 +589,10 @@ class Committer:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _shown(self, opened: Opened, *, strict: bool) -> TableState:
-        """Return the state of an opened table, to be read through this writer's storage."""
+        """Return the state of an opened table, to be read from this writer's storage.
+
+        With ``strict``, faults of the metadata raise errors (see `Problems`).
+        """
         source = replace(opened.source, newest=self._newest_opened)
         shown = replace(opened, storage=self.storage, source=source, catalog_table=None)
         return state_of(replace(shown, notes=self.notes(opened.document.get("location"))), strict=strict)

@@ -97,10 +97,11 @@ class Sandbox(Committer):
 
 
 def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
-    """Return the options of a format version (by default the table's) with the given values.
+    """Return the layout options for commits to a table, with the values that ``layout`` gives.
 
-    A V4 table with a manifest list, as Java writes it, and a table with a root of the V4 draft keep their dialect
-    unless ``dialect`` is given. Commits to a Delta table use the V4 proposal's dialect.
+    The format version is by default that of the table. If a V4 table is not upgraded and ``layout`` has no ``dialect``,
+    the dialect depends on the table's snapshot: a snapshot with a manifest list (Java) or with a root of the V4 draft
+    keeps its dialect. A Delta table gets the dialect of the V4 proposal.
 
     Raises
     ------

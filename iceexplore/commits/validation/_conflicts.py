@@ -66,7 +66,9 @@ class Step:
 
 
 def validate(change: Change, start: TableState, current: TableState) -> None:
-    """Check that a change made for ``start`` may be applied to ``current``, both at the branch's head.
+    """Check that a change made for the state ``start`` may be applied to the newer state ``current``.
+
+    The snapshot of each state is the head of the branch to which the change is committed.
 
     Raises
     ------
@@ -86,14 +88,16 @@ def validate(change: Change, start: TableState, current: TableState) -> None:
 
 
 def steps_between(start: TableState, current: TableState, *, field_ids: Collection[int] = ()) -> list[Step]:
-    """Return the changes of each commit after ``start``, oldest first.
+    """Return the changes of each commit after ``start`` up to ``current``, oldest first.
 
-    Reads the roots, and the leaves that two consecutive snapshots do not list with the same manifest DVs.
+    The root of each snapshot is read. A leaf is read only if it is new or dropped in a snapshot, or if its manifest
+    DVs have changed. If the snapshot of ``start`` is not an ancestor of the snapshot of ``current``, the only step is
+    the difference between these two snapshots.
 
     Parameters
     ----------
     field_ids
-        Columns whose statistics the steps' batches include.
+        Ids of the columns whose statistics are kept for the added and updated files of each step.
     """
     base = None if start.snapshot is None else start.snapshot.snapshot_id
     chain: list[Snapshot] = []
@@ -179,7 +183,10 @@ def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids: Collection[int]) -> EntryBatch:
-    """Return the live files of the given leaves and those listed directly in the root; raise if one is unreadable."""
+    """Return the live files that the root lists directly, and those in the leaves of the given rows of the root.
+
+    The batch has the statistics of the columns ``field_ids``. An unreadable root or leaf raises an error.
+    """
     if root is None:
         return EntryBatch.empty()
     readable(root)
@@ -199,7 +206,11 @@ def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids:
 
 
 def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
-    """Set ``referenced_file`` for v2 position delete files whose bounds name a single file (Java: ContentFileUtil)."""
+    """Return the entries of a leaf, with ``referenced_file`` set for more position delete files.
+
+    A v2 position delete file may leave the field empty although it concerns a single data file. Then both of its
+    bounds of ``file_path`` are the location of this data file (Java: ContentFileUtil).
+    """
     of = batch.entries["referenced_file"]
     open_ones = pc.and_(pc.equal(batch.entries["content_type"], int(ContentType.POSITION_DELETE)), of.is_null())
     if not pc.any(open_ones).as_py():
@@ -244,7 +255,10 @@ def _referenced(change: Change) -> set[str]:
 
 
 def _gone(steps: Iterable[Step], of: Collection[str], kinds: Collection[int]) -> list[str]:
-    """Return the files among ``of`` that concurrent commits (``steps``) removed and did not add again."""
+    """Return which of the files ``of`` were removed by concurrent commits (``steps``) and not added again.
+
+    Only files whose content type is in ``kinds`` are returned.
+    """
     wanted, types = pa.array(list(of), pa.string()), pa.array([int(k) for k in kinds], pa.int32())
     gone: dict[str, None] = {}
     for step in steps:
@@ -305,7 +319,7 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
         return
     wanted = pa.array(sorted(looked_at), pa.string())
     kept = change.added.entries.filter(pc.equal(change.added.entries["content_type"], int(ContentType.DATA)))
-    keeps_sequence = kept["sequence_number"].null_count == 0  # also true if the change adds no data file
+    keeps_sequence = kept["sequence_number"].null_count == 0  # no data file gets a new sequence number
     wide: list[tuple[Step, EntryBatch]] = []
     for step in steps:
         entries = step.added.entries
@@ -340,7 +354,11 @@ def _check_column_files(change: Change, steps: list[Step]) -> None:
 
 
 def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:
-    """Check that ``files`` are not affected by new deletes that apply to a whole partition or the whole table."""
+    """Check that no delete file in ``wide`` applies to one of ``files``.
+
+    ``wide`` has, for each concurrent commit, the added delete files that are not limited to a single data file: they
+    apply to a whole partition or to the whole table.
+    """
     batch, _ = find_files(start, files)
     places = {_place(batch, row, start.metadata) for row in range(len(batch))}
     for step, deletes in wide:
@@ -377,11 +395,12 @@ def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata)
 
 
 def _seen(change: Change, step: Step) -> pa.BooleanArray:
-    """Return a mask of a step's updated data files: whether a column that the change's filter uses has new values.
+    """Return a mask of ``step.updated_files``: the files with new values in a column that the change has read.
 
-    Without a filter, the change has read every column. If it has read whole partitions, no update of columns counts.
+    The change has read the columns of its filter or, without a filter, every column. If ``change.conflict_partitions``
+    is given, the mask is false for every file, because an update of columns does not move rows between partitions.
     """
-    if change.conflict_partitions is not None:  # updates of columns move no row to another partition
+    if change.conflict_partitions is not None:  # an update of columns moves no row into another partition
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])

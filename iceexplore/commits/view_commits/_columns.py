@@ -129,7 +129,11 @@ class _Ids:
         self.taken: set[int] = set()
 
     def next(self, old: NestedField | None) -> int:
-        """Return the former field's id; if there is no such field, or its id is already used, return a new id."""
+        """Return the id for a field of the new schema.
+
+        ``old`` is the field with the same name in an earlier schema; None if there is none. Its id is kept, unless
+        another field of the new schema already has it. Otherwise, the field gets a new id.
+        """
         if self.fixed is not None:
             return self.fixed
         if old is not None and old.field_id not in self.taken:
@@ -139,12 +143,18 @@ class _Ids:
         return self.last
 
     def field(self, new: NestedField, old: NestedField | None) -> NestedField:
-        """Return a field with its id and, if it is nested, the ids of its parts."""
+        """Return the field ``new`` with an id, and with ids for all fields nested in it.
+
+        Ids are taken from ``old``, the corresponding field of an earlier schema, as far as possible.
+        """
         field_id = self.next(old)
         return replace(new, field_id=field_id, type=self.type(new.type, None if old is None else old.type))
 
     def type(self, new: Type, old: Type | None) -> Type:
-        """Return a type; if it is nested, with ids for its parts."""
+        """Return the type ``new``, with ids for all fields nested in it; a primitive type remains unchanged.
+
+        Ids are taken from ``old``, the type of the corresponding field in an earlier schema, as far as possible.
+        """
         if isinstance(new, StructType):
             before = {f.name: f for f in old.fields} if isinstance(old, StructType) else {}
             return StructType(tuple(self.field(f, before.get(f.name)) for f in new.fields))

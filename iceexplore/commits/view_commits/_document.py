@@ -330,7 +330,10 @@ def _version_json(
 
 
 def _with_current(out: Json, before: ViewMetadata, version_id: int, schema_id: int | None, timestamp_ms: int) -> Json:
-    """Make a version current, and add an entry to the version log; nothing changes if it is already current."""
+    """Return the new document ``out``, in which the version is now current and has an entry in the version log.
+
+    ``out`` is changed in place. It remains as it is if the version was already current in the old metadata ``before``.
+    """
     if version_id == before.current_version_id:
         return out
     log = out.get("version-log")
@@ -347,9 +350,9 @@ def _with_current(out: Json, before: ViewMetadata, version_id: int, schema_id: i
 def _built(before: ViewMetadata | None, out: Json, added: frozenset[int] | set[int]) -> Json:
     """Check the properties and dialects of the new state, and expire versions (Java: ``ViewMetadata.Builder.build``).
 
-    The number of versions to keep is ``version.history.num-entries`` (10 by default); the version that this commit adds
-    and the current one are always kept. If the view has more versions, the current one and then those with the highest
-    ids are kept. The version log then begins after its last entry for an expired version, so that time travel never
+    The number of versions to keep is ``version.history.num-entries`` (10 by default). The current version and the one
+    that this commit adds are always kept. If the view has too many versions, those with the lowest ids expire. All
+    entries of the version log up to the last entry for an expired version are then removed, so that time travel never
     leads to an expired version.
     """
     after = _read(out)

@@ -69,7 +69,10 @@ class ViewQuery:
         return [{"type": "sql", "sql": text, "dialect": dialect} for dialect, text in self.sql.items()]
 
     def check(self) -> None:
-        """Refuse several SQL texts for one dialect, and SQL known to return more or fewer columns than ``columns``."""
+        """Check that no two dialects differ only in case, and that the SQL fits ``columns``.
+
+        SQL does not fit if its text shows that it returns more or fewer columns. Both faults raise `RuleError`.
+        """
         _refuse_twice(self.sql)
         _check_columns(self, self.columns)
 
@@ -94,8 +97,9 @@ def view_query(
     sql
         One SQL text in ``dialect``, or SQL texts by dialect.
     schema
-        The columns, in a form that `view_columns` accepts. By default, the columns of a version with the same SQL; if
-        there is none, the columns of the current version, if the query is known to return the same column names.
+        The columns, in a form that `view_columns` accepts. By default, they are taken from the last version with the
+        same SQL. If there is no such version, they are taken from the current version; this raises an error unless the
+        new SQL is known to return columns with the same names.
     default_catalog, default_namespace
         The catalog and namespace for unqualified names in the SQL. ``...`` keeps the view's defaults; a new view has
         none.
@@ -234,12 +238,18 @@ def _check_columns(query: ViewQuery, schema: Schema) -> None:
 
 
 def _kept_columns(sql: Mapping[str, str], schema: Schema | None) -> Schema:
-    """Return the schema of the version to replace, if the new query is known to return columns with the same names.
+    """Return ``schema``, after checking that the SQL of each dialect returns columns with the names in it.
+
+    Parameters
+    ----------
+    schema
+        The schema of the view's current version; None if it has none.
 
     Raises
     ------
     OptionError
-        The names differ, or cannot be known from the query's text.
+        The version has no schema, the SQL returns columns with other names, or these names cannot be known from the
+        text of the SQL.
     """
     example = "schema={'day': 'date', 'trips': 'long'}"
     if schema is None:

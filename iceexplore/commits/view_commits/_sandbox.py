@@ -183,12 +183,15 @@ class ViewSandbox:
         self.storage.close()
 
     def commit(self, change: ViewChange, what: str, *, timestamp: object = None, retry: bool = True) -> ViewState:
-        """Commit a change optimistically: it is applied again to the newest state if another commit came first.
+        """Commit a change of the view, and return the new state.
 
-        No metadata file is written if the document does not change.
+        If another commit was published first, the change is applied again, to the newest state. No metadata file is
+        written if the change has no effect on the document.
 
         Parameters
         ----------
+        what
+            The name of the operation, for the commit's record.
         timestamp
             The time of the commit, which must not be before the view's last change; by default now, but always after
             that change.
@@ -198,15 +201,18 @@ class ViewSandbox:
         Raises
         ------
         CommitConflictError
-            ``view-unchanged``: another writer committed first and ``retry`` is false, or attempts ran out. Otherwise,
-            the error names the rule that the change would break in the other writer's state.
+            Other writers committed first, and ``retry`` is false or no attempt is left (rule ``view-unchanged``). Or
+            the change, which was possible in this writer's state, is refused in the newest state; if this is because
+            of a rule, the error names the rule.
         RuleError, OptionError, SnapshotNotFoundError
-            The change is refused; or the time is before the view's last change.
+            The change is refused in this writer's state. (OptionError: or ``timestamp`` is before the view's last
+            change.)
         FormatError
-            No commit can be made on the metadata, or no time after the view's last change can be stored.
+            The view's metadata is invalid in a way that makes commits impossible, or the time of its last change is
+            the largest that can be stored.
         UnsupportedError
-            The view cannot be converted to the form of the adopted spec, or its metadata files are numbered and the
-            change gives it a new location.
+            The view cannot be converted to the form of the adopted spec. Or the change gives the view a new location,
+            but its metadata files are numbered, so that they must stay in one folder.
         """
         given = None if timestamp is None else _given_time(timestamp)
         with self._lock:
@@ -286,7 +292,10 @@ class ViewSandbox:
         return view_state_of(self._opened_at(location, document), strict=known.problems.strict)
 
     def _shown(self, opened: Opened, *, strict: bool) -> ViewState:
-        """Return the state of an opened view, to be read through this writer's storage."""
+        """Return the state of an opened view, to be read from this writer's storage (the overlay).
+
+        With ``strict``, faults of the metadata raise errors (see `Problems`).
+        """
         source = replace(opened.source, newest=self._newest_opened)
         notes = self.notes(opened.document.get("location"))
         return view_state_of(
@@ -299,7 +308,10 @@ class ViewSandbox:
         return self._opened_at(location, document)
 
     def _opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the opened view with a metadata file that this simulation wrote, without the original's problems."""
+        """Return the opened view with a different current metadata file, which this simulation wrote.
+
+        The problems that were found in the original's metadata file are left out, because they concern only that file.
+        """
         return replace(
             self.state.opened,
             metadata_location=location,
@@ -400,5 +412,8 @@ def new_view_state(
 
 
 def view_codec(document: Mapping[str, Any]) -> str:
-    """Return the codec for a new view's metadata files: from the view's property, by default gzip, as in Java."""
+    """Return the compression codec for the metadata files of a new view, given its metadata document.
+
+    It is the value of the property ``write.metadata.compression-codec``; by default ``gzip``, as in Java.
+    """
     return str((document.get("properties") or {}).get(_CODEC, "gzip"))

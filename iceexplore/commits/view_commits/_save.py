@@ -59,7 +59,7 @@ def save_view(
 
 
 def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Return the documents to write, by location (the current one last), and the files that cannot be read."""
+    """Return the documents to write by location, the current one last, and the error for each unreadable file."""
     found, missing = {}, {}
     for one in earlier:
         if one == state.metadata_location:
