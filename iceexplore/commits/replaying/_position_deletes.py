@@ -61,8 +61,9 @@ class Positions:
     def add(self, batch: EntryBatch, at: TableState) -> set[str]:
         """Add position delete files; return the data files to which these apply.
 
-        The rows of an unreadable delete file are counted for the data file that its entry names. If its entry names
-        none, they are divided evenly among the data files to which the delete file may apply.
+        If a delete file cannot be read, its entry still has the number of rows that it deletes. This number is counted
+        for the data file that the entry names. If the entry names none, the number is divided evenly among the data
+        files to which the delete file may apply.
 
         Parameters
         ----------

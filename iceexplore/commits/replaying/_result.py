@@ -111,7 +111,7 @@ NO_EFFECT = "left out: its deletes change no deletion vector"
 class Side:
     """Sizes of the metadata that one snapshot wrote, and of the metadata that a scan of the snapshot must read.
 
-    The snapshot is either one of the table or its replay.
+    The snapshot is either a snapshot of the table or the corresponding snapshot of the replay.
 
     Attributes
     ----------
@@ -237,10 +237,11 @@ class Replay(Generic[T]):
     differences: tuple[str, ...] = ()
 
     def check(self) -> tuple[str, ...]:
-        """Return the differences between the live files of each snapshot and of its replay; reads every manifest.
+        """Return the differences between the live files of each snapshot and those of its replay, as sentences.
 
-        Compares the locations, specs, partition tuples, row counts and sizes of data files, delete files and deletion
-        vectors. Position delete files are not compared with the deletion vectors that replace them.
+        Reads every manifest, and compares the locations, specs, partition tuples, row counts and sizes of data files,
+        delete files and deletion vectors. Position delete files are not compared with the deletion vectors that replace
+        them.
         """
         pairs = [(s.snapshot, s.replayed) for s in self.snapshots if s.replayed is not None]
         return differences_of(self.state, self.sandbox.newest(), pairs)

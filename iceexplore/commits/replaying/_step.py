@@ -157,8 +157,8 @@ class Planner:
             remove_data=tuple(gone),
             remove_deletes=tuple(n for b in deletes for n in build.to_pylist(b.entries["location"])),
             replace_dvs=tuple(kept),
-            # Layouts remove delete files that apply to no data file, so files to remove may already be missing from the
-            # replay.
+            # A commit to the replay also drops delete files that can no longer apply to any data file. A delete file
+            # that the table's snapshot removes may therefore already be gone from the replay.
             ignore_missing=True,
             isolation="snapshot",
             summary={"replayed-snapshot-id": str(snapshot.snapshot_id)},

@@ -75,7 +75,7 @@ def _replaced_rows(tree: TreeView, r: Rows) -> Iterator[RuleBreak]:
 
 
 def _positions(reader: ManifestReader, tree: TreeView, row: int) -> Iterator[RuleBreak]:
-    """Yield violations by the fields ``deleted_positions`` and ``replaced_positions`` in one row of the root.
+    """Yield violations of rules by the fields ``deleted_positions`` and ``replaced_positions`` in one row of the root.
 
     The row is the entry of a leaf, and the fields have positions of entries in this leaf. No position may be in both
     fields, and each must be in the leaf's manifest DV. For each replaced data file, a live entry must list the file.

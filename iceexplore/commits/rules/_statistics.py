@@ -105,9 +105,11 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
 def _exact_bounds(
     lows: AnyArray, highs: AnyArray, tuples: pa.StructArray | None, fields: list[str]
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the bounds of a partition column: each entry's partition value, or its stored bounds if it has none.
+    """Return the lower and the upper bounds of a column's values, for each entry of a manifest.
 
-    Stored bounds may be truncated, while partition values are exact.
+    If an entry has a value in one of the partition fields ``fields``, which store the column's values, this value is
+    both bounds, because it is exact. Otherwise, the bounds are those stored in ``lows`` and ``highs``, which may be
+    truncated. If only the upper bound is missing, the lower one is used for it.
     """
     highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
     if tuples is None:
@@ -123,8 +125,8 @@ def _exact_bounds(
 def _empty(below: ColumnStats, counted: AnyArray) -> AnyArray:
     """Return which entries are known to have only nulls and NaN in a column, so that they need no bounds.
 
-    ``below`` has the column's statistics in every entry of the leaf. The result has a value for each entry in the mask
-    ``counted``.
+    ``below`` has the column's statistics in every entry of the leaf. The result has a value for each entry for
+    which ``counted`` is true.
     """
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
     known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)

@@ -190,7 +190,7 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
     """Return the metadata document of a table that is saved at a new location.
 
     Properties that give a folder for new files, such as ``write.data.path``, are left out, because that folder is not
-    at the new location.
+    part of the saved table.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
     """Return the function that finds the new location for an old one stored in the field with id ``number``.
 
-    The function returns None if the location remains. It accepts an old location in any spelling if the field is the
+    The function returns None if the location remains as it is. It accepts an old location in any spelling if the field is the
     reference to another entry's file (id 143); in other fields, the spelling must be that of ``moved``.
     """
     if number != _REFERENCE:
@@ -435,10 +435,10 @@ def _bounds(maps: AnyMapArray, ends: Binaries) -> AnyMapArray:
     """Return a column of bounds in which bounds of the column ``file_path`` are replaced.
 
     Each row of ``maps`` has the bounds of one entry by column id. ``ends`` has the new bound for each row; null means
-    that the row remains.
+    that the row remains as it is.
     """
     if maps.offset:
-        maps = maps.take(build.array(np.arange(len(maps))))  # copy, so that a slice starts at offset 0
+        maps = maps.take(build.array(np.arange(len(maps))))  # copy a slice, so that its offset is 0
     keys, items = maps.keys, maps.items
     offsets = maps.offsets.to_numpy(zero_copy_only=False)
     row_of = np.full(len(keys), len(maps))

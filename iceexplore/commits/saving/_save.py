@@ -223,7 +223,7 @@ class _Saver:
         return Saved(self.target, self.new, current, self.files, self.bytes, self.missing)
 
     def _data_files(self) -> None:
-        """Write data files and then position delete files, in which the data files' new locations must be written."""
+        """Write data files, and after them position delete files, which contain the new locations of the data files."""
         if self.data == "none":
             return
         positions: dict[str, str] = {}
@@ -317,7 +317,8 @@ class _Saver:
         for f in files:
             if f.kind != "manifest":
                 continue
-            # Manifests outside the overlay, which the simulation did not write, never list files of the overlay.
+            # If only data files of the overlay were copied, only manifests of the overlay list copied files: the
+            # simulation wrote both.
             names = relative or (rewrite and (self.data == "copy" or self._is_own(f.location)))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
 

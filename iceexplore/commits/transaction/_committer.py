@@ -165,7 +165,10 @@ class CommitAttempts:
         return record
 
     def _check_expired(self, known: TableState, error: Exception) -> None:
-        """Raise a conflict if files are missing because a concurrent commit expired the snapshot being read."""
+        """Raise a conflict if the snapshot on which this commit is based has expired in the meantime.
+
+        This is called after a file could not be read (``error``): if the snapshot has expired, its files were deleted.
+        """
         heads = [_head(state, self.ref) for state in (self.start, known)]
         now = self.committer.newest().metadata
         gone = [str(head.snapshot_id) for head in heads if head is not None and now.snapshot(head.snapshot_id) is None]
@@ -307,7 +310,7 @@ def _with_document(state: TableState, document: Document) -> TableState:
 def _on_branch(state: TableState, ref: str) -> TableState:
     """Return the state that shows the newest snapshot of branch ``ref``.
 
-    If the table has no snapshot yet, the given state is returned.
+    If the table has no snapshot yet, the given state is returned. A missing branch or a tag raises an error.
     """
     head = _head(state, ref)
     return state.showing(head, schema_at(state.metadata, head, ref), ref=ref, travel=None) if head else state
@@ -367,7 +370,7 @@ class Shared:
     synthetic: int = 0
 
     def begin(self) -> tuple[int, Random]:
-        """Return the number of a new commit, and the generator of its ids and names."""
+        """Return the number of a new commit, and the random number generator for its ids and file names."""
         with self.lock:
             self.begun += 1
             number = self.begun
@@ -479,7 +482,7 @@ class Committer:
 
     @property
     def start_location(self) -> str:
-        """The metadata file from which the writer started."""
+        """The location of the metadata file from which the writer started."""
         return self.shared.start
 
     def newest(self) -> TableState:
@@ -506,7 +509,10 @@ class Committer:
         return self._first_notes
 
     def is_taken(self, location: str) -> bool:
-        """Return whether others wrote a metadata file of this name; the commit then uses the next number."""
+        """Return whether another program has already written a metadata file at this location.
+
+        If so, the commit tries the next version number.
+        """
         return False
 
     def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

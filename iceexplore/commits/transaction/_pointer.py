@@ -28,7 +28,7 @@ class Pointer:
 
     @property
     def location(self) -> str:
-        """The current metadata file."""
+        """The location of the current metadata file."""
         return self._location
 
     def swap(self, expected: str, new: str) -> bool:
@@ -40,7 +40,11 @@ class Pointer:
             return True
 
     def swap_with(self, expected: str, make: Callable[[], str]) -> bool:
-        """Swap as `swap` does, but create the new file by calling ``make``, and only if the pointer has not moved."""
+        """Create a file by calling ``make``, which returns its location, and set the pointer to this location.
+
+        Both happen while the pointer is locked, and only if its location is still ``expected``; the result is whether
+        it was set. If the pointer has moved, no file is created.
+        """
         with self._lock:
             return self._location == expected and self.swap(expected, make())
 

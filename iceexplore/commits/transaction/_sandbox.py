@@ -127,7 +127,9 @@ def start_sandbox(
     overlay: str | PathLike[str] | None = None,
     seed: int | str | None = None,
 ) -> Sandbox:
-    """Return a sandbox for a state; if its snapshot is not the current one, a first commit makes it current.
+    """Return a sandbox that starts from a state of a table.
+
+    If the state shows a snapshot that is not the table's current one, a first commit makes this snapshot current.
 
     Raises the same errors as `Sandbox` and `options_for`.
     """

@@ -140,7 +140,11 @@ def _step(
 
 
 def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
-    """Return the field ids in new column files, by the location of the data file that got them."""
+    """Return which columns of which data files were updated by new column files (V4 draft).
+
+    The keys are locations of data files in both ``was`` and ``now``. The values are the field ids in their column files
+    that only ``now`` lists.
+    """
     if now["column_files"].null_count == len(now):
         return {}
     before, after = (
@@ -206,10 +210,10 @@ def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids:
 
 
 def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
-    """Return the entries of a leaf, with ``referenced_file`` set for more position delete files.
+    """Return the entries of a leaf, with ``referenced_file`` set for position delete files for a single data file.
 
-    A v2 position delete file may leave the field empty although it concerns a single data file. Then both of its
-    bounds of ``file_path`` are the location of this data file (Java: ContentFileUtil).
+    In v2, the entry of such a delete file may lack the field. Then the lower and the upper bound of its column
+    ``file_path`` are both the location of the data file (Java: ContentFileUtil).
     """
     of = batch.entries["referenced_file"]
     open_ones = pc.and_(pc.equal(batch.entries["content_type"], int(ContentType.POSITION_DELETE)), of.is_null())
@@ -376,7 +380,10 @@ def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], s
 
 
 def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata) -> None:
-    """Check that no concurrent commit added or updated rows that a serializable operation should have read."""
+    """Check that no concurrent commit added or updated rows that the change should have read.
+
+    This is only checked if the isolation level of the change is ``serializable``.
+    """
     if change.isolation != "serializable" or change.conflict_partitions == frozenset():
         return
     for step in steps:

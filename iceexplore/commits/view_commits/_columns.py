@@ -67,7 +67,7 @@ def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schem
 
 
 def _shape(field: NestedField) -> NestedField:
-    """Return a field without its ids, for comparisons."""
+    """Return a field in which all ids, also those of nested fields, are 0, to compare fields apart from ids."""
     return replace(field, field_id=0, type=_Ids(-1, fixed=0).type(field.type, None))
 
 

@@ -219,7 +219,9 @@ def query_columns(sql: str, dialect: str) -> tuple[str, ...] | None:
 
 
 def _check_columns(query: ViewQuery, schema: Schema) -> None:
-    """Refuse a schema with more or fewer columns than a query returns, if their number is known from its text.
+    """Refuse a schema that does not have as many columns as the SQL of a query returns.
+
+    SQL is skipped if its text does not show how many columns it returns.
 
     Raises
     ------

@@ -349,7 +349,9 @@ def encode_metadata(document: Mapping[str, Any], name: str) -> bytes:
 
 
 def start_view_sandbox(state: ViewState, **how: Any) -> ViewSandbox:
-    """Return a sandbox for a state; if its version is not the current one, a first commit makes it current.
+    """Return a sandbox that starts from a state of a view.
+
+    If the state shows a version that is not the view's current one, a first commit makes this version current.
 
     Raises the same errors as `ViewSandbox`.
     """
