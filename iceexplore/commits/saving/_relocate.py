@@ -298,8 +298,8 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
     """Return the function that finds the new location for an old one stored in the field with id ``number``.
 
-    The function returns None if the location remains as it is. It accepts an old location in any spelling if the field is the
-    reference to another entry's file (id 143); in other fields, the spelling must be that of ``moved``.
+    The function returns None if the location remains as it is. It accepts an old location in any spelling if the field
+    is the reference to another entry's file (id 143); in other fields, the spelling must be that of ``moved``.
     """
     if number != _REFERENCE:
         return moved.place
