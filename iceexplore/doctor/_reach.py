@@ -1,7 +1,8 @@
-"""Measure findings: the rows and partitions that each one affects, in the newest affected snapshot.
+"""Measure findings: how many rows, and which partitions, each finding concerns.
 
-For tables without findings, nothing is decoded. Rows are counted from the columns of `Examination.files`. Partition
-tuples are read once for all findings, and only from the manifests that list affected entries.
+Both are measured in the newest examined snapshot that the finding affects. Rows are counted from the columns of
+`Examination.files`. These columns have no partition tuples, so the manifests that list affected entries are read again,
+once for all findings. Without findings, no manifest is read again.
 """
 
 from __future__ import annotations
@@ -37,14 +38,18 @@ _MOST_TEXT = 200
 _UNPARTITIONED = "unpartitioned"
 #: Content types whose record counts are rows of the table; equality deletes count values, and manifests count entries.
 _COUNTED = (int(ContentType.DATA), int(ContentType.POSITION_DELETE))
-#: Codes about entries that a commit removed; for all other codes, only live entries matter.
+#: Codes of findings about entries that a commit removed. A finding with any other code concerns live entries only.
 _OF_CHANGES = frozenset({"changes-untrue", "deletes-dropped"})
-#: Codes about deletes that apply to no data file.
+#: Codes of findings about deletes that apply to no data file: such a finding concerns 0 rows.
 _OF_NOTHING = frozenset({"delete-dangling"})
 
 
 def measured(examination: Examination, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings, and those in their `follows`, with the number of rows and the partitions that each concerns."""
+    """Return copies of findings, with the number of rows and the partitions that each finding concerns.
+
+    The findings in `Finding.follows` are measured, too. If reading a manifest fails, `Examination.unknown` gets the
+    reason, and the number and the partitions are unknown for all findings.
+    """
     flat = list(_flat(findings))
     try:
         resolver = _Resolver(examination)
@@ -75,10 +80,10 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
 
 
 def _located(examination: Examination, hits: Hits) -> Hits:
-    """Return the places of a finding, with `Hits.rows` and `Hits.files` converted to `Hits.entries`.
+    """Return the places of a finding in a form that stays valid after the examination.
 
-    Locations of manifests and positions of entries stay valid after the examination; row numbers of
-    `Examination.files` do not.
+    `Hits.rows` (row numbers in `Examination.files`) and `Hits.files` (locations of data files) are replaced by
+    `Hits.entries`: the locations of the manifests, with the positions of the entries in them.
     """
     if not (hits.rows or hits.files):
         return hits
@@ -118,15 +123,16 @@ class _Reach:
     Attributes
     ----------
     rows
-        Row numbers in `Examination.files`, sorted, each once.
+        Row numbers of these files in `Examination.files`, sorted and without duplicates.
     stated
-        The number of live rows in those manifests of the finding that cannot be read completely, as their manifest list
-        or root states it; None if it is unknown for one of these manifests.
+        If the finding is about whole manifests, some of these may not be readable completely. For such manifests, the
+        number of live rows that the manifest list or root states; 0 if all manifests can be read. None if this number
+        is unknown for one of them.
     complete
-        False if the finding concerns further files, which are unknown.
+        False if the finding also concerns files that are unknown, and therefore not in `rows`.
     partitioned
-        True if `rows` has the files of all partitions that the finding concerns. False if a manifest that cannot be
-        read completely may list files of further partitions.
+        True if each partition that the finding concerns has a file in `rows`. False if a manifest that cannot be read
+        completely may list files of other partitions.
     """
 
     rows: _Longs
@@ -136,7 +142,7 @@ class _Reach:
 
 
 class _Resolver:
-    """Finds the files that each finding concerns, from the places of the finding."""
+    """Finds the files that a finding concerns: those at the places that the finding lists (`Finding.hits`)."""
 
     def __init__(self, examination: Examination) -> None:
         self._examination = examination
@@ -145,9 +151,10 @@ class _Resolver:
 
     @cached_property
     def _leaves(self) -> dict[str, list[int]]:
-        """The indices of each manifest in `LiveFiles.leaves`, by the manifest's canonical location.
+        """For the canonical location of each manifest, the indices of this manifest in `LiveFiles.leaves`.
 
-        A V4 manifest has several if manifest DVs of different roots remove different entries from it.
+        Usually, there is one index. A V4 manifest has several indices if manifest DVs of different roots remove
+        different entries from it.
         """
         out: dict[str, list[int]] = {}
         for number, (location, _) in enumerate(self._examination.files.leaves):
@@ -172,7 +179,7 @@ class _Resolver:
         ]
         places = [
             p for p in places if p[1] is not None or p[0] not in self._places_of_lists
-        ]  # a fault of a whole list concerns no particular files
+        ]  # without whole manifest lists and roots: a fault of a whole list concerns no particular files
         listed = [p for p in places if p[0] in self._leaves or p[0] in self._places_of_lists]
         others = [file for key, ordinals, file in places if ordinals is None and key not in self._leaves]
         rows = np.concatenate([_NONE, *hits.rows, self._named_files([*hits.files, *_texts(others)])])
@@ -188,7 +195,7 @@ class _Resolver:
         return None
 
     def _named_files(self, names: list[AnyArray]) -> _Longs:
-        """Return the row numbers, in ``Examination.files``, of the live files at the given locations."""
+        """Return the rows, in ``Examination.files``, of live files with one of the locations in ``names``."""
         files = self._examination.files
         if not sum(map(len, names)):
             return _NONE
@@ -198,15 +205,17 @@ class _Resolver:
     def _reach_in(
         self, snapshot_id: int, one: Finding, places: list[tuple[str, _Longs | None]], rows: _Longs
     ) -> _Reach | None:
-        """Return the files that a finding concerns in one snapshot; None if none of its places is in the snapshot.
+        """Return the files that a finding concerns in one snapshot; None if it concerns nothing in this snapshot.
 
         Parameters
         ----------
         places
-            The finding's places: canonical locations of manifests and roots, each with the positions of the entries
-            with the fault; None instead of positions if the finding is about the manifest as a whole.
+            The manifests and roots that the finding names: the canonical location of each, with the positions of the
+            entries in it that have the fault. None instead of the positions means that the whole manifest has the
+            fault.
         rows
-            Row numbers in `Examination.files` of further entries with the fault, possibly of other snapshots, too.
+            Row numbers, in `Examination.files`, of further entries with the fault. Entries that the snapshot does not
+            list are ignored.
         """
         examination = self._examination
         files = examination.files
@@ -247,7 +256,11 @@ class _Resolver:
         return found
 
     def _without_vectors(self, rows: _Longs) -> _Longs:
-        """Leave out deletion vectors whose data files are among the rows: in the V4 draft, one entry describes both."""
+        """Leave out rows of deletion vectors that share their manifest entry with a data file among the rows.
+
+        In the V4 draft, one entry describes a data file and its deletion vector, and `Examination.files` has a row for
+        each of them. Such an entry must count once.
+        """
         files = self._examination.files
         data = files.kinds[rows] == int(ContentType.DATA)
         if data.all() or not data.any():
@@ -259,9 +272,14 @@ class _Resolver:
         return left
 
     def _manifests_at(self, root: Manifest, ordinals: _Longs) -> set[int]:
-        """Return the indices, in ``files.leaves``, of the manifests that a root lists at the given positions.
+        """Return the indices, in ``files.leaves``, of the manifests that a root lists at some positions.
 
-        A manifest DV counts as the manifest to which it applies.
+        If there is a manifest DV at a position, return the index of the manifest whose entries this DV removes.
+
+        Parameters
+        ----------
+        ordinals
+            The positions, in the root.
         """
         at = np.flatnonzero(np.isin(np.asarray(root.entries["ordinal"]), ordinals))
         some = root.entries.select(["content_type", "location", "referenced_file"]).take(build.array(at))
@@ -276,10 +294,11 @@ class _Resolver:
         return out
 
     def _stated(self, snapshot_id: int, location: str) -> tuple[int | None, bool]:
-        """Return a manifest's number of live rows as its root states it, and whether its spec may be partitioned.
+        """Return a manifest's number of live rows as its root states it, and whether its files may be partitioned.
 
-        The number is None if the root does not state it or if it is impossible. It is also None where the stated counts
-        do not give the number of live rows: for delete manifests, and for manifests with a manifest DV.
+        The number is None if the root states no number or an impossible one. It is also None for delete manifests,
+        whose counts are not rows of the table, and for manifests with a manifest DV, which removes an unknown number of
+        rows. The second value is also True if the manifest's partition spec is unknown.
         """
         root = self._examination.roots[snapshot_id]
         key = canonical(location)
@@ -291,7 +310,8 @@ class _Resolver:
         partitioned = spec is None or bool(_keys(self._metadata, spec.spec_id))
         stats = row["manifest_stats"] or {}
         added, existing = (stats.get(f"{name}_rows_count") for name in ("added", "existing"))
-        # The row counts of a delete manifest are not rows of the table, and a manifest DV removes an unknown number.
+        # The counts of a delete manifest are not rows of the table. A manifest DV removes entries, and the root does
+        # not state how many rows these have.
         known = row["content_type"] == ContentType.DATA_MANIFEST and key not in root.dv_rows
         if (
             not known
@@ -315,7 +335,10 @@ class _Resolver:
 
 
 def _texts(names: Iterable[str]) -> list[AnyArray]:
-    """Return a list of one array of locations, without those that Arrow cannot hold: JSON may have lone surrogates."""
+    """Return locations as one Arrow array, in a list.
+
+    Locations with a lone surrogate, which JSON may contain, are left out, because Arrow cannot store them.
+    """
     return [pa.array([name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name)], pa.string())]
 
 
@@ -369,7 +392,10 @@ def _measure(
 
 
 def _is_of_tuples(one: Finding) -> bool:
-    """Return whether a finding means that partition tuples are lost or damaged."""
+    """Return whether a finding is about partition tuples that are lost, damaged or impossible to decode.
+
+    The partitions of the affected files are then unknown.
+    """
     field = one.field or ""
     if one.code == "value-undecodable":
         return field == "102 partition" or field.isdecimal()
@@ -417,12 +443,12 @@ class _Partitions:
         for number, manifest in examination.leaves_again(np.unique(leaf).tolist(), frozenset({"entries", "partition"})):
             first, end = np.searchsorted(leaf, [number, number + 1]).tolist()
             if len(manifest) != files.starts[number + 1] - files.starts[number]:
-                continue  # the file has changed since it was first read
+                continue  # the manifest was overwritten after `files` was read: its partitions stay unknown
             batch = EntryBatch(manifest.entries.select(["partition_spec_id"]), {}, manifest.partition())
             if end - first < len(batch):
                 batch = batch.take(rows[first:end] - files.starts[number])
             own = partition_codes(batch)
-            firsts = np.unique(own, return_index=True)[1]  # one entry of each partition
+            firsts = np.unique(own, return_index=True)[1]  # for each partition, the index of its first entry
             some = batch.take(firsts)
             unknown = _unknown(metadata, some, canonical(manifest.location) in damaged)
             codes[first:end] = np.where(unknown[own], -1, made + own)
@@ -431,7 +457,8 @@ class _Partitions:
         if not examples:
             return cls(rows, codes, pa.array([], pa.string()))
         texts = partition_texts(examination.state, concat_batches(examples)).dictionary_encode()
-        numbers = np.append(np.asarray(texts.indices).astype(np.int64), -1)  # code -1, unknown, selects the last item
+        # The code of an unknown partition is -1, which selects the last item: it stays -1.
+        numbers = np.append(np.asarray(texts.indices).astype(np.int64), -1)
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
@@ -485,7 +512,10 @@ def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask
 
 
 def _full(batch: EntryBatch) -> EntryBatch:
-    """Return a batch with all entry columns, null except for the spec id, so that batches can be concatenated."""
+    """Return a copy of a batch with all columns of `ENTRY_SCHEMA`, so that such batches can be concatenated.
+
+    The spec ids and the partition tuples are kept. All other columns are null.
+    """
     columns = [
         whole(batch.entries[f.name]) if f.name == "partition_spec_id" else build.nulls(len(batch), f.type)
         for f in ENTRY_SCHEMA

@@ -22,21 +22,27 @@ __all__ = ["Dates"]
 T = TypeVar("T")
 #: Identifies a fault of a metadata file: the problem's code, its field, and the kind of the file's part (see `_part`).
 _Key = tuple[str, str | None, str]
-#: Codes of faults that a commit does not introduce: files are deleted, moved or truncated at a time that nothing
-#: records.
+#: Codes of faults that no commit introduces: a file was deleted, moved or truncated outside any commit, and the
+#: metadata does not record when.
 _UNDATED = frozenset({"file-missing", "outside-roots", "table-moved", "location-guessed", "hint-invalid", "hint-stale"})
-#: Columns of manifest lists on which readers rely. Later manifest lists copy a manifest's row with the same values.
+#: Columns of manifest lists on which readers rely. Each later manifest list copies their values for a manifest, so a
+#: wrong value was introduced by the first list that has it.
 _CARRIED = ("file_size_in_bytes", "sequence_number", "manifest_stats", "partition_summaries", "partition_spec_id")
 
 
 class Dates:
-    """The commits that introduced the findings of one examination.
+    """Finds the commits that introduced the faults of one examination.
 
-    A manifest never changes, so its faults and those of its entries date to the snapshot that added it. Each
-    snapshot's manifest list copies the rows of the manifests that it keeps: for a fault in such a row, bisection over
-    the ancestors finds the first list that has the row. For a fault of the metadata file, bisection over the
-    metadata log finds the first metadata file that has the fault. If older manifest lists or metadata files are lost,
-    or the log no longer names them, the fault may be older: see `Since.at_latest`.
+    A manifest never changes. The snapshot that added a manifest therefore introduced its faults, and those of its
+    entries.
+
+    A manifest list has a row for each manifest, and the next list copies the rows of the manifests that it keeps. For a
+    fault in such a row, bisection over the ancestors of the snapshot finds the first list that has the row.
+
+    For a fault of the metadata file, bisection over the metadata log finds the first metadata file that has the fault.
+
+    A fault may be older than the commit that is found, if older manifest lists or metadata files are lost, or if the
+    metadata log no longer names them: see `Since.at_latest`.
     """
 
     def __init__(self, examination: Examination) -> None:
@@ -56,7 +62,8 @@ class Dates:
     def _since(self, finding: Finding) -> Since | None:
         if finding.code in LISTED_SINCE and canonical(finding.where) in self._rows:
             return self._of_manifest(canonical(finding.where))
-        if finding.code in _UNDATED or PROBLEM_KINDS[finding.code].health:  # health declines over many commits
+        # A table's health declines over many commits: no single commit introduces such a finding.
+        if finding.code in _UNDATED or PROBLEM_KINDS[finding.code].health:
             return None
         if finding.location.endswith((".json", ".gz")):
             return self._of_document(finding)
@@ -82,7 +89,10 @@ class Dates:
 
     @cached_property
     def _rows(self) -> dict[str, tuple[Snapshot, int]]:
-        """By a manifest's canonical location, the newest examined snapshot that lists it, and its row in that list."""
+        """For each manifest, by canonical location: the newest examined snapshot that lists it, and its row there.
+
+        The row is an index in the manifest list or root of that snapshot.
+        """
         found: dict[str, tuple[Snapshot, int]] = {}
         for snapshot in self._examination.snapshots:
             for row, name in enumerate(
@@ -93,9 +103,9 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """Return the canonical location of the manifest in that row of a manifest list that a finding is about.
+        """Return the canonical location of the manifest whose row, in a snapshot's manifest list, has the fault.
 
-        None if the finding is about the whole list, or if the list has no such row.
+        Return None if the finding is about the whole list, if the list has no such row, or if the row has no location.
         """
         kind, _, number = finding.where.partition("#")[2].partition(" ")
         root = self._examination.roots.get(snapshot.snapshot_id)
@@ -115,7 +125,10 @@ class Dates:
         return self._first_list(snapshot, name, None) if known is None else since_snapshot(known)
 
     def _of_row(self, name: str) -> Since:
-        """Return the commit that first wrote a manifest's row with the values in the newest examined list."""
+        """Return the commit that first wrote the row that a manifest has in the newest examined manifest list.
+
+        Earlier rows of the manifest that have other values in the columns `_CARRIED` are not the same row.
+        """
         snapshot, row = self._rows[name]
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
@@ -154,7 +167,7 @@ class Dates:
     def _root(self, snapshot: Snapshot) -> Manifest:
         """Return a snapshot's manifest list or root manifest.
 
-        If the snapshot is not examined, the problems that reading its list finds are not reported.
+        For a snapshot that is not examined, it is read here, and problems found in it are not reported.
         """
         found = self._examination.roots.get(snapshot.snapshot_id)
         return self._quiet.root(snapshot) if found is None else found
@@ -165,11 +178,16 @@ class Dates:
         return ManifestReader(state.storage, state.metadata, Problems())
 
     def _of_document(self, finding: Finding) -> Since:
-        """Return the first file of the metadata log that has the same fault as the examined metadata file."""
+        """Return the first metadata file that has a fault of the examined metadata file.
+
+        The files that the metadata log names are searched, and then the examined file. If parsing cannot find the
+        fault, return the examined file, with ``at_latest=True``.
+        """
         metadata = self._examination.state.metadata
         key = finding.code, finding.field, _part(finding.where)
         if key not in _problems_of(dict(metadata.raw), finding.location):
-            return Since(metadata_file=finding.location, at_latest=True)  # parsing does not reveal this fault
+            # Parsing does not find this fault, so it cannot be searched for in older metadata files.
+            return Since(metadata_file=finding.location, at_latest=True)
         files = [*(e.metadata_file for e in metadata.metadata_log), finding.location]
         unread = False
 
@@ -185,7 +203,7 @@ class Dates:
         return Since(metadata_file=first, at_latest=unread or trimmed)
 
     def _logged(self, location: str) -> frozenset[_Key] | None:
-        """Return the faults of a file of the metadata log; None if it cannot be read."""
+        """Return the faults of an older metadata file, which the metadata log names; None if it cannot be read."""
         if location not in self._documents:
             try:
                 content = self._examination.state.storage.read(location, kind="metadata")
@@ -211,9 +229,9 @@ def _problems_of(document: dict[str, Any], location: str) -> frozenset[_Key]:
 
 
 def _first(line: Sequence[T], has: Callable[[T], bool]) -> T | None:
-    """Return the first item for which ``has`` is true, found by bisection; None if it is false for the last item.
+    """Return the first item for which ``has`` is true; None if there is none.
 
-    If ``has`` is true for an item, it must also be true for all later items.
+    Bisection finds the item. It requires that, if ``has`` is true for an item, it is also true for all later items.
     """
     low, high = 0, len(line) - 1
     if high < 0 or not has(line[high]):

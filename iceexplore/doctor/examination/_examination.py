@@ -37,7 +37,8 @@ Level = Literal["metadata", "files", "rows"]
 #: With more manifest entries than this, the decoded manifests do not fit into the cache.
 _MANY_ENTRIES = 500_000
 
-#: The columns of entries with which checks compare files; one Arrow table holds the entries of all examined manifests.
+#: The columns of `iceexplore.manifests.ENTRY_SCHEMA` that `Examination.files` keeps of every entry, because checks need
+#: them to compare entries of different manifests.
 _KEPT = (
     "ordinal",
     "status",
@@ -63,9 +64,9 @@ class LeafPlace:
     Attributes
     ----------
     root, row
-        The first of these roots, and the row in it that lists the manifest.
+        The oldest examined root that lists the manifest, and the index of the row that lists it in ``root.entries``.
     snapshots
-        The ids of the snapshots of all these roots.
+        The ids of the examined snapshots whose roots list the manifest.
     """
 
     root: Manifest
@@ -99,7 +100,7 @@ class LiveFiles:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
-        """The first row of each manifest, followed by the total number of rows."""
+        """For each manifest in `leaves`, the index of its first row in `entries`; last, the number of all rows."""
         return np.searchsorted(self.leaf, np.arange(len(self.leaves) + 1))
 
     @cached_property
@@ -119,15 +120,16 @@ class LiveFiles:
 
     @cached_property
     def same(self) -> npt.NDArray[np.int64]:
-        """For each row, a number that identifies its location, by first occurrence; -1 where it has no location.
+        """For each row, a number that is equal for equal locations; -1 where the row has no location.
 
-        Several checks look for repeated locations. Long strings are hashed once for all of them.
+        Locations are numbered in the order in which they first occur. Several checks look for repeated locations, and
+        compare these numbers instead of long strings.
         """
         return np.asarray(pc.fill_null(self.locations.dictionary_encode().indices, -1)).astype(np.int64)
 
     @cached_property
     def alive(self) -> npt.NDArray[np.bool_]:
-        """The column ``live``."""
+        """A mask of the entries that are live: the column ``live``, with False instead of null."""
         return np.asarray(pc.fill_null(self.entries["live"], False))
 
     def place(self, row: int) -> str:
@@ -170,7 +172,8 @@ class Examination:
     Parameters
     ----------
     state
-        The table, with a list of problems that only this examination uses; these problems become findings.
+        The table's state. Its list of problems is used by this examination only; the checks turn these problems into
+        findings.
     snapshots
         The snapshots to examine, oldest first.
     level
@@ -183,8 +186,8 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     #: The checks that could not be done: the name of each, and the reason.
     unknown: dict[str, str] = field(default_factory=dict)
-    #: The numbers of data files with bounds of each column. The check of leaf manifests counts them, because it decodes
-    #: all statistics anyway.
+    #: For each column, how many data files have bounds of it. The check of leaf manifests counts these files, because
+    #: it decodes all column statistics anyway.
     metrics: ColumnBounds = field(default_factory=ColumnBounds)
     #: A function that waits for the plan of ``rewrite_data_files``, which a thread makes while other checks run, and
     #: returns the plan; None if it was not begun.
@@ -194,16 +197,20 @@ class Examination:
 
     @classmethod
     def of(cls, state: TableState, snapshots: Sequence[Snapshot], level: Level) -> Examination:
-        """Begin an examination, with the problems already found in the metadata file."""
+        """Begin an examination of some snapshots, which are sorted, oldest first.
+
+        The examination gets its own list of problems, which begins with those that reading the table has found so far.
+        """
         problems = Problems(state.problems.met())
         reader = ManifestReader(state.storage, state.metadata, problems)
         return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
 
     def with_problems(self, problems: Problems) -> Examination:
-        """Return a copy of this examination with a new reader, which reports problems to the given list.
+        """Return a copy of this examination with a new reader, which adds the problems that it finds to ``problems``.
 
-        The copy shares the manifest lists, of which there may be many. Root manifests are read again: they may list
-        data and delete files themselves, whose statistics are decoded later, and may then have further problems.
+        Manifest lists, of which there may be many, are not read again: the copy uses those of this examination. Root
+        manifests are read again, because they may list data and delete files. When the statistics of these files are
+        decoded later, the problems found in them must also be added to ``problems``.
         """
         state = self.state
         reader = ManifestReader(state.storage, state.metadata, problems)
@@ -276,7 +283,8 @@ class Examination:
     def leaf_places(self) -> tuple[LeafPlace, ...]:
         """The leaf manifests that at least one examined root lists as live, with the snapshots that list them.
 
-        Each leaf occurs once; a V4 leaf occurs once for each set of entries that manifest DVs remove from it.
+        Each leaf occurs once. In V4, manifest DVs of different roots may remove different entries from one leaf. The
+        leaf then occurs several times: once for each of these different sets of removed entries.
         """
         first: dict[tuple[str, frozenset[str]], tuple[Manifest, int]] = {}
         listing: dict[tuple[str, frozenset[str]], list[int]] = {}
@@ -309,7 +317,7 @@ class Examination:
 
     @cached_property
     def files(self) -> LiveFiles:
-        """The entries of all examined leaves, collected in one pass."""
+        """The entries of all examined leaf manifests, in one table; the manifests are read when it is first needed."""
         tables: list[pa.Table] = []
         leaves: list[tuple[str, tuple[int, ...]]] = []
         lost: set[int] = set()
@@ -374,12 +382,16 @@ class Examination:
         return out
 
     def leaves_again(self, numbers: Iterable[int], parts: frozenset[str]) -> Iterator[tuple[int, Manifest]]:
-        """Read some of the manifests in `files` again, in order; yield each with its index in ``files.leaves``.
+        """Read some of the manifests in `files` again; yield the index of each in ``files.leaves``, and the manifest.
+
+        The indices ascend, in whatever order ``numbers`` are.
 
         Parameters
         ----------
         numbers
             The indices, in ``files.leaves``, of the manifests to read.
+        parts
+            Any of ``entries``, ``partition`` and ``stats``: the parts of each manifest to decode.
         """
         wanted = set(numbers)
         own = 0
@@ -395,7 +407,7 @@ class Examination:
             yield own + number, leaf
 
     def places(self, rows: npt.NDArray[np.int64]) -> tuple[str, ...]:
-        """Return the places of some rows of `files`, at most `MOST_PLACES` of them."""
+        """Return, as text, the places of the first `MOST_PLACES` of some rows of `files` (see `LiveFiles.place`)."""
         return tuple(self.files.place(int(row)) for row in rows[:MOST_PLACES])
 
     def since_of(self, snapshots: Iterable[int]) -> Since | None:
