@@ -14,7 +14,7 @@ from iceexplore.storage import JsonValue
 
 __all__ = ["schema_problems"]
 
-#: Fields that must not be null (spec, "Manifests", "Manifest Lists"), by id.
+#: The fields that must not be null (spec, "Manifests" and "Manifest Lists"): their names by field id.
 _REQUIRED = {
     0: "status", 2: "data_file", 100: "file_path", 101: "file_format", 102: "partition", 103: "record_count",
     104: "file_size_in_bytes", 500: "manifest_path", 501: "manifest_length", 502: "partition_spec_id",
@@ -90,9 +90,10 @@ _MOST_KEPT = 256
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _read(schema: str) -> tuple[frozenset[int], tuple[tuple[int, tuple[str, str]], ...]]:
-    """Return the ids of nullable fields, and for each partition field its id, its Avro type and its logical type.
+    """Parse an Avro schema: return the ids of fields that may be null, and the id and types of each partition field.
 
-    The schema's size and depth need no check here: reading the manifest has parsed the schema already.
+    The types are an Avro type and a logical type, as returned by `_types`. An invalid schema has no fields. The size
+    and depth of the schema need no check here: reading the manifest has parsed the schema already.
     """
     try:
         tree = json.loads(schema)
@@ -127,9 +128,10 @@ def _number(field: dict[str, Any]) -> int | None:
 
 
 def _branch(kind: JsonValue) -> tuple[Any, bool]:
-    """Return the type of the values that are not null, and whether the values may be null.
+    """Return the Avro type of values that are not null, and whether null is also allowed.
 
-    The type is None if a union has no type besides null, or more than one.
+    Avro allows null by a union of the type ``null`` and another type. The returned type is None if a union has no other
+    type than ``null``, or several.
     """
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]

@@ -25,15 +25,16 @@ Rows = npt.NDArray[np.int64]
 
 
 def check_entries(examination: Examination) -> None:
-    """Report contradictions between entries, within an examined snapshot or between examined snapshots.
+    """Report entries that contradict each other, whether one examined snapshot lists them or several.
 
-    A contradiction that several snapshots share is one finding.
+    If several snapshots have the same contradiction, it is one finding.
     """
     made: dict[tuple[str, str, str | None], Finding] = {}
     for finding in (*_overwritten(examination), *_each_snapshot(examination)):
         key = finding.code, finding.where, finding.field
         old = made.get(key)
-        if old is not None:  # keep the text, the count and the places of the newer snapshot
+        # A fault in several snapshots becomes one finding, with the text, count and places in the newest of them.
+        if old is not None:
             finding = replace(finding, snapshots=tuple(dict.fromkeys((*old.snapshots, *finding.snapshots))))
         made[key] = finding
     for finding in made.values():
@@ -148,7 +149,8 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     data = data[known]
     starts = np.asarray(first.take(build.array(known)), np.int64)
     counts = np.asarray(count.take(build.array(known)), np.int64)
-    room = np.iinfo(np.int64).max - np.maximum(starts, 0)  # sums beyond 64 bits would become negative
+    # The largest counts for which first row id and count have a sum of 64 bits: a larger sum would become negative.
+    room = np.iinfo(np.int64).max - np.maximum(starts, 0)
     ends = starts + np.minimum(counts, room)
 
     def found(
@@ -217,7 +219,11 @@ def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
 
 
 def _overwritten(examination: Examination) -> Iterator[Finding]:
-    """Check for entries of one location with different sizes or row counts: the file was overwritten in place."""
+    """Check for entries of the same data file that state different sizes or row counts.
+
+    Either the file was overwritten in place, or one of the entries is wrong. Entries of all examined manifests are
+    compared, even if they are not live.
+    """
     files = examination.files
     entries = files.entries
     data = np.flatnonzero((files.kinds == int(ContentType.DATA)) & (files.same >= 0))

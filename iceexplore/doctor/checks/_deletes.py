@@ -40,23 +40,24 @@ def check_deletes(examination: Examination) -> None:
         ):
             key = finding.code, finding.where, finding.field
             old = made.get(key)
-            # keep the text, the count and the places of the newer snapshot
+            # A fault in several snapshots becomes one finding, with the text, count and places in the newest of them.
             made[key] = finding if old is None else replace(finding, snapshots=(*old.snapshots, *finding.snapshots))
     for finding in made.values():
         examination.report(finding)
 
 
 def respelled(named: AnyArray, live: AnyArray) -> pa.BooleanArray:
-    """Return which of the ``named`` paths are outdated: not live, but with the folder and file name of a ``live`` path.
+    """Return a mask of the paths in ``named`` that are outdated paths of files in ``live``.
 
-    Moving or copying a table changes the beginning of its paths, but not their last two components.
+    A path is outdated if it is not in ``live``, but a path in ``live`` has the same last two components: the name of
+    the folder and of the file. Moving or copying a table changes only the beginning of its paths.
     """
     tails = pc.unique(_tails(live))
     return pc.and_(pc.invert(pc.is_in(named, live)), pc.is_in(_tails(named), tails))
 
 
 def _tails(places: AnyArray) -> AnyArray:
-    """Return the last two components of paths."""
+    """Return the last two components of each path: the name of the folder and of the file, as in ``data/a.parquet``."""
     return pc.replace_substring_regex(places, "^.*/([^/]*/[^/]*)$", "\\1")
 
 
@@ -86,7 +87,10 @@ def _incomplete_vectors(examination: Examination, snapshot: Snapshot, rows: Rows
 
 
 def _respelled(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for deletes that name a data file (field id 143) by an old path, although it is live under a new one."""
+    """Check for deletes that name a data file (field id 143) by an outdated path, while it is live under another path.
+
+    Engines that compare paths do not apply such deletes.
+    """
     entries = examination.files.entries
     kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))[rows]
     deletes = rows[kinds == int(ContentType.POSITION_DELETE)]
@@ -137,8 +141,10 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         mine = deletes & (specs == spec)
         for which, all_specs, latest in ((mine & equality, spec in whole, 0), (mine & ~equality, False, -1)):
             ages = numbers[data if all_specs else data & (specs == spec)]
-            if len(ages) and ages.min() >= 0:  # a spec without data files is reported by another check
-                # too old: not newer than the oldest data file (equality deletes), or older than it (position deletes)
+            # Deletes of a spec without data files are left to the check of specs in `check_entries`.
+            if len(ages) and ages.min() >= 0:
+                # An equality delete is too old if its sequence number is not above that of the oldest data file, a
+                # position delete if its number is below that number.
                 old |= which & (numbers <= ages.min() + latest)
     hit = rows[old]
     if len(hit):
@@ -157,11 +163,13 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
 
 
 def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
-    """Check for deletes that a commit removed, although they apply to data files that it added.
+    """Check for deletes that a commit removed, although they apply to data files that the same commit added.
 
-    A compaction gives its data files the sequence number of the snapshot from which it started, so that deletes that
-    are committed meanwhile apply to them. Only the manifests of the compaction's snapshot show which deletes it
-    removed: the next commit leaves out their DELETED entries.
+    A compaction gives its new data files the sequence number of the snapshot from which it started. Deletes that others
+    commit while it runs have higher numbers and apply to these data files, so the compaction must keep these deletes.
+
+    The deletes that a compaction removed are known only from its own manifests, in which their entries have the status
+    DELETED. The manifests of later snapshots do not have these entries.
     """
     entries = examination.files.entries
     own = pc.equal(entries["snapshot_id"], snapshot.snapshot_id)

@@ -37,7 +37,7 @@ def check_document(examination: Examination) -> None:
         if part.startswith("ref "):
             name = part.removeprefix("ref ")
             examination.report(item, modes=(16,), snapshots=snapshots, refs=(name,))
-        elif item.code == "file-missing" and not part:  # the catalog sent the document, but its file is gone
+        elif item.code == "file-missing" and not part:  # the catalog sent the metadata, but its file is missing
             examination.report(_gone(examination), modes=(5,))
         elif item.field == "next-row-id" and not part:  # Java cannot read a document without this key
             examination.report(replace(finding_of(item), severity="fail"))
@@ -98,7 +98,11 @@ def _size(examination: Examination) -> int:
 
 
 def _times(metadata: TableMetadata, where: str) -> Iterator[Problem]:
-    """Compare last-updated-ms with the snapshots and logs, and the snapshots' times with their parents'."""
+    """Check for times in the metadata file that contradict each other.
+
+    ``last-updated-ms`` must not be before the time of a snapshot or log entry, and a snapshot must not be before its
+    parent. Differences of up to `_CLOCKS_MS` are ignored.
+    """
     updated = metadata.last_updated_ms
     newest = max(
         (

@@ -33,8 +33,8 @@ __all__ = ["check_existence", "missing_rows"]
 _MOST_LOOKED_UP = 200
 #: If a local folder has at least this many of the files to look up, the folder is listed instead.
 _MANY = 20
-#: If a listing lacks at least this many files, their folders are looked up first: the files of a folder that does not
-#: exist need no lookup.
+#: If the listing of the table's folder lacks at least this many files, their folders are looked up first: the files of
+#: a folder that does not exist need no lookup.
 _MANY_ABSENT = 500
 #: The maximum length, in characters, of a folder's path for which the folders above it are looked up. The time for this
 #: grows with the square of the length.
@@ -48,7 +48,7 @@ def check_existence(examination: Examination) -> None:
         examination.report(item, modes=(8,), snapshots=(snapshot_id,))
     _check_column_files(examination)
     if examination.level != "metadata":
-        return  # opening the files will find missing ones
+        return  # at the other levels, data and delete files are opened later, which finds missing ones
     files = examination.files
     hit = missing_rows(examination)
     if not len(hit):
@@ -90,7 +90,7 @@ def _check_column_files(examination: Examination) -> None:
 def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
     """Return the rows, in ``Examination.files``, of live entries whose files do not exist.
 
-    The result is empty if that cannot be determined.
+    The array is also empty if it cannot be determined which files exist; `Examination.unknown` then has the reason.
     """
     files = examination.files
     rows = np.flatnonzero(files.alive & (files.same >= 0))
@@ -98,7 +98,7 @@ def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
         return rows
     same = files.same[rows]
     firsts = np.full(int(same.max()) + 1, -1)
-    firsts[same[::-1]] = rows[::-1]  # in reverse order, so that the first row of each location is the last one assigned
+    firsts[same[::-1]] = rows[::-1]  # in reverse order: a location with several rows keeps the first
     known = firsts >= 0
     of = (np.cumsum(known) - 1)[same]
     missing = _missing(examination, files.locations.take(build.array(firsts[known])), of)
@@ -106,14 +106,14 @@ def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
 
 
 def _missing(examination: Examination, unique: AnyArray, of: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
-    """Return the entries whose files do not exist, as indices in ``of``; None if that cannot be determined.
+    """Return the indices, in ``of``, of entries whose files do not exist; None if that cannot be determined.
 
     Parameters
     ----------
     unique
-        The distinct locations.
+        The locations of the files, each once.
     of
-        For each entry, the index of its location in ``unique``.
+        For each entry, the index of its file's location in ``unique``.
     """
     storage = examination.state.storage
     gone = np.zeros(len(unique), np.bool_)
@@ -154,7 +154,8 @@ def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, lis
     it is outside the storage's roots: the folders from which a table's files may be read.
     """
     reals, errors = real_locations(examination.state.storage, unique)
-    # any other error: the location is invalid, which is reported when the manifest is read
+    # Only files outside the roots are reported here. Any other error means that the location is invalid, which is
+    # reported when the manifest is read.
     refused = {name: error for name, error in errors.items() if isinstance(error, OutsideRootsError)}
     first = next((Problems().add_error(error, name) for name, error in refused.items()), None)
     return reals, list(refused), first
@@ -172,14 +173,22 @@ def _absent(reals: AnyArray, there: AnyArray) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Folders:
-    """The distinct folders of some files (``names``), and for each file the index of its folder (``of``)."""
+    """The folders of some files.
+
+    Attributes
+    ----------
+    names
+        The folders, each once.
+    of
+        For each file, the index of its folder in ``names``.
+    """
 
     names: list[str]
     of: npt.NDArray[np.int64]
 
     @classmethod
     def holding(cls, reals: AnyArray) -> _Folders:
-        """Return the distinct folders of the files with these real locations, which are given as bytes."""
+        """Return the folders of some files, given the real locations of these files as bytes (``reals``)."""
         heads = pc.list_element(pc.split_pattern(reals, b"/", max_splits=1, reverse=True), 0)
         different = pc.unique(heads)
         of = np.asarray(pc.index_in(heads, different), np.int64)
@@ -187,9 +196,10 @@ class _Folders:
 
 
 def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
-    """Return the real locations of all files in the folders that hold many of the files to check, as bytes.
+    """List the folders that have at least `_MANY` of the files to check, and return the files in these folders.
 
-    Listing these folders is faster than many lookups. A folder that cannot be listed is left out.
+    The files are returned as real locations, in bytes. Listing such a folder is faster than looking up its files one by
+    one. A folder that cannot be listed is left out.
     """
     storage = examination.state.storage
     found: set[bytes] = set()
@@ -198,12 +208,15 @@ def _elsewhere(examination: Examination, folders: _Folders) -> AnyArray:
         try:
             found |= {as_bytes(e.real) for e in storage.entries(folders.names[at], details=False) if not e.is_folder}
         except IceexploreError:
-            continue  # its files are looked up one by one
+            continue  # the folder cannot be listed, so its files are later looked up one by one
     return pa.array(sorted(found), pa.binary())
 
 
 def _without_folder(examination: Examination, folders: _Folders) -> npt.NDArray[np.bool_]:
-    """Return for each file whether its folder is known to be missing; False for all if there are few files."""
+    """Return a mask of the files whose folder is known not to exist.
+
+    If there are fewer than `_MANY_ABSENT` files, no folder is looked up, and the mask is False for every file.
+    """
     if len(folders.of) < _MANY_ABSENT:
         return np.zeros(len(folders.of), np.bool_)
     storage = examination.state.storage
@@ -237,7 +250,17 @@ def _without_folder(examination: Examination, folders: _Folders) -> npt.NDArray[
 
 
 def _report_outside(examination: Examination, outside: list[str], refused: Problem) -> None:
-    """Report live files outside the folders that may be read: in a copy of a table, they belong to the original."""
+    """Report live entries whose files are outside the folders from which a table's files may be read.
+
+    This happens, for example, in a copy of a table whose metadata still has the locations of the original's files.
+
+    Parameters
+    ----------
+    outside
+        The locations of these files.
+    refused
+        The problem of the first of these files.
+    """
     files, names = examination.files, pa.array(outside, pa.string())
     mask = np.asarray(pc.is_in(files.entries["location"], names))
     if files.entries["column_files"].null_count < len(mask):
@@ -265,7 +288,10 @@ def _lacks(examination: Examination, name: str) -> bool:
 
 
 def _expired_before(metadata: TableMetadata) -> bool:
-    """Return whether snapshots have expired: the oldest known ancestor has a parent that is not in the table."""
+    """Return whether snapshots of the table have expired.
+
+    This is known if the oldest ancestor of the current snapshot names a parent that the table no longer has.
+    """
     line = list(ancestry(metadata, metadata.snapshot()))
     return bool(line) and line[-1].parent_snapshot_id not in (None, -1)
 

@@ -40,9 +40,9 @@ def verify_here() -> Verify:
 
 
 def check_files(examination: Examination, verify: Verify) -> Generator[str, None, None]:
-    """Open the files of each examined snapshot and report their faults; files of several snapshots are reported once.
+    """Open the data and delete files of each examined snapshot and report their faults; yield the progress as text.
 
-    Yields the progress as text.
+    If several snapshots have a file, its faults are reported once.
     """
     level: Literal["footers", "data"] = "footers" if examination.level == "files" else "data"
     known = pa.array([json_safe(f"{f.code} {f.where}") for f in examination.findings], pa.string())
@@ -78,11 +78,20 @@ def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
 
 
 def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
-    """Return the findings that no other check has reported, with their places and the columns to group them by.
+    """Return the findings that no other check has reported, with the columns by which `_Collected` groups them.
 
-    Findings with equal values in these columns become one. The columns are the code, the severity, the field, and two
-    that determine the modes: the content type of missing files, and whether a file holds deletion vectors
-    (``of_vector``).
+    Findings become one finding if they have the same code, severity, field, ``content`` and ``of_vector``. The last two
+    columns determine the modes. ``content`` is the content type of a missing file; it is null for other faults.
+    ``of_vector`` is true for a fault of a Puffin file with one of the codes in `_OF_VECTORS`.
+
+    Parameters
+    ----------
+    found
+        The findings in one snapshot, as returned by a `Verify` function.
+    vectors
+        The locations of Puffin files.
+    known
+        The findings of other checks: the code and the place of each, separated by a space.
     """
     entry = pc.binary_join_element_wise(found["manifest"], found["entry"].cast(pa.string()), "#entry ")
     place = pc.coalesce(entry, found["location"])
@@ -103,10 +112,10 @@ def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
 
 
 class _Collected:
-    """Collects the findings in several snapshots.
+    """Collects the findings from opening the files of several snapshots.
 
-    If several snapshots have a finding with the same code, place and field, it is kept once. Findings are kept in Arrow
-    columns, so that many fit into memory.
+    Of findings with the same code, place and field, only the first is kept: it is the same fault in several snapshots.
+    Findings are kept as rows of an Arrow table, so that many fit into memory.
     """
 
     _GROUP = ("code", "severity", "field", "content", "of_vector")
@@ -117,12 +126,12 @@ class _Collected:
         self._snapshots: dict[tuple[object, ...], list[int]] = {}
 
     def add(self, rows: pa.Table, snapshot_id: int) -> None:
-        """Add the findings in one snapshot."""
+        """Add the findings from the files of one snapshot: a table that `_grouped` returned."""
         for group in rows.group_by(list(self._GROUP), use_threads=False).aggregate([]).to_pylist():
             self._snapshots.setdefault(tuple(group[name] for name in self._GROUP), []).append(snapshot_id)
         self._new.append(rows)
-        # Snapshots share most files. Removing duplicates only when there are as many new rows as old ones keeps the
-        # work linear.
+        # Snapshots share most files, so most new rows are duplicates. They are removed only when there are as many new
+        # rows as rows without duplicates, so that the time for this grows only in proportion to the number of rows.
         if sum(map(len, self._new)) >= len(self._rows):
             self._join()
 
@@ -137,7 +146,7 @@ class _Collected:
         self._new = []
 
     def findings(self) -> Iterator[Finding]:
-        """Yield a finding per group, in the order in which the groups were first found."""
+        """Yield one finding for each group of rows (see `_grouped`); the group that was added first comes first."""
         self._join()
         if not len(self._rows):
             return
@@ -149,7 +158,10 @@ class _Collected:
 
 
 def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
-    """Return one finding for places with the same fault, with the text and the values of the first place."""
+    """Return one finding for a group of rows, which are places with the same fault.
+
+    The finding has the text and the found and expected values of the first row.
+    """
     row = rows.slice(0, 1).to_pylist()[0]
     text, code = str(row["text"]), str(row["code"])
     if row["location"] and str(row["location"]) not in text and row["entry"] is not None:
@@ -167,7 +179,7 @@ def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
 
 
 def _ordinals(rows: pa.Table) -> tuple[tuple[str, npt.NDArray[np.int64]], ...]:
-    """Return, for each manifest, its location and the positions in it of the entries that the findings are about."""
+    """Return the entries that some rows are about: the location of each manifest, and the entries' positions in it."""
     found = rows.filter(rows["entry"].is_valid()).select(["manifest", "entry"])
     lists = found.group_by("manifest", use_threads=False).aggregate([("entry", "list")])
     names, ordinals = build.to_pylist(lists["manifest"]), whole(lists["entry_list"])
@@ -175,7 +187,7 @@ def _ordinals(rows: pa.Table) -> tuple[tuple[str, npt.NDArray[np.int64]], ...]:
 
 
 def _values(rows: pa.Table) -> tuple[Found, ...]:
-    """Return the values found at entries, by manifest; values that are not whole numbers are left out."""
+    """Return the values found at the entries of each manifest; values that are not whole numbers are left out."""
     given = pc.fill_null(pc.match_substring_regex(rows["found"], r"^\d{1,18}$"), False)
     found = rows.filter(pc.and_(given, rows["entry"].is_valid())).select(["manifest", "entry", "found"])
     found = found.set_column(2, "found", found["found"].cast(pa.int64()))

@@ -26,7 +26,8 @@ _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 def check_folder(examination: Examination) -> None:
     """Report contradictions with the version hint and with other metadata files in the folder."""
     state = examination.state
-    # problems met when the metadata file was chosen: wrong hints, ambiguous or unreadable files
+    # Problems of other files in the folder, found when the metadata file was chosen: a wrong version hint, or metadata
+    # files that are ambiguous or cannot be read.
     met = [
         p for p in state.problems if p.where.partition("#")[0] != state.metadata_location and _in_folder(state, p.where)
     ]
@@ -56,8 +57,8 @@ def check_folder(examination: Examination) -> None:
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    # In a moved table, the place of a problem is an old location, as written in the metadata, unless the problem was
-    # found before the move was recognized. So this place and the metadata file's location are converted to real ones.
+    # In a moved table, the place of a problem may be an old location, as written in the metadata, or a real one, if the
+    # problem was found before the move was recognized. Both locations are converted to real ones to compare them.
     folder = state.storage.place(state.metadata_location).rpartition("/")[0]
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 
@@ -184,7 +185,10 @@ def _uuids(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
 
 
 def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
-    """Report a metadata file whose log names the current one: the catalog or version hint points to an old state."""
+    """Report a newer metadata file: one whose metadata log names the metadata file that is examined.
+
+    The catalog or the version hint then points to an old state of the table. Only one such file is reported.
+    """
     number = state.opened.version
     for version, document in documents:
         log = document.get("metadata-log")
@@ -205,10 +209,13 @@ def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
 
 
 def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
-    """Report the first file of the metadata log whose current snapshot is missing from the next metadata file.
+    """Report a metadata file whose current snapshot is missing from the metadata file that follows it.
 
-    No commit removes the snapshot that a branch points to: expiring keeps it, and rolling back keeps it until it is
-    expired later. So if the next file lacks the snapshot, another commit overwrote it without having seen it.
+    The files that the metadata log names are compared, and only the first such file is reported. A commit does not
+    remove the snapshot that is current before it: expiring snapshots keeps it, and so does a rollback, so that only a
+    later commit can expire it. If it is missing, a commit overwrote it without having read it: its changes are lost.
+
+    If the log names no such file, `_unlogged` checks the metadata files that the log does not name.
     """
     logged = [e.metadata_file for e in state.metadata.metadata_log]
     by_place = {version.location: document for version, document in documents}
@@ -224,7 +231,7 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
         if not isinstance(current, int) or current == -1 or current in _snapshot_ids(after):
             continue
         if not _list_exists(state, before, current):
-            continue  # its manifest list is gone, too: the table was rolled back for that reason
+            continue  # the snapshot's manifest list does not exist: the table was rolled back because of this
         yield _lost_problem(state, location, before, current)
         return
     yield from _unlogged(state, documents, logged)
@@ -279,7 +286,7 @@ def _list_exists(state: TableState, document: dict[str, Any], snapshot_id: int) 
     try:
         return not lists or not isinstance(lists[0], str) or state.storage.exists(lists[0])
     except OutsideRootsError:
-        return False  # the table is a copy, and the snapshot's manifest list was not copied
+        return False  # the list is outside the roots: the table is a copy, and this list was not copied
     except IceexploreError:
         return True
 

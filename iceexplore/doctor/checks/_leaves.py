@@ -1,4 +1,4 @@
-"""Check leaf manifests: problems found while reading them, wrong counts in their root, and their headers."""
+"""Check leaf manifests: problems found while reading them, their headers, and wrong counts that the root states."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncat
 
 def check_leaves(examination: Examination) -> None:
     """Report faults of every examined leaf manifest; statistics and partition tuples are decoded."""
-    # Column statistics and partition tuples are decoded during this check. Their problems, and all others that this
-    # check finds in manifests, are collected in a list of its own.
+    # Column statistics and partition tuples are decoded during this check. All problems that are found in manifests
+    # meanwhile are collected in this list, and reported at the end.
     late = Problems()
     state = examination.state
     looking = examination.with_problems(late)
@@ -144,9 +144,15 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
 
 
 def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
-    """Return the missing manifests of commits that lost all manifests they wrote, while older manifests still exist.
+    """Return the missing manifests that were probably removed by the engine that wrote them.
 
-    An engine leaves this trace if it wrongly considers its commit failed, and removes the commit's files (mode 6).
+    An engine that wrongly considers its commit failed removes the files of this commit (mode 6). All manifests that the
+    commit added are then missing, while the older manifests of its snapshot still exist.
+
+    Parameters
+    ----------
+    gone
+        The canonical locations of the missing manifests.
     """
     out: set[str] = set()
     for snapshot_id, root in examination.roots.items() if gone else ():
@@ -257,16 +263,23 @@ def _unsorted(leaf: Manifest) -> Iterator[Problem]:
 
 
 def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
-    """Return a mask of the live data files that have rows; files without rows need no metrics."""
+    """Return a mask of a manifest's entries that are live data files with rows: only these need column metrics."""
     data = pc.fill_null(pc.equal(leaf.entries["content_type"], int(ContentType.DATA)), True)
     rows = pc.greater(pc.fill_null(leaf.entries["record_count"], 1), 0)
     return np.asarray(pc.fill_null(pc.and_(pc.and_(live(leaf.entries), data), rows), False))
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count, for each of these columns of one type, the data files that have bounds, and those that have values.
+    """Count the data files that have both bounds of a column, and those with a value that is neither null nor NaN.
 
-    Values that are null or NaN do not count. The numbers are added to ``metrics``.
+    Parameters
+    ----------
+    metrics
+        Receives the numbers: they are added to those that it has.
+    ids, stats
+        The field ids of the columns, which have the same type, and their statistics: one value per column and entry.
+    data
+        A mask of the entries to count.
     """
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # A file without a count of nulls or NaNs is assumed to have none of them.
@@ -286,9 +299,14 @@ class _Bare:
         self._without: list[tuple[str, npt.NDArray[np.int64]]] = []
 
     def see(self, leaf: Manifest, counted: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]) -> None:
-        """Note which files of a manifest need metrics (``counted``) but have none, and count those that have some.
+        """Record the data files of a manifest that lack column metrics, and count those that have metrics.
 
-        ``measured`` is true for files with metrics.
+        Parameters
+        ----------
+        counted
+            A mask of the entries that need metrics: live data files with rows.
+        measured
+            A mask of the entries with metrics of any column.
         """
         bare = np.flatnonzero(counted & ~measured)
         self._with += int((counted & measured).sum())

@@ -14,7 +14,7 @@ _NAMING = {"catalog": "The catalog points to", "hint": "version-hint.text points
 
 
 def missing_metadata(found: MetadataSurvey) -> Problem:
-    """Return the problem for a missing metadata file that a catalog, a version hint or the user names."""
+    """Return a problem: a catalog, the version hint or the user names a metadata file that does not exist."""
     wanted = found.wanted or found.folder
     name = wanted.rpartition("/")[2]
     text = f"{_NAMING[found.named_by or 'path']} {name}, which does not exist. {other_files(found)}"

@@ -19,8 +19,8 @@ _AT_ONCE = 1 << 16
 def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[str, IceexploreError]]:
     """Return the real location of each file, as `Storage.resolve` finds it, and the errors where that fails.
 
-    Most files of a table are in few folders. Where possible, folders are therefore resolved instead of files, so that
-    only few locations become Python objects.
+    Most files of a table are in few folders. Where possible, only the folder is resolved, and the names of its files
+    are appended in Arrow. This is faster than resolving each file, which makes a Python object of each location.
 
     Parameters
     ----------
@@ -30,8 +30,9 @@ def real_locations(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dic
     Returns
     -------
     tuple
-        The real locations in the order of ``locations``: an array of bytes, because names of files may not be valid
-        text; null where `Storage.resolve` failed. The errors that it raised, by location, in the same order.
+        Two items. The real locations, in the order of ``locations``: an array of bytes, because names of files may not
+        be valid text, with null where `Storage.resolve` raised an error. These errors, by location as written, in the
+        order of ``locations``.
     """
     errors: dict[str, IceexploreError] = {}
     parts: list[AnyArray] = [pa.array([], pa.binary())]
@@ -49,9 +50,10 @@ def as_bytes(place: str) -> bytes:
 
 
 def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int, IceexploreError]]:
-    """Return the real locations of files as bytes, null where `Storage.resolve` fails, and the errors that it raises.
+    """Return the real locations of files as bytes, and the errors that `Storage.resolve` raises.
 
-    The keys of the errors are indices in ``locations``.
+    A file for which it raises an error has null as its real location. The key of the error is the file's index in
+    ``locations``.
     """
     failed: dict[int, IceexploreError] = {}
 
@@ -75,13 +77,15 @@ def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int
     several = counts > 1
     rows = np.flatnonzero(~alone)[firsts[several]]
     for number, row in zip(numbers[several].tolist(), rows.tolist(), strict=True):
-        resolve(row)  # the storage then knows the folder, if all its files may be read
+        # After this, `Storage.closed_folder` knows the real folder, if all files in the folder may be read.
+        resolve(row)
         known = storage.closed_folder(heads.dictionary[number].as_py())
         if known is not None:
             folders[number] = as_bytes(known[0])
             links.update(name.encode("utf-8", "surrogateescape") for name in known[1])
 
-    # If a name is a link in any folder, files of this name are resolved one by one in all folders: slower, but right.
+    # If a name is that of a link in any folder, all files with this name, even in other folders, are resolved one by
+    # one. This is slower than necessary, but the result is right.
     folder = pa.array(folders, pa.binary()).take(build.array(of))
     bare = names.cast(pa.binary())
     alone |= np.asarray(folder.is_null()) | np.asarray(pc.is_in(bare, pa.array(sorted(links), pa.binary())))

@@ -45,10 +45,16 @@ def check_roots(examination: Examination) -> None:
 
 
 def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> bool:
-    """Return whether no manifest of a snapshot without manifest list is left, while the parent's manifest list exists.
+    """Return whether a missing manifest list was probably removed by the engine that wrote it.
 
-    An engine leaves this trace if it wrongly considers its commit failed, and removes the manifest list and manifests
-    of the commit (mode 6). The names of all these files contain the commit's UUID.
+    An engine that wrongly considers its commit failed removes the manifest list and the manifests of this commit
+    (mode 6). The names of these files contain the commit's UUID. The engine is suspected if the folder has no file with
+    this UUID in its name, while the manifest list of the parent snapshot still exists.
+
+    Parameters
+    ----------
+    location
+        The location of the missing manifest list.
     """
     metadata, storage = examination.state.metadata, examination.state.storage
     parent = next((s for s in metadata.snapshots if s.snapshot_id == snapshot.parent_snapshot_id), None)

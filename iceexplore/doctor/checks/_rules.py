@@ -90,23 +90,25 @@ _KINDS: dict[str, _Kind] = {
     "timestamp-order": _Kind("changes-untrue", "timestamp-ms", (85,)),
     "two-levels": _Kind("file-corrupt", "134 content_type", (50,)),
 }
-#: How violations of some of these rules are reported if `check_rules` names another place than the root, a manifest or
-#: an entry: for example, the Puffin file of a deletion vector.
+#: Used instead of `_KINDS` if a violation is in a file that is neither the root nor a manifest: for example, in the
+#: Puffin file of a deletion vector.
 _OF_FILES: dict[str, _Kind] = {
     "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
     "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
 }
-#: By rule, the codes with which other checks report violations, besides the codes in the registry of rules. If a
-#: snapshot has a finding with one of these codes, violations of the rule are not reported again.
+#: For some rules, codes with which other checks report a violation of the rule; the registry (`RULES`) has further
+#: codes. If a snapshot has a finding with one of the codes here, its violations of the rule are not reported again.
 _ALSO: dict[str, frozenset[str]] = {
     "duplicate-file": frozenset({"file-twice", "file-overwritten"}),
     "one-dv": frozenset({"dv-twice"}),
     "orphan-dv": frozenset({"delete-dangling"}),
     "row-ids": frozenset({"row-ids-twice", "row-ids-beyond", "file-twice"}),
 }
-#: Rules for manifest DVs that do not apply where DVs are attached to the entries of their manifests.
+#: Rules of the V4 proposal, in which a manifest DV has an entry of its own. They do not apply to a root in which DVs
+#: are attached to the entries of manifests.
 _BY_ATTACHING = rules_violated_by(LayoutOptions.of(4, dv_attached=True))
-#: The modes of wrong numbers and summaries that reading found in a V4 tree, by a pattern of code and field.
+#: The modes of findings about wrong counts and summaries in a V4 tree. A pattern matches a finding's code and field,
+#: separated by a space.
 _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
     (re.compile(pattern), modes)
     for pattern, modes in (
@@ -148,7 +150,7 @@ def check_v4_rules(examination: Examination) -> None:
 
 
 class _Known:
-    """The findings of other checks about a snapshot, so that a violated rule that is the same fault is left out.
+    """The findings of other checks about a snapshot, to leave out violated rules that they already report.
 
     Parameters
     ----------
@@ -171,16 +173,22 @@ class _Known:
                     self._broken.add(place)
 
     def reports(self, item: RuleBreak) -> bool:
-        """Return whether a finding reports a violated rule, or another fault of the same entry."""
+        """Return whether a violated rule need not be reported.
+
+        This is so if a finding already reports the same fault, or if another fault of the same entry makes readers fail
+        or return wrong rows.
+        """
         if item.where in self._broken or _ALSO.get(item.rule, frozenset()) & self._codes:
             return True
         codes = RULES[item.rule].problems
         return any(not self._at.get(name, set()).isdisjoint(codes) for name in self._names(item.where))
 
     def _names(self, place: str) -> set[str]:
-        """Return the texts under which a finding may name a place or the file that it is in.
+        """Return the texts by which a finding may refer to a place, which is a file or an entry of a manifest.
 
-        For an entry of the root, these are the place itself and the locations of the files that the entry names.
+        A file is referred to by its location. An entry of the root is referred to by the place (``<location>#entry 3``)
+        or by the location of a file that the entry names. An entry of another manifest is referred to by the place or
+        by the location of the manifest.
         """
         file, _, entry = place.partition("#entry ")
         if not entry:
@@ -203,7 +211,10 @@ def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
 
 
 def _older_vectors(examination: Examination, snapshot: Snapshot, root: Manifest) -> None:
-    """Report manifest DVs in a form of an earlier V4 draft, except in Delta tables, which have only this form."""
+    """Report manifest DVs in the form of an earlier V4 draft.
+
+    Delta tables are not checked, because the manifest DVs of Delta Lake have only this form.
+    """
     if examination.state.opened.is_delta:
         return
     vectors = Rows(root.entries, root.dialect)
@@ -230,7 +241,16 @@ def _attaches(root: Manifest) -> bool:
 
 
 def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None:
-    """Set more specific modes for findings from reading V4 trees: their codes are shared by all format versions."""
+    """Give findings in V4 trees the modes that are specific to V4.
+
+    Reading uses the same codes for faults of all format versions, so the modes that belong to a code alone are not
+    specific. Findings about the content of manifest DVs also get the severity ``wrong``.
+
+    Parameters
+    ----------
+    roots
+        The V4 roots, by snapshot id. Only findings whose snapshots all have such a root are changed.
+    """
     vectors = {place for root in roots.values() for place in manifest_dv_places(root)}
     for number, one in enumerate(examination.findings):
         if not one.snapshots or not roots.keys() >= set(one.snapshots):
@@ -248,7 +268,7 @@ def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None
 
 
 def manifest_dv_places(root: Manifest) -> Iterator[str]:
-    """Yield the places of a root's manifest DVs."""
+    """Yield the place of each manifest DV in a root: the root's location, with ``#entry`` and the number of the row."""
     kinds = whole(root.entries["content_type"])
     for row in np.flatnonzero(np.asarray(pc.fill_null(pc.equal(kinds, int(ContentType.MANIFEST_DV)), False))).tolist():
         yield f"{root.location}#entry {row}"
@@ -275,7 +295,10 @@ def _draft_leaves(examination: Examination) -> Iterator[Finding]:
 
 
 def _draft_replaced(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
-    """Check for entries that this snapshot replaced (status 3), but whose files have no other live entry."""
+    """Check for files that have an entry with the status REPLACED (3) from this snapshot, but no live entry.
+
+    A live entry for the same file must take the place of a REPLACED one: without it, readers lose the file's rows.
+    """
     files = examination.files
     entries = files.entries
     mine = np.array([snapshot.snapshot_id in of for _, of in files.leaves], bool)

@@ -14,7 +14,8 @@ __all__ = ["check_sketches"]
 
 #: The blob type of theta sketches (Puffin spec, "Blob types").
 _THETA = "apache-datasketches-theta-v1"
-#: Writers round the sketch's estimate down (Spark, Java) or to the nearest integer (Trino).
+#: The largest difference between an NDV and the sketch's estimate that is not reported. Writers round the estimate down
+#: (Spark, Java) or to the nearest integer (Trino).
 _ROUNDING = 1.0
 
 
@@ -60,7 +61,7 @@ def _compared(storage: Storage, file: StatisticsFile, blob: PuffinBlob, stated: 
         yield problem(
             "ndv-untrue", place, f"{what} {estimate:,.0f}.", field="ndv", found=ndv, expected=f"{estimate:.0f}"
         )
-        return  # one fault: a writer puts the same number into both
+        return  # writers put the same number into the metadata file and the footer: one problem is enough
 
 
 def _number(text: str | None) -> int | None:
