@@ -145,7 +145,7 @@ def _examined(
         except IceexploreError as error:
             examination.cannot_know(name, str(error))
         examination.release_memory()
-        if check is check_leaves:  # the check of leaves has decoded all manifests
+        if check is check_leaves:  # all manifests are decoded now, as `begin_health` requires
             begin_health(examination)
     if level != "metadata":
         assert verify is not None
@@ -229,10 +229,10 @@ def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _still_there(state: TableState, snapshots: Iterable[Snapshot], repaired: TableState) -> list[int] | str:
-    """Return the ids of the examined snapshots that the table still has after a repair; ``"current"`` if it has none.
+    """Return the ids of the snapshots to examine again after a repair: the examined ones that the table still has.
 
-    A repair may commit a new snapshot. If the snapshot that ``state`` shows was examined, it is therefore replaced by
-    the snapshot that the repaired state shows.
+    Return ``"current"`` if the table has none of them any more. A repair may commit a new snapshot. If the snapshot of
+    ``state`` was examined, the snapshot of ``repaired`` is therefore examined in its place.
     """
     ids = {s.snapshot_id for s in snapshots}
     if state.snapshot is not None and state.snapshot.snapshot_id in ids and repaired.snapshot is not None:

@@ -169,7 +169,7 @@ def _checked(
                 yield TableCheck.failed(late.table.name, f"took longer than {time_limit:g} s", now - late.since)
             continue
         if number not in running:
-            continue  # it had already timed out
+            continue  # the check of this table exceeded its time limit, and a row with an error was yielded then
         one = running.pop(number)
         yield _row(one.table, outcome, time.monotonic() - one.since)
 

@@ -107,7 +107,7 @@ def _finding(error: IceexploreError, name: str, found: MetadataSurvey | None) ->
 
 
 def _advice(found: MetadataSurvey, name: str) -> str:
-    """Advise how to restore the table from its newest readable metadata file, and how to view it until then."""
+    """Advise how to restore the table from its newest readable metadata file, and how to open this file until then."""
     assert found.readable is not None
     place, number = found.readable.location, found.readable.number
     meanwhile = f"Until then, open the table with ix.open({place!r})."

@@ -53,7 +53,15 @@ def query_problems(state: ViewState, open_source: OpenSource | None, unknown: di
 
 @dataclass(frozen=True)
 class _Queries:
-    """The queries of one version of a view, and the place (``where``) that their problems name."""
+    """The queries of one version of a view, to compare them.
+
+    Attributes
+    ----------
+    where
+        The place that all problems of the queries have: the location of the view's metadata file, and the version.
+    unknown
+        Receives what could not be checked: the name of each part, and the reason.
+    """
 
     state: ViewState
     version: ViewVersion
@@ -65,10 +73,13 @@ class _Queries:
         return self.state.metadata.stored_schema(self.version)
 
     def counts(self, opened: bool) -> Iterator[Problem]:
-        """Compare each query's number of columns with the schema, and the tables of the queries with each other.
+        """Check that all queries read the same tables, and return as many columns as the view's schema has.
 
-        If the tables and views that the queries read are opened (``opened``), the numbers of columns are not compared
-        here but by `sources`, which can often tell the columns of ``SELECT *``.
+        Parameters
+        ----------
+        opened
+            Whether the tables and views that the queries read will be opened. If True, the numbers of columns are not
+            compared here. `sources` compares them later: it knows the tables, and thus also what ``SELECT *`` returns.
         """
         tables: dict[str, frozenset[str]] = {}
         for r in self.version.sql:
@@ -118,7 +129,7 @@ class _Queries:
         for r in self.version.sql:
             try:
                 lineage = view_lineage(self.state, r.dialect, open_source)
-            except IceexploreError:  # the query cannot be parsed: `counts` has noted the reason
+            except IceexploreError:  # the query cannot be parsed: `_Queries.counts` has put the reason into `unknown`
                 continue
             for found in self._of_dialect(r, lineage):
                 key = found.code, found.text
@@ -208,7 +219,10 @@ def _schema_at(table: TableState, ms: int) -> Schema | None:
 
 
 def _is_wider(kind: str, expected: str) -> bool:
-    """Return whether engines cast the first type to the second without loss."""
+    """Return whether engines cast values of the type ``kind`` to the type ``expected`` without loss.
+
+    This is so for the types in `_WIDER`, and for decimals of the same scale if ``expected`` has at least the precision.
+    """
     if expected in _WIDER.get(kind, ()):
         return True
     pairs = [text.removeprefix("decimal(").rstrip(")").replace(" ", "").split(",") for text in (kind, expected)]

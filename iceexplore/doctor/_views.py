@@ -64,7 +64,8 @@ def examine_view(
     queries = list(query_problems(state, open_source, unknown))
     for item in (*changed, *queries):
         state.problems.add_examined(item, ())
-    # `Problems.met` leaves out the problems that earlier checks added to the list, perhaps for another version.
+    # `Problems.met` returns only problems found while reading. It leaves out those that `add_examined` recorded, in
+    # this or in an earlier call, which may have examined another version of the view.
     found = [*_folded([*state.problems.met(), *changed]), *map(finding_of, (*queries, *_too_many(state)))]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
@@ -110,7 +111,15 @@ def _too_many(state: ViewState) -> Iterator[Problem]:
 
 
 def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Problem]:
-    """Report versions that differ in another metadata file of the view: "View versions are immutable" (view spec)."""
+    """Report versions of the view that have different content in another metadata file of the view.
+
+    The content of a version must never change: "View versions are immutable" (view spec).
+
+    Parameters
+    ----------
+    unknown
+        Receives the reason if other metadata files cannot be compared.
+    """
     own = {v.version_id: v for v in reversed(state.metadata.versions)}
     for file, metadata in _other_files(state, unknown):
         uuids = [m.view_uuid and m.view_uuid.lower() for m in (state.metadata, metadata)]

@@ -39,9 +39,13 @@ class DeleteGroups:
     ----------
     tasks
         The data files of the scan, with the deletes that apply to each.
-    rows, gone, touched
-        For each data file, its number of rows, the number of rows that deletion vectors and position deletes remove,
-        and whether any delete applies.
+    rows
+        The number of rows of each data file.
+    gone
+        The number of rows of each data file that deletion vectors and position deletes remove. It may be a fraction,
+        because the rows of a delete file that applies to several data files are divided evenly among these.
+    touched
+        For each data file, whether any delete applies to it.
     """
 
     tasks: FileTasks
@@ -51,7 +55,7 @@ class DeleteGroups:
 
     @classmethod
     def of(cls, tasks: FileTasks) -> DeleteGroups:
-        """Return the groups of the data files in a scan's tasks, by counting the deletes of each file."""
+        """Group the data files in the tasks of a scan; this counts the rows and the deleted rows of each file."""
         return cls(tasks, counted(tasks.files, "record_count"), *deleted_rows(tasks))
 
     @cached_property
@@ -75,9 +79,11 @@ class DeleteGroups:
 
 
 def files_of_group(state: TableState, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return, for each data file of a group, the row of its manifest in the root, and its position in the manifest.
+    """Return where the data files of a group are listed: for each file, a row of the root, and a position.
 
-    This plans a full scan. The row is -1 for files that a V4 root lists directly; their position is that in the root.
+    The row is that of the file's manifest in the manifest list or root, and the position is that of the file's entry in
+    the manifest. For a file that a V4 root lists directly, the row is -1, and the position is that in the root. To find
+    the files, a full scan is planned.
 
     Parameters
     ----------

@@ -30,16 +30,17 @@ class Shown:
         ``map`` draws the files of the group in `of` as cells, shaded by deletes; ``ranges`` draws the files by their
         ranges of the column in `of`.
     where
-        Conditions, all of which the rows meet: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not
-        null``) and a value.
+        Conditions: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not null``) and a value. Only rows
+        that meet all conditions are shown.
     largest
         The column by which the rows are sorted, the largest value first.
     of
-        For ``ranges``, the name of a column. For ``map``, a group of data files: one of `DELETE_GROUPS`. For
-        ``manifests``, the row of one manifest in the snapshot's manifest list or root.
+        For ``ranges``, the name of a column. For ``map``, the name of a group of data files: one of `DELETE_GROUPS`.
+        For ``manifests``, the row of one manifest in the snapshot's manifest list or root; None for all manifests.
+        None for other tables.
     instead
-        The rows that a saved page shows instead, if it cannot show the rows described here: a saved page has only
-        metadata tables, and their values may be redacted.
+        The rows that a saved page shows if it cannot show the rows described here: a saved page has no pictures of data
+        files, and its values may be redacted. None if there is no replacement.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]
@@ -51,12 +52,18 @@ class Shown:
 
 @dataclass(frozen=True)
 class FigureBar:
-    """A row of a figure: its name, a note, a value per column of the figure, and the metadata rows that it is about.
+    """A row of a figure: a bar for each column of the figure.
 
     Attributes
     ----------
+    label
+        The name of the row.
     values
-        For each column of the figure, the length of its bar and the text beside it; None if there is no value.
+        For each column of the figure, the length of the bar and the text beside it; None if there is no value.
+    note
+        A remark, such as ``cannot be read``; empty if there is none.
+    show
+        The rows of a metadata table that this row is about; None if there are none.
     """
 
     label: str
@@ -166,7 +173,7 @@ class HealthFigure(BarPicture):
         return to_frame(self.rows)
 
     def chart(self) -> BarChart:
-        """Return the bars as plain data."""
+        """Return the content of the chart: its title, the verdict and the notes, the names of columns, and the bars."""
         rows = tuple(
             BarRow(bar.label, bar.note, tuple(None if v is None else Bar(v[0], v[1]) for v in bar.values))
             for bar in self.bars

@@ -38,7 +38,8 @@ _SHOWN_PARTITIONS = 10
 _DATA = ("content", "=", "0")
 _BYTES = "total_data_file_size_in_bytes"
 _SORTED = Shown("partitions", largest=_BYTES)
-#: By kind of delete, the rows of the metadata table ``files`` for deletes of this kind.
+#: For each group of data files to which one kind of delete applies, the rows of the metadata table ``files`` that are
+#: deletes of this kind.
 _DELETES = {
     "with a deletion vector": Shown("files", (("content", "=", "1"), ("content_offset", "not null", ""))),
     "with position delete files": Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),
@@ -135,8 +136,9 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
                 (float(rows[mask].sum()), f"{int(rows[mask].sum()):,}"),
                 (float(gone[mask].sum()), f"{_rounded(gone[mask].sum()):,}"),
             ),
-            # No metadata table states how many deletes apply to a data file. A saved page has only metadata tables: if
-            # the group is about a kind of delete, it shows the delete files of this kind instead.
+            # The file map shows the data files of the group. No metadata table could show them, because none states
+            # which deletes apply to a data file. A saved page has no file map: if the group is about one kind of
+            # delete, it shows the deletes of this kind in the table ``files`` instead.
             show=Shown("map", of=name, instead=None if on_entries else _DELETES.get(name)),
         )
         for name, mask in groups.items()
@@ -255,15 +257,19 @@ def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _conditions(state: TableState, files: EntryBatch, table: pa.Table) -> Iterator[tuple[tuple[str, str, str], ...]]:
-    """Yield, for each of the largest partitions, conditions that only its row in the table ``partitions`` meets.
+    """Yield, for each of the largest partitions, conditions that find its row in the metadata table ``partitions``.
 
     Parameters
     ----------
-    files, table
-        A file of each partition, and the rows of the figure, in the same order.
+    files
+        One data file of each partition, in the order of ``table``.
+    table
+        A row for each partition, with its name and numbers; the largest partition comes first.
     """
     texts = tuple_texts(files.partition, whole(files.entries["partition_spec_id"]), state.metadata)
-    lower = pc.utf8_lower(texts)  # the displayed table's filters ignore case
+    # The filters of a displayed metadata table ignore case, so partitions that differ only in case need a second
+    # condition.
+    lower = pc.utf8_lower(texts)
     for row in range(min(len(texts), _SHOWN_PARTITIONS)):
         text = texts[row].as_py()
         here = ("partition", "null", "") if text is None else ("partition", "=", f'"{text}"')

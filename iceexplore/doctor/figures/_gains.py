@@ -81,14 +81,18 @@ def _rows(plan: RewriteDataFilesPlan[TableState]) -> Any:  # noqa: ANN401  an ar
 
 
 def _removed_bytes(plan: RewriteDataFilesPlan[TableState]) -> int:
-    """Return the total size of the rewritten files' deletion vectors; dangling delete files are not counted."""
+    """Return the total size, in bytes, of the deletion vectors of the data files that a plan rewrites.
+
+    The rewrite removes these deletion vectors. Delete files that it may also remove, because they become dangling, are
+    not counted.
+    """
     matched = plan.tasks.matched
     mine = np.unique(np.asarray(matched.vector.take(whole(_rows(plan))).drop_null()).astype(np.int64))
     return int(content_sizes(matched.deletes)[mine].sum())
 
 
 def _deletes_read(plan: RewriteDataFilesPlan[TableState]) -> int:
-    """Return the number of delete files that a simulation of the plan opens."""
+    """Return the number of delete files that must be opened to simulate the rewrite that a plan describes."""
     return int((plan.cost.files_read or 0) - plan.rewritten_data_files)
 
 

@@ -75,8 +75,8 @@ class TableHealth(Mapping[str, HealthFigure]):
     """Figures of a table's health, by key: ``sizes``, ``deletes``, ``manifests``, ``partitions`` and ``clustering``.
 
     Returned by ``t.health()``. Each figure is a chart with a verdict about the snapshot of ``t``, computed from
-    metadata only. The gain of a rewrite is computed when it is first requested; displaying the health of a table of up
-    to 100,000 data files requests all gains.
+    metadata only. What a rewrite would gain is computed when it is first requested. For a table of up to 100,000 data
+    files, it is also computed when the health is displayed.
 
     Attributes
     ----------
@@ -91,7 +91,8 @@ class TableHealth(Mapping[str, HealthFigure]):
     state: TableState
     scan: ScanPlan
     missing: str = ""
-    #: The plan of the same scan, made with strict reading; None if that failed, for the reason in `_why`.
+    #: The plan of a full scan, like `scan`, but made with strict reading, which fails if metadata cannot be read. None
+    #: if it failed; `_why` has the reason.
     _strict: ScanPlan | None = None
     _why: str = ""
     #: The columns whose clustering is measured; None if the caller named none.
@@ -152,7 +153,11 @@ class TableHealth(Mapping[str, HealthFigure]):
                 self.gain(figure.key)
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
-        """Add a note to a figure that lacks files; if it lacks all files, its verdict becomes "Unknown"."""
+        """Return a figure with a note, if data files are missing from it because metadata cannot be read.
+
+        If no data file could be read at all, the verdict is also replaced, by "Unknown". The figure of manifests is
+        returned unchanged, because it has such a note already.
+        """
         if not self.missing or figure.key == "manifests":
             return figure
         note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
@@ -191,9 +196,20 @@ class TableHealth(Mapping[str, HealthFigure]):
         return len(self.scan.files) <= FEW_FILES
 
     def gain(self, key: str) -> HealthGain | None:
-        """Return what the procedure for a figure would gain; None if there is no procedure, or if it cannot be planned.
+        """Return what the maintenance procedure that improves a figure would gain.
 
-        The gain is planned on the first call. If there is none, `gain_note` may give the reason.
+        Return None if no procedure improves the figure, or if the procedure cannot be planned; `gain_note` may then
+        give the reason. The first call for a figure plans the procedure; later calls return the same result.
+
+        Parameters
+        ----------
+        key
+            The key of the figure.
+
+        Raises
+        ------
+        KeyError
+            The key is unknown.
         """
         found = self._planned(key)
         return None if isinstance(found, str) else found
@@ -204,7 +220,10 @@ class TableHealth(Mapping[str, HealthFigure]):
         return found if isinstance(found, str) else ""
 
     def gain_known(self, key: str) -> bool:
-        """Return whether the gain of a figure is known: it has been planned already, or the figure never has a gain."""
+        """Return whether `gain` can answer for a figure without planning.
+
+        This is so if a call has planned the gain already. It is always so for ``partitions``, which has no procedure.
+        """
         return key in self._gains or key == "partitions"
 
     def _planned(self, key: str) -> HealthGain | str | None:
@@ -251,7 +270,7 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """Sentences on what was not checked, and the `caveats`."""
+        """Sentences on what these figures do not cover, such as the content of data files; includes the `caveats`."""
         clustering = () if "clustering" in self._figures else (
             f"Clustering was not measured: the table has more than {FEW_FILES:,} data files. "
             "t.health()['clustering'] measures it.",

@@ -29,8 +29,8 @@ def manifests_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     Parameters
     ----------
     tasks
-        The data files of the scan. If a manifest's row in the root does not state how many live entries the manifest
-        has, its data files among these are counted.
+        The data files of a full scan. They are counted to find the number of live entries of each data manifest for
+        which the manifest list or root does not state this number.
     """
     title = "Manifests"
     root = state.root()
@@ -120,7 +120,15 @@ def unread_manifests(state: TableState) -> str:
 
 
 def _sum(stats: AnyArray, names: Iterable[str]) -> AnyArray:
-    """Return the sum of two counts in the statistics of each manifest; null where one of the counts is unknown."""
+    """Return, for each manifest, the sum of two of its counts; null where one of the two is unknown.
+
+    Parameters
+    ----------
+    stats
+        The counts of each manifest that the manifest list or root states: the column ``manifest_stats``.
+    names
+        The names of the two counts.
+    """
     first, second = (pc.struct_field(stats, name) for name in names)
     return pc.add(first, second)
 

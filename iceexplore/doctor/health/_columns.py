@@ -72,9 +72,9 @@ def check_bounds(examination: Examination) -> Iterator[Finding]:
 
 
 def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) -> tuple[str, Threshold] | None:
-    """Return why a column has no bounds, and the setting of its metrics mode.
+    """Return why no data file has bounds of a column, and the property or default that sets the column's metrics mode.
 
-    Return None if the reason may be that the files have no values of the column.
+    Return None if there may be no fault: perhaps no data file has a value of the column, so that there are no bounds.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         field="125 lower_bounds",
         found=f"depth {mean:,.1f}",
         thresholds=(Threshold("overlap depth", str(DEPTH), f"{DOCTOR}, like Iceberg's min-input-files"), setting),
-        # The cost of two files is not counted: even if all files are sorted, a filter for one value may read two of
-        # them, because adjacent files may share a boundary value.
+        # Two files are subtracted, because reading two files is no waste: even if all files are sorted, a filter for
+        # one value may have to read two of them, as adjacent files may share a boundary value.
         severity=waste.severity((mean - 2) * float(np.maximum(sizes, waste.open_cost).mean())),
         waste=waste,
         count=row["files"],

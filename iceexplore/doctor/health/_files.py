@@ -51,7 +51,7 @@ def check_small_files(examination: Examination, plan: RewriteDataFilesPlan[Any])
     files, added = (np.asarray(plan.groups[name]) for name in ("files", "added_files"))
     because = plan.groups["why"]
     by_size = pc.or_(pc.match_substring(because, "number of files"), pc.match_substring(because, "bytes"))
-    chosen = np.asarray(by_size) & (added < files)  # without groups of large files, which would be split
+    chosen = np.asarray(by_size) & (added < files)  # leaves out groups of large files that would be split
     before, after = int(files[chosen].sum()), int(added[chosen].sum())
     if not before:
         return
@@ -220,7 +220,13 @@ def _root(examination: Examination) -> str:
 
 
 def _hits(examination: Examination, tasks: FileTasks, rows: Longs) -> Hits:
-    """Return the data files at some rows of the tasks as positions of their entries, with the manifests' locations."""
+    """Return where some data files are listed: the locations of their manifests, and the positions of their entries.
+
+    Parameters
+    ----------
+    rows
+        The indices of the data files in ``tasks``.
+    """
     snapshot = examination.state.snapshot
     assert snapshot is not None  # `check_health` runs these checks only if there is a snapshot
     root = examination.roots[snapshot.snapshot_id]

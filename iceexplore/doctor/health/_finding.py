@@ -45,7 +45,13 @@ class Waste:
         self.source = PROPERTY if SPLIT_SIZE in properties else DEFAULT
 
     def severity(self, saved: float) -> Effect:
-        """Return the severity of a fault that costs a scan this many bytes."""
+        """Return the severity of a fault: ``slow`` if it costs a scan at least one read task, ``untidy`` if less.
+
+        Parameters
+        ----------
+        saved
+            The cost of the fault for a scan, in bytes, which the scan would save without the fault.
+        """
         return "slow" if saved >= self.task else "untidy"
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ from iceexplore.graph import TableState
 
 __all__ = ["begin_health", "check_health"]
 
-#: From this number of entries on, a thread makes the plan of ``rewrite_data_files``.
+#: From this number of manifest entries on, ``rewrite_data_files`` is planned in a thread while other checks run.
 _FEWEST_ENTRIES = 20_000
 _Check = Callable[[Examination], Iterator[Finding]]
 _OF_METADATA: tuple[tuple[str, _Check], ...] = (

@@ -23,8 +23,8 @@ _AGE, _KEPT = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshot
 #: Java: ``TableProperties.MAX_SNAPSHOT_AGE_MS_DEFAULT``, five days.
 _MAX_AGE_MS = 432_000_000
 _MOST = "write.metadata.previous-versions-max"
-#: The maximum number of manifest lists, or in V4 of roots, to read to find unused specs. If a table with several specs
-#: has more snapshots, the check is skipped.
+#: To find partition specs that no snapshot uses, the manifest lists of all snapshots are read (in V4, the root
+#: manifests). If a table with several specs has more snapshots than this, the check is skipped.
 _MOST_LISTS, _MOST_V4_ROOTS = 200, 20
 
 
@@ -131,7 +131,10 @@ def check_schemas(examination: Examination) -> Iterator[Finding]:
 
 
 def check_manifest_sizes(examination: Examination) -> Iterator[Finding]:
-    """Report small manifests if there are enough of them for the next merging commit to merge them."""
+    """Report manifests smaller than half the target size, if they are as many as ``min-count-to-merge``, or more.
+
+    Commits merge manifests from this number on (table property ``commit.manifest.min-count-to-merge``).
+    """
     state = examination.state
     root = None if state.snapshot is None else examination.roots.get(state.snapshot.snapshot_id)
     rows = [] if root is None else live_manifests(root)

@@ -28,12 +28,17 @@ def removes_dangling(metadata: TableMetadata) -> bool:
 
 
 def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequence: Longs) -> Mask:
-    """Return a mask of the deletes that, by their partitions and sequence numbers, apply to no data file any more.
+    """Return a mask of the deletes that apply to no data file any more.
 
-    These are the deletes of a partition without data files, position deletes that are older than all data files of
-    their partition, equality deletes that are not newer than the oldest data file of their partition, and deletion
-    vectors of a data file that is not live. As in Spark, equality deletes of an unpartitioned spec, which are global,
-    are compared with data files of their own spec only.
+    These deletes are:
+
+    - those of a partition without data files;
+    - position deletes whose sequence number is lower than those of all data files of their partition;
+    - equality deletes whose sequence number is not higher than that of any data file of their partition;
+    - deletion vectors of a data file that is not live.
+
+    Equality deletes of an unpartitioned spec are global: they apply to data files of all specs. As in Spark, they are
+    nevertheless compared with data files of their own spec only.
 
     Parameters
     ----------
@@ -46,7 +51,7 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
     """
     files, deletes = paired_partition_codes(metadata, data, found.batch)
     size = max(int(files.max(initial=-1)), int(deletes.max(initial=-1))) + 1
-    oldest = np.full(size + 1, _NEVER, dtype=np.int64)  # the last item is for partitions without data files
+    oldest = np.full(size + 1, _NEVER, dtype=np.int64)  # the last item: for deletes whose spec no data file has
     there = files >= 0
     np.minimum.at(oldest, files[there], sequence[there])
     least = oldest[np.where(deletes < 0, size, deletes)]
@@ -56,13 +61,16 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 
 
 def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
-    """Return a mask of the deletes that a commit drops, together with data files: those older than all remaining files.
+    """Return a mask of the deletes that a commit drops because they are older than all data files that it keeps.
 
-    Java: ``MergingSnapshotProducer.apply``, ``ManifestFilterManager.dropDeleteFilesOlderThan``. Before it adds data
-    manifests, the commit drops the deletes whose sequence numbers are lower than those of all remaining data files. In
-    data manifests that it rewrites, these are the numbers of the files; for each other data manifest, the commit uses
-    the lowest number that the manifest list states. If the commit removes deletion vectors, it drops older deletes only
-    in the manifests that list these vectors (``canTrustManifestReferences``).
+    A commit that removes data files does this (Java: ``MergingSnapshotProducer.apply``,
+    ``ManifestFilterManager.dropDeleteFilesOlderThan``). It drops deletes whose sequence number is lower than the lowest
+    number of the data files that it keeps. For a data manifest that it rewrites, these numbers are in the entries. For
+    any other data manifest, the commit uses the lowest number that the manifest list states. Data files that the commit
+    adds are ignored.
+
+    If the commit removes deletion vectors, only the manifests that list these vectors lose their older deletes
+    (``canTrustManifestReferences``).
 
     Parameters
     ----------
@@ -71,7 +79,7 @@ def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, g
     files, gone
         The live data files of the snapshot, and which of them the commit removes.
     names
-        The locations of the files that the commit removes.
+        The locations of the data files that the commit removes.
     """
     root = state.root()
     oldest = state.metadata.last_sequence_number
