@@ -103,7 +103,7 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """Return the canonical location of the manifest whose row, in a snapshot's manifest list, has the fault.
+        """Return the canonical location of a manifest: the one whose row in the snapshot's manifest list has the fault.
 
         Return None if the finding is about the whole list, if the list has no such row, or if the row has no location.
         """

@@ -73,7 +73,9 @@ class _Queries:
         return self.state.metadata.stored_schema(self.version)
 
     def counts(self, opened: bool) -> Iterator[Problem]:
-        """Check that all queries read the same tables, and return as many columns as the view's schema has.
+        """Check that all queries read the same tables and have as many columns as the view's schema.
+
+        Queries that cannot be parsed are left out; `unknown` gets the reason.
 
         Parameters
         ----------

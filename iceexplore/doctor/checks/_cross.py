@@ -149,7 +149,7 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     data = data[known]
     starts = np.asarray(first.take(build.array(known)), np.int64)
     counts = np.asarray(count.take(build.array(known)), np.int64)
-    # The largest counts for which first row id and count have a sum of 64 bits: a larger sum would become negative.
+    # The largest row count that can be added to each first row id: a sum beyond 64 bits would become negative.
     room = np.iinfo(np.int64).max - np.maximum(starts, 0)
     ends = starts + np.minimum(counts, room)
 

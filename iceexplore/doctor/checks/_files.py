@@ -62,9 +62,16 @@ def check_files(examination: Examination, verify: Verify) -> Generator[str, None
 
 
 def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
-    """Change the code of some findings from ``delete-dangling`` to ``delete-path``.
+    """Change the code of findings from ``delete-dangling`` to ``delete-path`` if a delete only has an outdated path.
 
-    These findings are about deletes whose data file is live under another path.
+    Such a delete names a data file that is not live at the path that it names, but is live at another path.
+
+    Parameters
+    ----------
+    found
+        The findings in one snapshot, as returned by a `Verify` function.
+    data
+        The locations of the live data files.
     """
     dangling = pc.fill_null(pc.equal(found["code"], "delete-dangling"), False)
     if not pc.any(dangling).as_py():

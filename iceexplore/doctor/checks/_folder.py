@@ -211,9 +211,9 @@ def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
 def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
     """Report a metadata file whose current snapshot is missing from the metadata file that follows it.
 
-    The files that the metadata log names are compared, and only the first such file is reported. A commit does not
-    remove the snapshot that is current before it: expiring snapshots keeps it, and so does a rollback, so that only a
-    later commit can expire it. If it is missing, a commit overwrote it without having read it: its changes are lost.
+    The files that the metadata log names are compared, and only the first such file is reported. No commit removes the
+    snapshot that was current before: expiring snapshots keeps it, and so does a rollback. If it is missing, a commit
+    overwrote it without having read it, and its changes are lost.
 
     If the log names no such file, `_unlogged` checks the metadata files that the log does not name.
     """

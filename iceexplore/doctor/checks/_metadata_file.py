@@ -14,7 +14,7 @@ _NAMING = {"catalog": "The catalog points to", "hint": "version-hint.text points
 
 
 def missing_metadata(found: MetadataSurvey) -> Problem:
-    """Return a problem: a catalog, the version hint or the user names a metadata file that does not exist."""
+    """Return the problem that a metadata file does not exist, although a catalog, a hint or the user names it."""
     wanted = found.wanted or found.folder
     name = wanted.rpartition("/")[2]
     text = f"{_NAMING[found.named_by or 'path']} {name}, which does not exist. {other_files(found)}"

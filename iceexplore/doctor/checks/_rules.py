@@ -51,7 +51,8 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 _VECTOR, _STATUS = "147 deletion_vector", "0 status"
 _REFERENCED, _STATS = "143 referenced_file", "146 content_stats"
 
-#: How violations are reported, for every rule that `check_rules` checks in snapshots with a root manifest.
+#: For every rule that `check_rules` checks in snapshots with a root manifest: the code, the field and the modes of the
+#: finding that reports a violation.
 _KINDS: dict[str, _Kind] = {
     "added-is-change": _Kind("changes-untrue", _STATUS, (57,)),
     "affinity": _Kind("entry-invalid", _REFERENCED, (56,)),

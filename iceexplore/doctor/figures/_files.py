@@ -45,7 +45,8 @@ _DELETES = {
     "with position delete files": Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),
     "with equality delete files": Shown("files", (("content", "=", "2"),)),
 }
-#: The groups of data files that a rewrite would help.
+#: The groups of data files that a rewrite would help: files with `MANY_DELETES` deletes or more, and files that have
+#: lost at least the share `DELETE_RATIO` of their rows.
 _TO_LOOK_AT = (DELETE_GROUPS[5], DELETE_GROUPS[8])
 
 
