@@ -131,9 +131,9 @@ def _delete_files(examination: Examination, state: TableState, *, in_rows: bool)
         hit |= ~np.asarray(_is_puffin(entries))[deletes]
     meant = _Meant(state, build.to_pylist(live))
     columns = ["location", "record_count", "referenced_file"]
-    # Manifests of several snapshots may list the same file.
     some = entries.select(columns).append_column("puffin", _is_puffin(entries)).take(build.array(deletes[hit]))
     out: dict[str, _DeleteFile] = {}
+    # Equal rows are grouped, because manifests of several snapshots may list the same file.
     for row in build.to_pylist(some.group_by([*columns, "puffin"], use_threads=False).aggregate([])):
         location, old = row["location"], row["referenced_file"]
         one = out.setdefault(location, _DeleteFile(location, row["puffin"]))
@@ -166,7 +166,10 @@ def _names_in(state: TableState, one: _DeleteFile) -> set[str]:
 
 
 class _Meant:
-    """Finds the live data files that an old path may mean."""
+    """Finds the live data files to which an old path in a delete may refer.
+
+    This is the live data file with the same path in another spelling, or those with the same file name.
+    """
 
     def __init__(self, state: TableState, live: list[str]) -> None:
         self._state = state
@@ -179,9 +182,10 @@ class _Meant:
         self._found: dict[str, list[str]] = {}
 
     def by(self, name: str) -> list[str]:
-        """Return the live data files that an old path may mean.
+        """Return the live data files to which a path in a delete may refer although none of them has this path.
 
-        The result is empty if a live data file has this path, or if another file still exists at this path.
+        The result is empty if the path needs no repair, because a live data file has it, or because a file that is not
+        live still exists there. It is also empty if no live data file has the same file name.
         """
         if name in self._live:
             return []
@@ -191,7 +195,7 @@ class _Meant:
 
     def _search(self, name: str) -> list[str]:
         same = self._by_key.get(self._keys([name])[0])
-        if same is not None:  # the same file, with its path spelled differently
+        if same is not None:  # the path of a live data file, but in another spelling
             return same
         if self._exists(name):
             return []
@@ -264,16 +268,18 @@ def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
 
 
 def _with_bounds(stats: pa.StructArray, rows: list[bool], paths: tuple[str, str]) -> pa.StructArray:
-    """Return the statistics of the column ``file_path`` with new lower and upper bounds in the rows of a mask.
+    """Return metrics of the column ``file_path`` in which some entries have new lower and upper bounds.
 
-    Rows without a lower bound do not change.
+    Entries without a lower bound do not change.
 
     Parameters
     ----------
+    stats
+        The metrics of the column, one item per entry.
     rows
-        The mask of the rows to change.
+        A mask of the entries to change.
     paths
-        The new lower and upper bounds.
+        The new lower bound and the new upper bound.
     """
     as_text = pa.types.is_string(stats.type.field("lower").type)
     low, high = paths if as_text else tuple(path.encode("utf-8", "surrogatepass") for path in paths)

@@ -77,7 +77,11 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
-    """Remove duplicate snapshots: for each id, keep the first whose manifest list or root manifest exists."""
+    """Remove duplicate snapshots.
+
+    Of the snapshots with the same id, keep the first whose manifest list or root manifest exists or, if there is none,
+    the first one.
+    """
     kept: dict[int | None, dict[str, Any]] = {}
     dropped = 0
     for one in draft.snapshots():
@@ -222,7 +226,7 @@ def write_document(draft: Draft, found: list[Finding]) -> Step:
 
 
 def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
-    """Go back to the metadata file that the table was opened with, because newer ones cannot be read."""
+    """Go back to the metadata file that the table was opened with, because newer metadata files cannot be read."""
     good = draft.state.metadata_location
     _touch(draft)
     text = (

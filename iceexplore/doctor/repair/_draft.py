@@ -68,7 +68,7 @@ class Draft:
 
     @classmethod
     def of(cls, state: TableState) -> Draft:
-        """Begin a draft without edits."""
+        """Return a draft for a table, still without edits, with a copy of its metadata JSON as `document`."""
         return cls(state, copy.deepcopy(dict(state.opened.document)))
 
     @cached_property

@@ -333,15 +333,20 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
-    """Return the live data files that Puffin files name for deletion vectors whose entries do not name them.
+    """Find the live data files of deletion vectors whose entries name no data file, or a wrong one.
 
-    Such an entry names no data file, or a different one. Only the deletion vectors at ``places`` are examined.
+    They are found if the footer of the deletion vector's Puffin file names the data file.
+
+    Parameters
+    ----------
+    places
+        The positions of the deletion vectors' entries, by manifest.
 
     Returns
     -------
     tuple
-        For each manifest, the locations of the data files by the position of the deletion vector's entry; and the total
-        number of rows that these deletion vectors delete.
+        The locations of the data files, as a dictionary by the position of the deletion vector's entry for each
+        manifest; and the total number of rows that these deletion vectors delete.
     """
     files = draft.examination.files
     entries = files.entries
@@ -378,7 +383,7 @@ def _drop(draft: Draft, places: Places) -> None:
 
 
 def drop_duplicate_files(draft: Draft, found: list[Finding]) -> Step:
-    """Keep the first live entry of each data file, and remove the others."""
+    """Remove all live entries of each data file except its first live entry."""
     entries = draft.examination.files.entries
     rows = draft.examination.live_data()
     names = entries["location"].take(build.array(rows)).combine_chunks().dictionary_encode().indices
@@ -395,14 +400,14 @@ def drop_duplicate_files(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
-    """Keep the newest deletion vector of each data file, and remove the others."""
+    """Remove all deletion vectors of each data file except the one with the highest sequence number."""
     entries = draft.examination.files.entries
     mask = pc.and_(
         entries["live"], pc.and_(entries["deletion_vector"].is_valid(), entries["referenced_file"].is_valid())
     )
     rows = np.flatnonzero(np.asarray(pc.fill_null(mask, False)))
     numbers = np.asarray(pc.fill_null(entries["sequence_number"], 0))[rows]
-    rows = rows[np.argsort(-numbers, kind="stable")]  # the newest first
+    rows = rows[np.argsort(-numbers, kind="stable")]  # deletion vectors with high sequence numbers first
     names = entries["referenced_file"].take(build.array(rows)).combine_chunks().dictionary_encode().indices
     first = np.unique(np.asarray(names), return_index=True)[1]
     _drop(draft, _places_of(draft, np.delete(rows, first)))
@@ -450,7 +455,15 @@ def _without_metrics(draft: Draft) -> Places:
 
 
 def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtype[np.int64]]) -> EntryBatch:
-    """Return a batch in which these rows have the metrics of their file's footer, or none if it cannot be read."""
+    """Return a batch in which some entries have the column metrics from the footers of their files.
+
+    An entry whose file cannot be read, or has no footer, gets no metrics.
+
+    Parameters
+    ----------
+    rows
+        The indices of these entries in the batch.
+    """
     state = draft.state
     names = build.to_pylist(batch.entries["location"])
     columns: dict[int, list[Any]] = {}
@@ -564,7 +577,7 @@ def _following_row_id(draft: Draft) -> int:
 
 
 def _assign_row_ids(draft: Draft, places: Places) -> None:
-    """Request new row ids for the rows of the files at these places.
+    """Request new row ids for the rows of the files whose entries are at ``places``.
 
     The ids are assigned when the manifests are written, because the range of each file depends on the row counts of the
     files before it, which other repairs may correct.
@@ -628,7 +641,9 @@ def set_contents(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _content_of(draft: Draft, row: dict[str, Any]) -> int | None:
-    """Return the content type that fits the columns of an entry's file; the stated one if the file cannot be read.
+    """Return the content type that fits the columns of an entry's file.
+
+    If the file cannot be read, return the content type that the entry states, which is None if the field is missing.
 
     Parameters
     ----------
@@ -668,7 +683,17 @@ def set_counts(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _set_each(draft: Draft, name: str, column: str, parts: Sequence[Found]) -> None:
-    """Correct a column of a manifest's entries, with the values that the examination found in their files."""
+    """Replace values in the entries of a manifest by those that the examination found in the data and delete files.
+
+    Parameters
+    ----------
+    name
+        The canonical location of the manifest.
+    column
+        The column of the entry table whose values are replaced.
+    parts
+        The entries' positions in the manifest, with the values that were found.
+    """
     ordinals = np.concatenate([one.ordinals for one in parts])
     values = np.concatenate([one.values for one in parts])
     ordinals, first = np.unique(ordinals, return_index=True)

@@ -84,7 +84,10 @@ class ListWriter:
         set_totals(values, batches)
 
     def _with_sequence_numbers(self, root: Manifest) -> Manifest:
-        """Return the list with each manifest's sequence number taken from the snapshot that added the manifest."""
+        """Return a manifest list in which each manifest has the sequence number of the snapshot that added it.
+
+        If the table lacks this snapshot, the manifest keeps its sequence number.
+        """
         known = {s.snapshot_id: s.sequence_number for s in self.state.metadata.snapshots if s.sequence_number}
         entries = root.entries
         given = entries["sequence_number"].to_pylist()
@@ -106,7 +109,8 @@ class ListWriter:
         """
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata
-        # read again: the cached manifest may have been read with a different sequence number in its row
+        # The manifest is read again, because its entries inherit the sequence number of its row in the manifest list,
+        # and this number may have been corrected.
         reader = ManifestReader(self.state.storage, metadata, copy.copy(self.state.problems))
         dialect = root.dialect if root.dialect != "inline" else "v1"
         if name in self._written:

@@ -94,7 +94,11 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
 
 
 def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], history: History) -> list[Step]:
-    """Return up to three steps: for files that other manifests list, files in the data folder, and files not found."""
+    """Recover lost manifests, and return up to three steps that describe this.
+
+    The first step lists the files again whose entries were found in other manifests. The second step lists the files
+    again that were found in the data folder. The third step leaves out the files that were not found.
+    """
     made, notes = _recovered(draft, lost, history)
     known = [one for one in made if one.from_history.files]
     in_folder = [one for one in made if one.from_folder.files]
@@ -213,13 +217,22 @@ def _step(title: str, text: str, found: list[Finding], of: list[Recovery], **val
 
 
 def _of_current(draft: Draft, made: Iterable[Recovery]) -> list[Recovery]:
-    """Return the results for lost manifests of the current snapshot: engines cannot add files to older snapshots."""
+    """Return those of the results in ``made`` that are about lost manifests of the current snapshot.
+
+    Only for these does a step suggest calls, because engines cannot add files to older snapshots.
+    """
     current = draft.state.snapshot
     return [one for one in made if current is not None and current.snapshot_id in one.lost.snapshots]
 
 
 def _older_only(now: Sequence[Recovery]) -> str:
-    """Return a sentence for the case that only older snapshots list the manifests; empty otherwise."""
+    """Return the sentence that only older snapshots list the lost manifests; an empty text if the current one does.
+
+    Parameters
+    ----------
+    now
+        The results for lost manifests of the current snapshot.
+    """
     if now:
         return ""
     return " The current snapshot does not list them, and engines have no call that repairs older snapshots."
@@ -248,10 +261,16 @@ def _manifests(of: Sequence[Recovery]) -> str:
 def _calls(
     files: Sequence[str], *, deletes: bool = False, equality: Collection[int] | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the calls by which engines register files.
+    """Return calls with which engines add files to the table.
+
+    The keys are the attributes ``sql`` and ``python`` of a step; for delete files, only ``python``.
 
     Parameters
     ----------
+    files
+        The locations of the files. If this is empty, the calls contain a placeholder.
+    deletes
+        Whether the files are delete files.
     equality
         For equality delete files, the ids of the columns that they compare; otherwise None.
     """
@@ -279,12 +298,16 @@ def _calls(
 
 
 def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with_found: bool) -> int | None:
-    """Return how many more rows readers of the current snapshot return after a step.
+    """Return how many more rows readers of the current snapshot return after a step that lists files again.
 
     Rows that deletes remove are not counted. None if the rows cannot be counted.
 
     Parameters
     ----------
+    made
+        The results for all lost manifests.
+    data
+        The results for the lost data manifests whose files the step lists again.
     with_found
         True if the step lists files from the data folder; False if it lists files from other manifests.
     """
@@ -310,9 +333,15 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Count the rows of a trial table in which each lost data manifest has the entries that ``entries`` returns for it.
+    """Count the rows that the table would have if lost manifests were written again with certain entries.
 
-    In this table, lost delete manifests have all recovered entries. None if the table cannot be written or read.
+    A lost data manifest gets the entries that ``entries`` returns for its result, a lost delete manifest all recovered
+    entries. The table is written to a temporary sandbox. None if it cannot be written or read.
+
+    Parameters
+    ----------
+    made
+        The results for all lost manifests.
     """
     trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
     for one in made:
@@ -323,7 +352,7 @@ def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], Ent
             trial.dropped_leaves.add(one.lost.names[0])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the report already lists the contradictions
+            warnings.simplefilter("ignore")  # the report already lists the faults that reading warns about
             sandbox = start_sandbox(draft.state)
             try:
                 write_draft(trial, sandbox)

@@ -37,7 +37,7 @@ __all__ = ["RepairPlan", "plan_repair"]
 #: Repairing one fault may reveal others, which the next round repairs. After this number of rounds, the remaining
 #: faults are left to the user.
 _MOST_ROUNDS = 5
-#: The maximum number of newer metadata files to go through, each the successor of the one before.
+#: To find the newest metadata file, `_newest` goes from one file to a newer one at most this number of times.
 _MOST_NEWER = 100
 _REFUSED = "The repaired files cannot be written: {error}"
 
@@ -118,7 +118,7 @@ class RepairPlan:
         return True  # a plan is true even if it has no steps
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the steps, the findings that no step mends, and the row counts, as a dictionary for JSON."""
         return {
             "table": self.name,
             "steps": [s.to_dict() for s in self.steps],
@@ -175,7 +175,9 @@ def plan_repair(
         groups = _grouped(now, todo)
         made, left_out, error = _written(now, groups, sandbox)
         refused |= {_key_of(f): Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
-        if error is not None:  # find out which repairs cannot be written; the next round makes the remaining repairs
+        if error is not None:
+            # Try each repair alone to find out which of them fail. The next round applies only the others. If none
+            # fails alone, all are given up.
             alone = [_written(now, [group], start_sandbox(now))[2] for group in groups]
             for (_, mine), why in zip(groups, alone if any(alone) else [error] * len(groups), strict=True):
                 if why is not None:
@@ -298,8 +300,9 @@ def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
 def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
     """Return the findings to repair in this round: those for which there is a repair.
 
-    If a repair of this round lists files of lost manifests again, findings whose repair compares files with all live
-    files wait for the next round.
+    Some repairs list the files of lost manifests again (`Repair.recovers`). Other repairs compare files with all live
+    files, so they must come later (`Repair.waits`). If this round has repairs of the first kind, the findings for the
+    second kind are left to the next round.
     """
     repairs = [_repair_of(state, f) for f in findings]
     recovers = any(r is not None and r.recovers for r in repairs)
@@ -347,7 +350,7 @@ def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Findin
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Drop steps that repeat a step of an earlier round, even if they differ from it in the affected snapshots."""
+    """Drop a step if an earlier round of repairs made the same step, maybe for other snapshots."""
     first: dict[Step, Step] = {}
     for step in steps:
         first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None, expirable=False), step)
@@ -355,7 +358,10 @@ def _merged(steps: list[Step]) -> list[Step]:
 
 
 def _needed(state: TableState, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the attributes of `Step` about the snapshots, refs and rows that findings affect, as keyword arguments."""
+    """Return the values of the attributes of `Step` that can be computed from the findings that a step mends.
+
+    These are ``snapshots``, ``refs``, ``rows_concerned`` and ``expirable``.
+    """
     affected = {snapshot for one in findings for snapshot in one.snapshots}
     refs = [name for name, ref in state.metadata.refs.items() if ref.snapshot_id in affected]
     order = (s.snapshot_id for s in in_order(state.metadata.snapshots))
@@ -376,7 +382,7 @@ def _reason(state: TableState, finding: Finding) -> str:
 def _rows(state: TableState) -> int | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the report already lists the contradictions
+            warnings.simplefilter("ignore")  # the report already lists the faults that reading warns about
             return int(count_rows(state))
     except IceexploreError:
         return None

@@ -79,7 +79,8 @@ def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = 
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
-    elif is_unreadable_metadata(finding):  # if worse than untidy, the table had to be opened with an older file
+    elif is_unreadable_metadata(finding):
+        # The finding is worse than untidy only if the table was opened with an older file because of this fault.
         kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "vector" if finding.where in vectors else "row"}.get(kind, kind)
@@ -177,7 +178,7 @@ COPIED = frozenset(
     {"hint-invalid", "hint-stale", "hint-missing", "table-moved", "table-uuid-differs", "metadata-newer"}
 )
 
-#: By code, for findings that no plan mends: the reason, or what the user can do.
+#: Texts for findings that no repair mends, by problem code: the reason, or what the user can do instead.
 UNREPAIRABLE: dict[str, str] = {
     "metadata-large": "Expire snapshots, and remove schemas that no snapshot uses.",
     "snapshot-lost": "Decide which of the two histories is right, and add the lost snapshot's files again.",

@@ -33,8 +33,11 @@ Mask = npt.NDArray[np.bool_]
 def with_sound_types(manifest: Manifest) -> Manifest:
     """Return a V4 manifest in which content types that are not allowed are guessed from the entries' other fields.
 
-    A manifest has ``manifest_stats``, a delete has ``equality_ids`` or a deletion vector, and a manifest DV references
-    a manifest. In the V4 draft spec, only data files and manifests have entries; deletion vectors are part of these.
+    An entry with ``equality_ids`` becomes an equality delete, an entry with ``referenced_file`` or ``deletion_vector``
+    a position delete, and any other entry a data file. In a root, an entry with ``manifest_stats`` becomes a manifest,
+    and an entry that references a live manifest of this root a manifest DV.
+
+    In the V4 draft spec, no entry becomes a delete: a deletion vector is part of the entry of its data file.
     """
     strange = _strange(manifest)
     if not strange.any():
@@ -76,11 +79,12 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     r = Rows(batch.entries)
     counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
     ids = build.to_pylist(batch.entries["first_row_id"])
-    read, right = first, first  # the next row id: the one that was assigned on reading, and the correct one
+    # The row ids that follow those of the files before: as they were when the manifest was read, and correctly.
+    read, right = first, first
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
         skipped = strange[row] and ids[row] is None
-        if skipped or ids[row] == read:  # any other first_row_id was written in the entry itself
+        if skipped or ids[row] == read:  # missing or inherited; a row id that the entry itself states stays as it is
             read += 0 if skipped else count
             ids[row] = right
             right += count
@@ -88,7 +92,10 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
 
 
 def _strange(manifest: Manifest) -> Mask:
-    """Return a mask of the entries whose content types are not allowed in a V4 manifest; before V4, all are allowed."""
+    """Return a mask of the entries whose content types are not allowed in a V4 manifest.
+
+    In manifests of older versions, the mask is false for all entries.
+    """
     r = Rows(manifest.entries, manifest.dialect)
     allowed: tuple[ContentType, ...] = tuple(ContentType) if manifest.is_root else FILES
     out = not_allowed(r, allowed)
@@ -98,7 +105,11 @@ def _strange(manifest: Manifest) -> Mask:
 
 
 def _unknown_partitions(state: TableState, manifest: Manifest) -> npt.NDArray[np.int64]:
-    """Return the positions (column ``ordinal``) of the entries whose partition cannot be derived."""
+    """Return the positions (column ``ordinal``) of the live entries whose partition values are unknown.
+
+    A value is unknown if it is missing, or if the lower and the upper bound of its partition field differ. Of a V4
+    root, only the files that it lists directly are examined.
+    """
     seen = state.reader.direct(manifest) if manifest.is_root else manifest
     if seen is None:
         return np.zeros(0, np.int64)
@@ -164,10 +175,10 @@ class SoundValues:
         return _without_foreign_fields(batch)
 
     def _recalled(self, batch: EntryBatch, mask: Mask) -> tuple[EntryBatch, npt.NDArray[np.int64]]:
-        """Replace the values of masked entries by those of the same files in the parent snapshot.
+        """Copy the values of files from the parent snapshot's entries into the entries that a mask selects.
 
-        Return the new batch, and the numbers of the rows that were replaced. Files that the parent does not list keep
-        their values.
+        Return the new batch, and the indices of the rows into which values were copied. Entries for files that
+        `parent` does not list keep their values.
         """
         rows = np.flatnonzero(mask)
         at = np.asarray(pc.fill_null(pc.index_in(_names(batch.take(rows)), value_set=_names(self.parent)), -1))
@@ -175,9 +186,11 @@ class SoundValues:
         return (with_files_of(batch, rows, self.parent.take(at)) if len(rows) else batch), rows
 
     def _with_places(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch in which deletion vectors have the offsets and sizes that their Puffin files state.
+        """Return a batch in which deletion vectors have a data file, an offset and a size, where these can be found.
 
-        Inline deletion vectors are moved to new Puffin files. If neither is possible, the values are kept.
+        The values are taken from the footer of the deletion vector's Puffin file. If the footer does not have them, an
+        inline deletion vector is written to a new Puffin file. A deletion vector for which neither is possible keeps
+        its values.
         """
         r = Rows(batch.entries)
         mask = _nowhere(r)
@@ -203,10 +216,19 @@ class SoundValues:
         )
 
     def _stored(self, row: dict[str, Any]) -> tuple[str, int, dict[str, Any]]:
-        """Write an inline deletion vector to a new Puffin file: deletion vectors of data files may not be inline.
+        """Write a data file's inline deletion vector to a new Puffin file, because only manifest DVs may be inline.
 
-        Return the location and size of the Puffin file, and the new values of the entry's ``deletion_vector``. If the
-        positions cannot be decoded, return the old values.
+        If its positions cannot be decoded, no file is written, and the values in ``row`` are returned.
+
+        Parameters
+        ----------
+        row
+            The fields of the deletion vector's entry.
+
+        Returns
+        -------
+        tuple
+            The location and the size of the Puffin file, and the entry's new ``deletion_vector``.
         """
         content = row["deletion_vector"]["inline_content"]
         try:
@@ -221,7 +243,13 @@ class SoundValues:
         return location, len(data), {"offset": offset, "size_in_bytes": size, "inline_content": None}
 
     def _with_sizes(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch in which the sizes of live files without a size are those that the storage states."""
+        """Return a batch in which missing file sizes of live entries are filled in with the sizes in the storage.
+
+        Raises
+        ------
+        FormatError
+            The storage cannot find the file.
+        """
         r = Rows(batch.entries)
         lacking = np.flatnonzero(r.null("file_size_in_bytes") & r.live)
         if not len(lacking):
@@ -313,7 +341,7 @@ def _sound_offsets(batch: EntryBatch) -> AnyArray:
 
 
 def _without_foreign_fields(batch: EntryBatch) -> EntryBatch:
-    """Return a batch without the fields that the format does not allow for an entry's content type."""
+    """Return a batch in which fields are null if the format does not allow them for the entry's content type."""
     r = Rows(batch.entries)
     allowed: dict[str, tuple[ContentType, ...]] = {
         "deletion_vector": (ContentType.POSITION_DELETE,),

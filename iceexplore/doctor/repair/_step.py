@@ -34,8 +34,9 @@ class Step:
         Ids of the snapshots that need the step, oldest first, and the branches and tags that point to one of them;
         empty for a step about the metadata file alone.
     rows_concerned
-        The maximum number of rows in these snapshots that the findings concern: a row that several findings concern is
-        counted several times. None if unknown.
+        The sum of `Finding.rows` over the findings that the step mends. The faults concern at most this number of rows,
+        because a row that several findings concern is counted several times. None if `Finding.rows` is None for one of
+        them.
     expirable
         True if these snapshots can be expired instead: none of them is current, and no branch or tag points to one.
     effective
@@ -62,7 +63,7 @@ class Step:
     expirable: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the attributes as a dictionary for JSON: tuples become lists."""
         values = asdict(self)
         for name in ("codes", "modes", "sql", "python", "snapshots", "refs"):
             values[name] = list(values[name])
@@ -83,5 +84,5 @@ class Unrepaired:
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the code and the place of the finding, and the reason, as a dictionary for JSON."""
         return {"code": self.finding.code, "where": self.finding.where, "reason": self.reason}

@@ -160,7 +160,8 @@ class TreeEdit:
         if not len(gone):
             return []
         bitmap = BitMap(np.searchsorted(stored, gone).tolist())
-        # If only the parent has a manifest DV, take snapshot id and sequence number from the leaf's own row.
+        # The new manifest DV gets the snapshot id and the sequence number of the leaf's newest manifest DV in this root
+        # or, if only the parent's root has a manifest DV of this leaf, those of the leaf itself.
         of_leaf = self.root.dv_rows.get(part.name) or [part.row or 0]
         columns = ["status", "snapshot_id", "sequence_number", "partition_spec_id"]
         newest = max(
@@ -250,9 +251,10 @@ class TreeEdit:
         return batch.with_columns(status=pa.array(status)).filter(pa.array(r.live | mine))
 
     def _affiliated(self, rows: EntryBatch) -> EntryBatch:
-        """Return a root's rows in which delete manifests reference the new locations of their data manifests.
+        """Return a root's rows, with updated references from delete manifests to their data manifests.
 
-        A delete manifest whose data manifest is no longer in the root references none.
+        If the data manifest has a new location, the reference is changed to this location. If the data manifest is no
+        longer in the root, the reference is removed.
         """
         r = Rows(rows.entries)
         deletes = r.is_kind(ContentType.DELETE_MANIFEST)

@@ -54,7 +54,8 @@ class Part:
     def remove(self, ordinals: list[int]) -> None:
         """Mark the entries at these positions of a leaf as removed by a manifest DV, unless they are marked already.
 
-        The parent snapshot already removed these entries. If this part has the root's own files, nothing is marked.
+        These are entries that the manifest DVs of the parent snapshot remove. Nothing is marked if this part has the
+        files that the root lists directly, because manifest DVs apply only to leaves.
         """
         if self.row is None or not ordinals:
             return
@@ -131,7 +132,8 @@ def parts_of(
     values
         Replaces values that the format does not allow.
     corrections
-        Corrected values of files, which replace the same wrong values in this tree; None to replace none.
+        Corrected values of files in the trees of other snapshots. If this tree has the same wrong values for one of
+        these files, they are corrected, too. None for no such corrections.
 
     Raises
     ------
@@ -167,7 +169,7 @@ def _part(
         made = edit(made)
     if corrections is not None:
         made = corrections.apply(made)
-    if manifest.dialect.has_root_manifest:  # values are not replaced in leaves of older formats
+    if manifest.dialect.has_root_manifest:  # a V4 tree may also list leaves of older versions: their values stay
         made = values.of(made, manifest, typed)
     return Part(manifest, row, read, made)
 

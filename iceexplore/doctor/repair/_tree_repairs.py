@@ -80,7 +80,9 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
 
 def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
     """Recompute what root manifests state about leaves: counts, statistics, sequence numbers and affiliations."""
-    if any(one.found == "POSITION_DELETE" for one in found):  # a deletion vector does not name its data file
+    # If the entry with the finding is that of a deletion vector, the fault is that the entry names no data file. It is
+    # not repaired by recomputing what a root states about leaves.
+    if any(one.found == "POSITION_DELETE" for one in found):
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)
     text = (
@@ -101,9 +103,10 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> None:
-    """Request that the trees of snapshots with findings be written again.
+    """Request that the trees of the snapshots that findings affect be written again.
 
-    With ``leaves``, this includes the manifests with findings, in every tree that lists them.
+    With ``leaves``, the manifests in which findings were made are written again, too, and so is every other tree that
+    lists one of them.
     """
     roots = {canonical(s.root_location or "") for s in draft.state.metadata.snapshots}
     for one in found:

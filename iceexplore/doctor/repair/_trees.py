@@ -66,7 +66,8 @@ class _Trees:
         state = draft.state
         self.reader = ManifestReader(state.storage, state.metadata, Problems())
         self.corrections = Corrections()
-        self.lost: set[int] = set()  # snapshots whose trees cannot serve as the parent of another tree
+        #: Ids of snapshots whose manifests cannot be read, so that no tree can be written as a change to theirs.
+        self.lost: set[int] = set()
         #: For each snapshot, its lost manifests and the entries that were recovered for them.
         self.recovered: dict[int, tuple[frozenset[str], EntryBatch]] = {}
         kept = [s for s in state.metadata.snapshots if s.snapshot_id not in draft.dropped_snapshots]
@@ -93,9 +94,12 @@ class _Trees:
     def _wanted(self) -> set[int]:
         """Return the ids of the snapshots whose trees must be written again.
 
-        These are the snapshots that the repair edits, their ancestors that need the same repair (see `_shares`), and
-        the descendants of both. A tree of the V4 draft spec is included only if the repair edits it. This method also
-        adds the corrected values of the edited snapshots to `corrections`.
+        These are the snapshots that the repair edits, their ancestors whose trees have faults, too (see `_shares`), and
+        all descendants of these snapshots. A tree of the V4 draft spec is included only if the repair edits it,
+        because such a tree is not written as a change to the parent's tree.
+
+        This method also adds the corrected values of the edited snapshots to `corrections`, and the parents that cannot
+        be read to `lost`.
         """
         edited = [i for i in self.trees if self._is_edited(i)]
         wanted = set(edited)
@@ -143,7 +147,11 @@ class _Trees:
         return all(leaf.dialect for leaf in (self.reader.leaves(root, rows) if rows else ()))
 
     def _shares(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot's tree breaks rules of the format, or has values that were corrected elsewhere."""
+        """Return whether a snapshot's tree must be repaired together with the tree of a later snapshot.
+
+        It must if it cannot be read, if it breaks rules of the format, or if one of its entries has the same wrong
+        values for a file that the repair corrects in the later snapshot (`corrections`).
+        """
         root, state = self.trees[snapshot.snapshot_id], self.draft.state
         problems = Problems()
         reader = ManifestReader(state.storage, state.metadata, problems)
@@ -162,7 +170,10 @@ class _Trees:
         return parts_of(self.draft, self.reader, snapshot, values, corrections)
 
     def _files_before(self, snapshot: Snapshot) -> EntryBatch:
-        """Return the entries that `sound_files` finds in the parent; empty if there is no readable parent."""
+        """Return the live entries of the parent snapshot whose values can be copied (see `sound_files`).
+
+        The result is empty if the snapshot has no parent, or if the parent cannot be read.
+        """
         parent = self._parent(snapshot)
         if parent is None or parent.snapshot_id in self.lost or not self._is_readable(parent):
             return EntryBatch.empty()
@@ -183,17 +194,20 @@ class _Trees:
             names = self._names(snapshot)
             return TreeEdit(self.sandbox, self.draft.state, snapshot, root, parts, before, names).write()
         files = concat_batches([p.made.filter(live(p.made.entries)) for p in parts])
-        # Partition values are stored as in the first V4 part. This is the root if it lists files itself, otherwise a
-        # leaf: a root that lists no files has no partition values.
+        # Partition values are stored in the same way as in the old root if it lists files directly, and otherwise as in
+        # the first V4 leaf. A root that lists no files has no partition values, so it does not show how to store them.
         storage = [p.manifest.partition_storage for p in parts if p.manifest.dialect.has_root_manifest]
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 
     def _recovered_parts(self, snapshot: Snapshot, parts: list[Part]) -> list[Part]:
-        """Return the files of a compaction's lost manifests, as a part for the root to list directly.
+        """Return a part with the files that are recovered from a snapshot's lost manifests; an empty list if none are.
 
-        These are the files that the compaction took over from its parent. If the parent's tree lists a lost manifest,
-        too, the files that were recovered for the parent are included. A later manifest DV may have removed some of
-        the files from a lost manifest; which ones is unknown, so all are returned.
+        The new root lists these files directly. If this snapshot's compaction wrote the lost manifests, their files
+        are those of the manifests that it merged (see `compacted_files`). If the parent's tree lists one of the lost
+        manifests, too, the files that were recovered for the parent are added. Files that ``parts`` list are left out.
+
+        A manifest DV may have removed some of the files from a lost manifest later. It is unknown which ones, so these
+        files come back.
         """
         root = self.trees[snapshot.snapshot_id]
         lost = lost_manifests(self.draft, root)
@@ -210,9 +224,10 @@ class _Trees:
         return [Part(root, None, made, made)] if len(made) else []
 
     def _base_of(self, snapshot: Snapshot) -> TableState | None:
-        """Return the table, as repaired so far, at the snapshot's parent; without a snapshot if there is no parent.
+        """Return the state of the table at the snapshot's parent, with the trees that are already repaired.
 
-        None if the parent has expired or cannot be read.
+        If the snapshot has no parent, the state has no snapshot. The result is None if the parent has expired or cannot
+        be read.
         """
         opened = replace(self.sandbox.state.opened, document=copy.deepcopy(self.draft.document))
         state = state_of(opened)
@@ -243,9 +258,23 @@ class _Trees:
     def _replayed(
         self, snapshot: Snapshot, files: EntryBatch, base: TableState, storage: str
     ) -> tuple[str, EntryBatch]:
-        """Write a snapshot's tree by applying to the parent's tree the difference between the two sets of live files.
+        """Write a snapshot's tree as a change to the tree of its parent, as a commit would.
 
-        Return the location of the new root, and the snapshot's live files.
+        The change is the difference between the live files of the parent and those of the snapshot.
+
+        Parameters
+        ----------
+        files
+            The live files of the snapshot after the repair.
+        base
+            The state of the table at the parent, with the trees that are already repaired.
+        storage
+            How the new root stores partition values (see `Manifest.partition_storage`).
+
+        Returns
+        -------
+        tuple
+            The location of the new root, and ``files``.
         """
         root = self.trees[snapshot.snapshot_id]
         at = base.root()
@@ -272,7 +301,13 @@ class _Trees:
 
 
 def _change(before: EntryBatch, after: EntryBatch, snapshot: Snapshot) -> Change:
-    """Return the change from one set of live files to another."""
+    """Return the commit's change that turns the live files ``before`` into the live files ``after``.
+
+    Parameters
+    ----------
+    snapshot
+        The snapshot of the commit. Its sequence number decides which of the added files inherit theirs.
+    """
     old, new = keys_of(before.entries), keys_of(after.entries)
     added = after.filter(pc.invert(pc.is_in(new, value_set=old)))
     gone = before.entries.filter(pc.invert(pc.is_in(old, value_set=new)))
@@ -301,7 +336,11 @@ def _texts(names: pa.ChunkedArray[Any], mask: np.ndarray) -> list[str]:
 
 
 def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
-    """Return the parent's manifests that a root marks as DELETED because its commit merged them into others."""
+    """Return the locations of the manifests that a snapshot's commit merged into others.
+
+    These are the manifests that are live in the parent's root ``base``, and that the snapshot's ``root`` marks as
+    DELETED. The result is empty if there is no parent's root.
+    """
     if base is None:
         return ()
     r = Rows(root.entries)
@@ -312,9 +351,16 @@ def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
 
 
 def _options(root: Manifest, storage: str) -> LayoutOptions:
-    """Return options for writing a root with the layout of the given one.
+    """Return options for writing a new root in the same way as the old one was written.
 
-    If the given root has data files only in leaves, the new root does, too. The same applies to delete files.
+    If the old root lists data files only in leaves, the new root does, too. The same applies to delete files.
+
+    Parameters
+    ----------
+    root
+        The old root.
+    storage
+        How the new root stores partition values (see `Manifest.partition_storage`).
     """
     r = Rows(root.entries)
     data = r.live & r.is_kind(ContentType.DATA)

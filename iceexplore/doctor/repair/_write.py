@@ -33,10 +33,11 @@ def write_draft(draft: Draft, sandbox: Sandbox) -> None:
 
 
 def _drop_snapshots(draft: Draft) -> None:
-    """Remove the dropped snapshots from the metadata, with their log entries and statistics files.
+    """Remove the snapshots in `Draft.dropped_snapshots` from the draft's metadata document.
 
-    A branch that points to a dropped snapshot, and the current snapshot id, are moved to the newest remaining ancestor.
-    Tags of dropped snapshots, and branches without a remaining ancestor, are removed.
+    Their entries in the snapshot log and in the lists of statistics files are removed, too. If the current snapshot or
+    a branch's snapshot is removed, its newest ancestor that remains takes its place. A branch without such an
+    ancestor is removed, and so is each tag of a removed snapshot.
     """
     if not draft.dropped_snapshots:
         return

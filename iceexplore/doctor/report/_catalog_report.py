@@ -82,7 +82,7 @@ class TableCheck:
         return {name: found.get(name, 0) for name in EFFECTS}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row as plain values, with its report."""
+        """Return the row, with the table's report, as a dictionary that can be written as JSON."""
         return {
             "table": self.table,
             "location": self.location,
@@ -182,7 +182,7 @@ class CatalogReport:
         return shown_frame(pd.DataFrame(rows, columns=columns))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, with all reports."""
+        """Return the catalog report, with the reports of all tables, as a dictionary that can be written as JSON."""
         return {
             "version": CATALOG_JSON_VERSION,
             "source": self.source,

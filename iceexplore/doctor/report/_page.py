@@ -22,7 +22,8 @@ from iceexplore.render import escape
 __all__ = ["CSS", "page", "report_page", "report_section"]
 
 _OPEN = 3
-#: Colours, sizes and fonts are those of the widgets' style sheet, which is in a package above this one.
+#: Colours, sizes and fonts are the same as in the widgets' style sheet. They are repeated here, because the widgets'
+#: package imports this package and cannot be imported by it.
 CSS = """
 :root { --ice-paper: #ffffff; --ice-ink: #1c2430; --ice-muted: #566171; --ice-accent: #0369a1; --ice-error: #b3261e;
   --ice-warning: #a14a08; --ice-line: color-mix(in srgb, var(--ice-ink) 15%, var(--ice-paper)); color-scheme: light; }

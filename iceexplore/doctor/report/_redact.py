@@ -52,7 +52,8 @@ def redacted_report(report: R, kinds: frozenset[str], it: Redaction | None = Non
     Parameters
     ----------
     it
-        The redaction to use, if locations and names must stay equal in other objects, too.
+        A redaction that is also used for other objects, such as the repair plan of the report, so that equal locations
+        and names stay equal in all of them. None to make one for this report only.
     """
     if not kinds:
         return report
@@ -107,7 +108,8 @@ def redacted_source(it: Redaction, source: str) -> str:
 def redacted_identifier(it: Redaction, name: str) -> str:
     """Redact the identifier of a table or namespace.
 
-    If names are not redacted, the last component of a path is kept, as in reports.
+    In a searched folder, the identifier of a table is its path. If paths are redacted, but names are not, only the last
+    component of this path is kept.
     """
     if it.names:
         return it.name(name)
@@ -144,9 +146,8 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
         advice=one.advice if one.advice == kind.remedy else it.text(one.advice),
         places=tuple(_place(it, place) for place in one.places),
         refs=tuple(map(it.name, one.refs)),
-        partitions=()
-        if it.blanks
-        else tuple(map(it.text, one.partitions)),  # redacting the values leaves no partition to list
+        # A partition consists of values, so no partition is listed if values are redacted.
+        partitions=() if it.blanks else tuple(map(it.text, one.partitions)),
         since=None if one.since is None else _since(it, one.since),
         follows=tuple(_finding(it, more, columns) for more in one.follows),
     )
@@ -155,7 +156,8 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 def _place(it: Redaction, where: str) -> str:
     location, mark, part = where.partition("#")
     kind, space, value = part.partition(" ")
-    if not space:  # only a number sign before a text such as "entry 3" ends the location
+    # A number sign that ends the location is followed by a text such as "entry 3". Any other is a part of the location.
+    if not space:
         return it.location(where) if mark else it.location(location)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
 

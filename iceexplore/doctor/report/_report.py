@@ -127,7 +127,7 @@ class Report:
         return shown_frame(frame)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values."""
+        """Return the report as a dictionary that can be written as JSON, with the format's version as ``version``."""
         return {
             "version": JSON_VERSION,
             "table": self.table,
