@@ -142,8 +142,8 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
 
-    Usually, this reads only the root. Manifests are read, too, if the choice of delete manifests depends on the data
-    files.
+    Usually, this reads only the root. It also reads the data manifests if the root does not show which delete manifests
+    `plan_scan` reads, because this depends on the data files that match the filter.
     """
     scans = _scans(state, wanted, None)
     if not scans:
@@ -192,8 +192,13 @@ def _picked(
 
     Parameters
     ----------
+    index
+        The index of the scanned root among the roots of the plan.
+    columns
+        The ids of the columns whose metrics are kept.
     beside
-        For each root row of a data manifest, the root rows of the delete manifests to read in the same pass.
+        The root rows of delete manifests that are read together with a data manifest, by the root row of the data
+        manifest.
     loaded
         A dictionary to which these delete manifests are added, with their root rows as keys.
     """
@@ -210,9 +215,14 @@ def _picked(
 
 
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
-    """Return the root rows of affiliated delete manifests, by the root row of the data manifest that they belong to.
+    """Group delete manifests by the data manifest with which they are affiliated (V4: ``referenced_file``).
 
-    Delete manifests that belong to a data manifest that is not read are left out.
+    Keys and values are root rows. Only data manifests that the plan reads are keys.
+
+    Parameters
+    ----------
+    places
+        The root rows of the delete manifests to group. Those that are affiliated with no data manifest are left out.
     """
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):
@@ -228,17 +238,29 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-    """Return the root rows of manifests that may hold deletes for files of the data manifests in ``read``."""
+    """Return the root rows of the manifests that may hold deletes for files of some data manifests.
+
+    Parameters
+    ----------
+    read
+        The root rows of these data manifests.
+    """
     rows = scan.delete_rows(state, wanted, read)
     # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests hold deletes, too.
     return [*rows, *read.tolist()] if scan.root.dialect.deletion_vectors_on_entries else rows
 
 
 def _equality_columns(state: TableState, places: list[int]) -> list[int]:
-    """Return the columns whose metrics may show that an equality delete does not apply to a data file.
+    """Return the ids of the columns that equality deletes compare.
 
-    Delete manifests are read for this, unless the snapshot's summary states that there are no equality deletes. If the
-    summary is wrong, more deletes than necessary are applied, but none is lost.
+    Metrics of these columns may show that an equality delete does not apply to a data file. The ids are read from the
+    delete manifests. If the snapshot's summary states that there are no equality deletes, no manifest is read, and the
+    result is empty. If the summary is wrong, the plan may apply more deletes than necessary, but never fewer.
+
+    Parameters
+    ----------
+    places
+        The root rows of the delete manifests.
     """
     return equality_columns(state, places) if _may_have_equality(state, places) else []
 

@@ -48,7 +48,7 @@ class ScanPlan(PlannedScan):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return `tasks` as an Arrow C stream, for example for ``polars.DataFrame(t.plan(...))``."""
-        tasks: Any = self.tasks_arrow  # pyarrow-stubs leaves the export untyped
+        tasks: Any = self.tasks_arrow  # pyarrow-stubs has no types for __arrow_c_stream__
         stream: object = tasks.__arrow_c_stream__(requested_schema)
         return stream
 
@@ -79,12 +79,14 @@ class ScanPlan(PlannedScan):
 
     @cached_property
     def skipped(self) -> pd.DataFrame:
-        """One row per manifest, data file and row group that is not read, with the deciding term of the filter.
+        """One row per manifest, data file and row group that is not read, with the reason.
 
         Columns are ``level`` ("manifest list" or, V4, "root manifest"; "leaf manifest"; "row group"), ``kind``,
-        ``name``, ``root_row``, ``ordinal``, ``files``, ``rows``, ``bytes`` (null for a manifest with files, because the
-        root does not count their bytes), ``term``, ``by`` (the kind of evidence: "partition", "bounds", "counts", ...),
-        ``column``, ``lower``, ``upper``, ``null_count`` (the evidence), ``why`` (a sentence).
+        ``name``, ``root_row`` (the row number of the manifest in the root), ``ordinal`` (the position of a data file in
+        its manifest, or of a row group in its file), ``files``, ``rows``, ``bytes`` (null for a manifest with files,
+        because the root does not count their bytes), ``term`` (the condition of the filter that excludes the item),
+        ``by`` (the metadata that show this: "partition", "bounds", "counts", ...), ``column``, ``lower``, ``upper``,
+        ``null_count`` (the values of these metadata), ``why`` (a sentence).
         """
         return to_frame(self.skipped_arrow)
 
@@ -108,9 +110,12 @@ class ScanPlan(PlannedScan):
     def unmatched_deletes(self) -> pd.DataFrame:
         """Deletes that are not applied, each with the reason (`iceexplore.planning.unmatched_deletes`).
 
-        A row without ``data_file`` describes a delete that has no data file of the plan in its scope. A row with
-        ``data_file`` describes a delete and a data file in its scope to which the delete is not applied. If there would
-        be more than 1,000 rows, one more row counts those that are not shown. This reads all delete manifests.
+        A data file is in the scope of a delete if the sequence numbers and partitions of both would let the delete
+        apply. A row without ``data_file`` describes a delete whose scope contains no data file of the plan. A row with
+        ``data_file`` describes a delete that is not applied to this data file, although it is in the delete's scope.
+
+        If there would be more than 1,000 rows, one more row counts those that are not shown. This reads all delete
+        manifests.
         """
         from iceexplore.planning.delete_index._unmatched import unmatched_deletes
 
@@ -119,9 +124,10 @@ class ScanPlan(PlannedScan):
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
         """Return the numbers of manifests, files, rows and bytes that remain after each level of planning.
 
-        The column ``known`` names the source of the numbers. Numbers that would need more reads are null: for example,
-        the rows if a manifest DV removes entries of a pruned manifest, and the bytes if the snapshot's summary does not
-        have them.
+        The column ``known`` names the source of the numbers. Numbers are null if only the pruned manifests contain
+        them. For example, a root does not state how many rows a pruned manifest has after a manifest DV removed some of
+        its entries. A root never states bytes, so the bytes of the whole table are taken from the snapshot's summary;
+        they are null if the summary does not have them, and for incremental plans.
 
         Parameters
         ----------
@@ -144,7 +150,7 @@ class ScanPlan(PlannedScan):
 
     @cached_property
     def totals(self) -> dict[str, int | None]:
-        """The plan in numbers, by name; None where a number is unknown."""
+        """The totals of the plan by name, such as ``files``, ``rows`` and ``bytes``; None for an unknown total."""
         from iceexplore.planning.report._card import plan_totals
 
         return plan_totals(self)
@@ -252,7 +258,11 @@ class ScanPlan(PlannedScan):
         return advise(self)
 
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
-        """Measure, for each column, how many ranges of planned files overlap at a value: average and maximum depth.
+        """Measure how well the planned files are clustered by each of some columns.
+
+        The depth at a value of a column is the number of files whose range of the column contains the value. The result
+        has the average and the maximum depth of each column (see `Clustering`). If files are sorted by a column, its
+        depth is 1.
 
         This reads all data manifests for the bounds of the columns, but no data file.
 
@@ -277,8 +287,8 @@ class ScanPlan(PlannedScan):
         Parameters
         ----------
         by
-            ``partition``, ``spec``, ``snapshot`` (the one that added a file), ``age`` (the time between that snapshot
-            and the shown one) or ``size`` (a histogram).
+            ``partition``, ``spec``, ``snapshot`` (the one that added a file), ``age`` (the time from the commit that
+            added a file to the snapshot that is planned) or ``size`` (a histogram).
 
         Raises
         ------

@@ -122,7 +122,7 @@ _CLUSTERING = build.schema(
 )  # fmt: skip
 
 
-#: The fields of entries that advice needs.
+#: The columns of the entry table that `advise` uses; `_counted_only` replaces all others by nulls.
 _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"})
 
 
@@ -214,11 +214,17 @@ def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
 
 
 def _judged(plan: PlannedScan, batch: EntryBatch) -> Mask:
-    """Return which files may have a matching row, judging by the tuples and column metrics in the batch."""
+    """Return a mask of the files in a batch that may have a row which matches the plan's filter.
+
+    This is decided by the partition tuples and the column metrics that the batch contains.
+    """
     may, _ = plan.filter.evaluate(batch, plan.state.metadata)
     return np.asarray(may).astype(np.bool_)
 
 
 def _rank(s: Suggestion) -> tuple[bool, int, int]:
-    """Return the key by which suggestions are sorted: those without an estimate come last."""
+    """Return a sort key for a suggestion: suggestions that save the most bytes, and then the most files, come first.
+
+    Suggestions without an estimate come last.
+    """
     return (s.before is None or s.after is None, -s.bytes_saved, -s.files_saved)

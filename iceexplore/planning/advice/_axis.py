@@ -19,9 +19,11 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 #: Maximum number of bits of the number that represents a text; a float can hold 53 bits exactly.
 _BITS = 50
-#: Classes of bytes: if two bytes of a class occur in bounds, values are assumed to contain those between them, too.
+#: Classes of characters. If some characters of a class occur in bounds, all characters from the lowest to the highest
+#: of these are assumed to occur in values: for example, from ``0`` to ``4`` if only ``0`` and ``4`` occur in bounds.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: Number of bytes that are examined in each bound, after the beginning that all bounds share; more would add nothing.
+#: Number of bytes that are examined in each bound, after the beginning that all bounds share. More are not needed,
+#: because a number represents at most `_BITS` bytes of a text.
 _LOOKED_AT = 64
 #: Bounds with fewer characters are taken as complete, because writers hardly ever truncate to so few (the default of
 #: ``write.metadata.metrics.default`` is 16).
@@ -42,8 +44,9 @@ class Axis:
         them out. The number of a value that begins otherwise is below or above those of all bounds.
     ranks
         For texts and bytes: the rank of each byte (0 to 255) among the bytes that may occur; empty for other types.
-        The number that represents a text has the ranks of the text's bytes as its digits. Bytes that cannot occur take
-        up no ranks, so that ``user-09`` and ``user-10`` are neighbours.
+        The number that represents a text has the ranks of the text's bytes as its digits. Only bytes that may occur are
+        counted, so that no large gap separates the numbers of ``user-09`` and ``user-10``. Any other byte has the rank
+        of the next higher byte that may occur.
     digits
         For texts and bytes: the number of digits of the number that represents a value.
     plain
@@ -86,7 +89,18 @@ class Axis:
 
     @classmethod
     def _of_bytes(cls, seen: npt.NDArray[np.uint8], shared: bytes, cut: int | None, *, text: bool) -> Axis:
-        """Return the axis of texts or bytes; ``seen`` are the byte values that occur in bounds after ``shared``."""
+        """Return the axis of a column of texts or bytes.
+
+        Parameters
+        ----------
+        seen
+            The byte values that occur in bounds after the bytes ``shared``.
+        shared, cut
+            See the attributes of `Axis`.
+        text
+            True for a column of texts. Only for texts, bytes that are not in ``seen`` are assumed not to occur; see
+            `_CLASSES` for exceptions.
+        """
         there = np.zeros(256, dtype=np.int64)
         there[seen] = 1
         if text:
@@ -97,14 +111,16 @@ class Axis:
                     there[own.min() : own.max() + 1] = 1
         else:
             there[:] = 1
-        ranks = np.cumsum(there) - there  # a byte that does not occur has the rank of the next one
-        base = int(there.sum()) + 2  # the digit 0 marks the end of a text, the highest digit is above every byte
+        # A byte that cannot occur has the rank of the next higher byte that may occur. If n bytes may occur, their
+        # digits are 1 to n. The digit 0 marks the end of a text, and n + 1 is for bytes above all that may occur.
+        ranks = np.cumsum(there) - there
+        base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))
         return cls(0.0, shared, tuple((ranks + 1).tolist()), digits, bool((seen < 128).all()), cut)
 
     @property
     def base(self) -> float:
-        """Return the base (radix) in which a text is a number whose digits are the ranks of its bytes."""
+        """Return the base (radix) of the numbers that represent texts or bytes: the highest digit plus one."""
         return float(max(self.ranks) + 1)
 
     @property
@@ -114,7 +130,10 @@ class Axis:
 
     @property
     def shared_characters(self) -> int:
-        """Return the length in characters of the prefix that all bounds of a `plain` text column share."""
+        """Return the length of `shared` in characters, for a column of texts.
+
+        If `plain` is false, `shared` may end within a character.
+        """
         return len(self.shared.decode("utf-8", "replace"))
 
     def numbers(self, values: AnyArray) -> Floats:
@@ -146,17 +165,17 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the lowest and the highest number that this value may have after it is truncated to a bound.
+        """Return the lowest and the highest number that a value can have, as far as truncated bounds show.
 
-        Both numbers are equal unless the value is a text longer than `cut`. The numbers of such a text are those of the
-        first and the last text that begin with its first `cut` characters.
+        Bounds show only the first `cut` characters of a longer text. For such a text, the result is the range of the
+        numbers of all texts that begin with these characters. For any other value, both numbers are the value's own.
         """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])
         return (self.number(value),) * 2
 
     def prefix(self, value: str) -> tuple[float, float]:
-        """Return the numbers of the first and of the last text with this prefix."""
+        """Return the numbers (see `number`) of the first and the last text with this prefix in the order of texts."""
         data, low = _encoded(value), self.number(value)
         if not data.startswith(self.shared):
             return (low, self.base**self.digits if self.shared.startswith(data) else low)
