@@ -217,12 +217,14 @@ def _picked(
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
     """Group delete manifests by the data manifest with which they are affiliated (V4: ``referenced_file``).
 
-    Keys and values are root rows. Only data manifests that the plan reads are keys.
+    The keys are the root rows of data manifests that the plan reads. The values are the root rows of the delete
+    manifests that are affiliated with them.
 
     Parameters
     ----------
     places
-        The root rows of the delete manifests to group. Those that are affiliated with no data manifest are left out.
+        The root rows of the delete manifests to group. Those that are affiliated with none of these data manifests are
+        left out.
     """
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):

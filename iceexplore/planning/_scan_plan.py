@@ -172,9 +172,14 @@ class ScanPlan(PlannedScan):
 
         Parameters
         ----------
-        size, lookback, open_file_cost
-            Bytes per split, number of bins that are open at a time, and cost of opening a file in bytes. By default the
-            plan's ``split_size`` and the table's properties ``read.split.*``, otherwise 128 MiB, 10 bins, 4 MiB.
+        size
+            Bytes per split; by default the plan's ``split_size``.
+        lookback
+            The number of combined tasks that are filled at the same time; by default the table's property
+            ``read.split.planning-lookback``, or 10.
+        open_file_cost
+            The cost of opening a file, in bytes; by default the table's property ``read.split.open-file-cost``, or
+            4 MiB.
         combined
             Return one row per combined task instead of one per split.
 
@@ -261,8 +266,7 @@ class ScanPlan(PlannedScan):
         """Measure how well the planned files are clustered by each of some columns.
 
         The depth at a value of a column is the number of files whose range of the column contains the value. The result
-        has the average and the maximum depth of each column (see `Clustering`). If files are sorted by a column, its
-        depth is 1.
+        has the average and the maximum depth of each column (see `Clustering`). The depth is 1 if no ranges overlap.
 
         This reads all data manifests for the bounds of the columns, but no data file.
 

@@ -53,10 +53,11 @@ class _DeleteFile:
 
 
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
-    """Replace old paths of data files in deletes by the paths of the live files, if only one file can be meant.
+    """Replace old paths of data files in deletes by the paths of live data files.
 
-    Position delete files are written again in the same format. Of a deletion vector, only the path of its data file
-    changes, and not its positions. If nothing can be repaired, the reason is added to ``draft.left``.
+    A path is replaced only if there is exactly one live data file to which it can refer. Position delete files are
+    written again in the same format. In a deletion vector, the path of its data file changes, but its positions stay.
+    If nothing can be repaired, the reason is added to ``draft.left``.
     """
     snapshots = {s for f in found for s in f.snapshots}
     chosen = [s for s in draft.state.metadata.snapshots if s.snapshot_id in snapshots]
@@ -217,7 +218,7 @@ class _Meant:
 
 
 def _common_end(one: list[str], other: list[str]) -> int:
-    """Return the number of components in which the ends of two paths agree."""
+    """Return the number of components, counted from the end, in which two paths are the same."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -226,7 +227,9 @@ def _common_end(one: list[str], other: list[str]) -> int:
 
 
 def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
-    """Rewrite a delete file if its contents change, and add the new file and the edits of its entries to a draft.
+    """Add to a draft the edits with which a delete file names the live data files (`_DeleteFile.moved`).
+
+    If the file itself contains old paths, these edits include a new file, which replaces it.
 
     Raises
     ------

@@ -143,7 +143,7 @@ def sort_snapshot_log(draft: Draft, found: list[Finding]) -> Step:
 
 
 def forget_parents(draft: Draft, found: list[Finding]) -> Step:
-    """Remove parent ids of -1, which mean no parent, and metadata log entries that name the current file."""
+    """Remove parent ids of -1, which mean no parent, and metadata log entries that name the opened metadata file."""
     for one in draft.snapshots():
         if one.get("parent-snapshot-id") == -1:
             del one["parent-snapshot-id"]

@@ -160,10 +160,11 @@ def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
 
 
 def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
-    """Remove snapshots whose manifest list is lost; branches are reset to the newest readable ancestor.
+    """Remove snapshots whose manifest list or root manifest is lost.
 
-    If another snapshot in the metadata has the same id and a different manifest list, that snapshot is the one to keep:
-    `drop_duplicate_snapshots` removes the one whose manifest list is lost.
+    Their branches are reset to the newest ancestor that remains. If another snapshot in the metadata has the same id
+    and a different manifest list, that snapshot is kept: `drop_duplicate_snapshots` removes the one whose manifest list
+    is lost.
     """
     files = files_of(found)
     kept = {number_in(s, "snapshot-id") for s in draft.snapshots() if canonical(root_of(s) or "") not in files}
@@ -345,8 +346,8 @@ def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, st
     Returns
     -------
     tuple
-        The locations of the data files, as a dictionary by the position of the deletion vector's entry for each
-        manifest; and the total number of rows that these deletion vectors delete.
+        For each manifest, by its canonical location: the location of the data file, by the position of the deletion
+        vector's entry. The second item is the total number of rows that these deletion vectors delete.
     """
     files = draft.examination.files
     entries = files.entries
@@ -569,8 +570,8 @@ def raise_above_row_ids(draft: Draft, found: list[Finding]) -> list[Step]:
 def _following_row_id(draft: Draft) -> int:
     """Return the first row id after all assigned ones.
 
-    This is the larger one of next-row-id and the end of the ranges of all snapshots. A next-row-id that is negative, or
-    so high that it must be damaged, is ignored.
+    This is next-row-id or, if that is higher, the end of the ranges of row ids that snapshots have assigned. If
+    next-row-id is negative, or so high that it must be damaged, it is ignored.
     """
     stated = number_in(draft.document, "next-row-id")
     return max(assigned_row_ids(draft), stated if stated is not None and 0 <= stated < _MOST_USED_ROW_ID else 0)

@@ -104,8 +104,20 @@ class ListWriter:
     def _write_leaf(self, root: Manifest, ordinal: int, name: str) -> tuple[EntryBatch | None, EntryBatch | None]:
         """Write a manifest again if the draft edits it.
 
-        Return the manifest's row for the new manifest list, and its entries; both are None if the manifest has no
-        entries any more. An unreadable manifest that is not repaired keeps its row, and is returned without entries.
+        If the manifest cannot be read and is not repaired, its row stays the same, and no entries are returned.
+
+        Parameters
+        ----------
+        root
+            The manifest list.
+        ordinal, name
+            The manifest's row number in this list, and its canonical location.
+
+        Returns
+        -------
+        tuple
+            The manifest's row for the new manifest list, and its entries. Both are None if the manifest has no entries
+            any more.
         """
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata

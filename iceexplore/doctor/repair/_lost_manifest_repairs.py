@@ -333,10 +333,10 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Count the rows that the table would have if lost manifests were written again with certain entries.
+    """Count the rows that the table would have if each lost data manifest had the entries that ``entries`` returns.
 
-    A lost data manifest gets the entries that ``entries`` returns for its result, a lost delete manifest all recovered
-    entries. The table is written to a temporary sandbox. None if it cannot be written or read.
+    For this, the table is written to a temporary sandbox, with all recovered entries of lost delete manifests. The
+    result is None if the table cannot be written or read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A repair plan: steps, a simulated table after them, and a saved copy."""
+"""A repair plan: its steps, a simulation of the repaired table, and a method that saves a repaired copy."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Findin
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Drop a step if an earlier round of repairs made the same step, maybe for other snapshots."""
+    """Keep only the first of several equal steps: rounds of a repair may make the same step for different snapshots."""
     first: dict[Step, Step] = {}
     for step in steps:
         first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None, expirable=False), step)

@@ -107,7 +107,10 @@ def plan_heading(plan: PlanLike) -> str:
 
 
 def step_needed(step: Step) -> str:
-    """Return a sentence about the snapshots that need a step and the rows that the fault concerns, or an empty text."""
+    """Return a sentence about the snapshots that need a step, and about the rows that the fault concerns.
+
+    The text is empty if no snapshot needs the step, as for a step about the metadata file alone.
+    """
     if not step.snapshots:
         return ""
     rows = f"; the fault concerns up to {amount(step.rows_concerned, 'row')} of them" if step.rows_concerned else ""

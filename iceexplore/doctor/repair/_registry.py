@@ -20,7 +20,7 @@ from iceexplore.storage import canonical
 __all__ = ["COPIED", "REPAIRS", "Repair", "UNREPAIRABLE", "is_unreadable_metadata", "key_of"]
 
 
-#: A function that adds the edits that repair the given findings to a draft, and returns the steps that describe them.
+#: A function that adds edits to a draft so that findings are repaired, and returns the steps that describe these edits.
 Planner = Callable[[Draft, list[Finding]], Step | Sequence[Step]]
 
 

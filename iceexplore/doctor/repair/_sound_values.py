@@ -79,7 +79,7 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     r = Rows(batch.entries)
     counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
     ids = build.to_pylist(batch.entries["first_row_id"])
-    # The row ids that follow those of the files before: as they were when the manifest was read, and correctly.
+    # The row id that the next file inherits: as it was when the manifest was read, and as it should have been.
     read, right = first, first
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
@@ -144,7 +144,10 @@ class SoundValues:
     sandbox: Sandbox
 
     def of(self, batch: EntryBatch, manifest: Manifest, typed: Manifest) -> EntryBatch:
-        """Return entries without values that V4 does not allow, and without deletion vectors that cannot be located.
+        """Return a manifest's entries after damaged and missing values are restored.
+
+        Fields that V4 does not allow are null. Deletion vectors whose data file, offset or size cannot be found are
+        left out.
 
         Parameters
         ----------

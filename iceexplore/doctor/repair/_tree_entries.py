@@ -175,9 +175,10 @@ def _part(
 
 
 def tidy(parts: list[Part]) -> None:
-    """Keep the first live entry of each data file in a V4 tree, and the newest deletion vector of each data file.
+    """Remove surplus entries from the parts of one V4 tree, in place.
 
-    Deletion vectors of data files that the tree does not list as live are removed.
+    Of the live entries of a data file, only the first stays. Of its deletion vectors, only the one with the highest
+    sequence number stays. Deletion vectors of data files that are not live in the tree are removed.
     """
     if not parts:
         return

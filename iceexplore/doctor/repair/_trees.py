@@ -306,7 +306,8 @@ def _change(before: EntryBatch, after: EntryBatch, snapshot: Snapshot) -> Change
     Parameters
     ----------
     snapshot
-        The snapshot of the commit. Its sequence number decides which of the added files inherit theirs.
+        The snapshot of the commit. It gives the operation. An added file keeps its own sequence number only if this is
+        lower than that of the snapshot.
     """
     old, new = keys_of(before.entries), keys_of(after.entries)
     added = after.filter(pc.invert(pc.is_in(new, value_set=old)))

@@ -246,7 +246,11 @@ class Report:
         return report_page(redacted_report(self, kinds, it), redaction_note(kinds), plan=plan)
 
     def to_junit(self) -> str:
-        """Return JUnit XML: a failed test per finding that is worse than untidy, an error if the table did not open."""
+        """Return JUnit XML.
+
+        Each finding that is worse than untidy is a failed test. If the table could not be opened, this is a test with
+        an error.
+        """
         return junit_page([junit_suite(self, self.table)])
 
 

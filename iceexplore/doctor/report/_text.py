@@ -81,7 +81,10 @@ def report_headline(report: ReportLike) -> str:
 
 
 def report_scope(report: ReportLike) -> str:
-    """Return the level of the examination, the number of examined snapshots or versions, and the time, as text."""
+    """Return a text with the level of an examination, the number of examined snapshots, and the duration in seconds.
+
+    For a view, the number is that of its versions. If the table could not be opened, the text is only the duration.
+    """
     if not report.opened:
         return f"{report.seconds:.1f} s"
     if report.kind == "view":
