@@ -38,7 +38,8 @@ __all__ = [
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
-#: If at least this share of a file's values is distinct, the number of distinct values hardly affects estimates.
+#: If at least this share of a file's values is distinct, `distinct_by_bytes` returns None: the exact number would
+#: hardly change how many files a filter is estimated to read.
 _MANY = 0.5
 
 
@@ -57,8 +58,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
 
     The estimate assumes that the column is stored as a dictionary of its values, and an index into it for each row.
 
-    Return None if no file with several values has a known size, or if there are so many distinct values that their
-    number hardly affects estimates. Files with a single value are ignored.
+    Files in which all values are equal are ignored. Return None if the column's size is unknown in all other files, or
+    if at least half of the values in a file are distinct (`_MANY`).
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -83,7 +84,8 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    # Files with disjoint ranges share no values.
+    # `low` is the number of distinct values in one file. Files whose ranges do not overlap share no values, so the
+    # table has about (files / depth) times as many.
     return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))
 
 
@@ -190,7 +192,21 @@ def _estimates(
     *,
     guessed: bool,
 ) -> None:
-    """Add the column's row of `Advice.clustering`, and suggestions to sort or partition by the column, to ``out``."""
+    """Add the column's row of `Advice.clustering`, and suggestions to sort or partition by the column, to ``out``.
+
+    Parameters
+    ----------
+    term
+        One of the filter's predicates on the column, from which its name, field id and type are read.
+    spread
+        The column's bounds in all live data files.
+    wanted
+        The values of the column that the filter selects.
+    distinct
+        Number of distinct values of the column; None if unknown.
+    guessed
+        Whether ``distinct`` is an estimate (`distinct_by_bytes`).
+    """
     name = term.name
     pool, own = scene.files.take(scene.left), spread.take(scene.left)
     depth, deepest = spread.depth()
@@ -243,7 +259,15 @@ def _partitioning(
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
-    """Yield suggestions to partition by a column, or, if the default spec does so, to rewrite files of older specs."""
+    """Yield suggestions to partition by a column, or, if the default spec does so, to rewrite files of older specs.
+
+    Parameters
+    ----------
+    term, spread, wanted, distinct, guessed
+        See `_estimates`.
+    have
+        The partition fields that the default spec derives from the column: see `_transforms`.
+    """
     if term.type is None:
         return
     old = _of_older_specs(scene)
@@ -275,7 +299,7 @@ def _partitioning(
 
 
 def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
-    """Return the number of files that remain after the conditions on this column alone."""
+    """Return how many of the files may hold matching rows, judging only by the filter's conditions on one column."""
     each = Shares(spread, files.apart())
     left = spread.nulls > 0 if wanted.nulls else np.zeros(len(files.rows), dtype=np.bool_)
     for span in wanted.spans:
@@ -284,7 +308,17 @@ def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
 
 
 def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: Reading) -> str:
-    """Explain why sorting by a column does not help."""
+    """Explain why sorting by a column does not help: nearly all rows match, or too few files would be saved.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    shares, wanted
+        How the column's values are spread over the files, and which of them the filter selects.
+    ordered, now
+        What the filter would read after sorting, and what it reads now.
+    """
     part = shares.nulls if wanted.nulls else np.zeros(shares.files.groups)
     for span in wanted.spans:
         before, until = shares.around(span)

@@ -47,7 +47,11 @@ def number_units(width: float) -> Units:
 
 
 def text_units(axis: Axis, length: int) -> Units:
-    """Return units of texts that have the same ``length`` characters after the beginning that all bounds share."""
+    """Return units for the transform ``truncate``: one unit for all texts that have the same first characters.
+
+    These are the characters that all bounds share (`Axis.shared`), and ``length`` characters after them. `Axis.plain`
+    must be true.
+    """
     return number_units(axis.base ** (axis.digits - length))
 
 
@@ -80,7 +84,8 @@ _BUCKETS = frozenset(
      "timestamptz_ns", "time")
 )  # fmt: skip
 _MAX_BUCKETS = 512
-#: Files may shrink to this share of today's average size; smaller files cost more than pruning saves.
+#: A suggested partition field may shrink the average data file to this share of its present size. With smaller files,
+#: opening them costs more than pruning saves.
 _SMALLEST = 0.5
 #: Up to this number of distinct values, a column may be partitioned by value (identity).
 _SINGLE_VALUES = 200
@@ -101,7 +106,7 @@ class Candidate:
     files
         The number of data files that the whole table would have.
     assumes
-        Assumptions of the estimate besides an even spread.
+        Assumptions of the estimate, besides that values are spread evenly between the bounds of a file.
     """
 
     transform: Transform
@@ -191,10 +196,22 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate what a filter would read if each group of files were split into one partition per unit.
+    """Estimate what a filter would read if each group of files were split into one partition per unit, such as a day.
 
-    Return the files and bytes read, and the total number of files; None if there would be too many files, or if no
-    bounds are known.
+    Parameters
+    ----------
+    every, spread
+        All live data files, and the column's bounds in them.
+    left
+        Mask of the files that remain after pruning with today's partition fields.
+    wanted
+        The values of the column that the filter selects.
+
+    Returns
+    -------
+    tuple or None
+        What the filter would read, and the number of data files that the table would have. None if files would become
+        too small (`_SMALLEST`), or if no file in ``left`` has bounds.
     """
     spans = _inside(spread, every, units)
     total = float((spans * np.ceil(every.counts / spans)).sum())
@@ -226,7 +243,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # Rows with null get a partition of their own. `total` does not count its files, so `read` may exceed it.
+    # Rows with null get a partition of their own. Its files are counted in `read`, but not in `total`.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 
@@ -242,9 +259,20 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate what a filter on ``points`` single values would read if each group had ``parts`` buckets.
+    """Estimate what a filter on ``points`` single values would read if each group of files had ``parts`` buckets.
 
-    Return the files and bytes read, and the total number of files; None if there would be too many files.
+    Parameters
+    ----------
+    every
+        All live data files.
+    left
+        Mask of the files that remain after pruning with today's partition fields.
+
+    Returns
+    -------
+    tuple or None
+        What the filter would read, and the number of data files that the table would have; None if files would become
+        too small (`_SMALLEST`).
     """
     if parts * every.groups * _SMALLEST > float(every.counts.sum()):
         return None

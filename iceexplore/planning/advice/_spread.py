@@ -136,7 +136,8 @@ class Spread:
     def depth(self) -> tuple[float, int]:
         """Return the average and the largest number of files whose ranges contain the same value.
 
-        The average is taken over the middle of each file's range, the maximum over all values.
+        For the average, this number is taken at the middle of each file's range. The largest number is that of the
+        value that is in the most ranges.
         """
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
@@ -232,7 +233,11 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Count the sorted files that hold the rows between two cumulative shares, except files already counted."""
+        """Add to ``read``, for each group, the sorted files that hold the rows from share ``first`` to share ``end``.
+
+        Files that have already been added are left out. ``there`` masks the groups to count. If ``points`` is not 0,
+        only that many single values are looked up: no more files are added than can hold them.
+        """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
         stop = np.maximum(np.minimum(np.ceil(end * count - 1e-9), count) - 1, begin)
@@ -248,7 +253,9 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
         add(np.zeros_like(read), shares.nulls, shares.nulls > 0, 0)
     for span in wanted.spans:
         before, until = shares.around(span)
-        if distinct:  # a span has at least the rows of one value, and begins after the previous span
+        if distinct:
+            # Each span holds at least one distinct value, so at least the share 1 / distinct of the rows; and its rows
+            # come after those of the previous span.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until
@@ -260,9 +267,18 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
 
 
 def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats, Floats]:
-    """Estimate a distribution from the lowest and highest value in each of several files with ``rows`` values each.
+    """Estimate the distribution of a column's values from files, each of which is a random sample of it.
 
-    Return ascending points and, for each point, the cumulative share of the values below it.
+    Return ascending points and, for each point, the share of the values that are below it.
+
+    Parameters
+    ----------
+    low, high
+        The lowest and the highest value of each file.
+    rows
+        The number of values in a file, taken as equal for all files.
+    step
+        Distance between adjacent values; 0 if there is none, as for floats.
     """
     quantile = (np.arange(len(low)) + 0.5) / len(low)
     places = np.concatenate([[low.min()], np.sort(low) + step, np.sort(high) + step])

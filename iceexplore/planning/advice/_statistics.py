@@ -78,7 +78,11 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest untruncated bounds if a bound may be a literal of the filter, truncated (mode ``truncate(16)``)."""
+    """Suggest untruncated bounds if a literal of the filter is longer than the bounds, and its beginning is a bound.
+
+    For example, bounds are truncated to four characters, the filter is ``name = 'abcdefgh'``, and a file has the lower
+    bound ``abcd``. Then this bound cannot show whether the file holds the value.
+    """
     lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
     if not pa.types.is_string(lower.type):
         return
@@ -91,7 +95,8 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
-            # Writers increment the last character of a truncated upper bound. After U+D7FF come only surrogates.
+            # Writers increment the last character of a truncated upper bound. The code points after U+D7FF are
+            # surrogates, which a bound cannot hold; then no incremented bound is looked for.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

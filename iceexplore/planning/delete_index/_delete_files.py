@@ -244,7 +244,10 @@ def _is_vector(entries: pa.Table) -> Mask:
 
 
 def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
-    """Concatenate deletes and classify them for matching."""
+    """Concatenate batches of deletes, and find out the kind and the referenced data file of each delete.
+
+    ``skipped`` is the number of manifests that were not read: see `DeleteFiles`.
+    """
     batch = concat_batches(batches)
     entries = batch.entries
     equality = bool_array(pc.equal(entries["content_type"], int(ContentType.EQUALITY_DELETE)))
@@ -266,8 +269,9 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 
 
 def _one_path(batch: EntryBatch) -> Strings:
-    """Return the path where both bounds of ``file_path`` are this path, so that a delete has one data file; else null.
+    """Return the bounds of ``file_path`` where the lower and the upper bound are equal; null elsewhere.
 
+    A delete with equal bounds applies to the data file at this location only, if the bounds are not truncated.
     Java: ``ContentFileUtil.referencedDataFile``.
     """
     low, high = path_bounds(batch)

@@ -50,7 +50,10 @@ class Intervals:
     used: Mask | None = field(default=None)
 
     def apart(self, files: Ints, deletes: Ints) -> Mask:
-        """Return a mask of the pairs whose file and delete certainly have no value of the column in common."""
+        """Return a mask: True where ``files[i]`` and ``deletes[i]`` certainly have no value of the column in common.
+
+        ``files`` and ``deletes`` are row numbers; both arrays have the same length.
+        """
         out: Mask = self.file_low[files] > self.delete_high[deletes]
         out |= self.delete_low[deletes] > self.file_high[files]
         if self.file_extra is not None and self.delete_extra is not None:
@@ -69,8 +72,9 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file with no values (only nulls or NaN) gets an arbitrary interval: deletes that may match its nulls or NaN
-        # have been widened to overlap everything, and if it overlaps other deletes, that only prunes less.
+        # A file with only nulls and NaN has no interval, and gets an arbitrary one. This is safe: all deletes that may
+        # match its nulls or NaN are in `wide`, and overlap everything. If the interval overlaps that of another delete,
+        # the pair is merely not excluded here.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
@@ -105,7 +109,15 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    """Return the low ranks, high ranks and extras of `Intervals`, for the data files or for the deletes."""
+    """Return the arrays ``low``, ``high`` and ``extra`` of `Intervals`, for either the data files or the deletes.
+
+    Parameters
+    ----------
+    low, high
+        Ranks of the bounds; -1 where a bound is unknown.
+    required
+        Whether the column can never be null, so that a missing null count means that there are no nulls.
+    """
     # A lower bound without an upper one, or the reverse, proves nothing (as in Java). Nor do bounds in the wrong order.
     known = (low >= 0) & (high >= low)
     low, high = np.where(known, low, 0), np.where(known, high, END)
@@ -149,7 +161,8 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
     if pa.types.is_string(upper.type):
-        children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")  # the highest code point
+        # The highest code point, four times: hardly any text that begins with the bound is above this.
+        children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")
     elif pa.types.is_binary(upper.type):
         children["upper"] = pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
     else:
@@ -191,9 +204,13 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 
 
 def _beyond(upper: AnyArray) -> AnyArray:
-    """Extend an upper bound of text or bytes to longer values: it may have been truncated, but not incremented."""
+    """Raise upper bounds of text or bytes so that they include longer values that begin with them.
+
+    A writer may have truncated a bound without incrementing its last character. Text is converted to binary.
+    """
     if pa.types.is_string(upper.type):
-        return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
+        # 0xff is above every byte of UTF-8.
+        return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")
     if pa.types.is_binary(upper.type):
         return pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
     return upper

@@ -27,9 +27,10 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Stretches:
-    """A list of delete numbers for each data file, read from Arrow: ``size`` items of ``values`` from ``start`` on.
+    """For each data file, the list of the deletes that apply to it, read from an Arrow array.
 
-    `Lists` is the form in which they are built.
+    The deletes of data file ``i`` are ``values[start[i] : start[i] + size[i]]``, as row numbers. `Lists` is the
+    class that builds such an array.
     """
 
     values: _Longs
@@ -38,7 +39,10 @@ class Stretches:
 
     @classmethod
     def of(cls, array: AnyArray) -> Stretches:
-        """Read the lists of an Arrow array without null lists; values that lists share are not repeated."""
+        """Read a list or list-view array, which must not contain null.
+
+        If lists of a list-view array share a range of values, ``values`` contains this range once.
+        """
         lists = cast(AnyListViewArray, array)
         values = np.asarray(lists.values).astype(np.int64)
         offsets = np.asarray(lists.offsets).astype(np.int64)
@@ -65,9 +69,15 @@ class Stretches:
         return out
 
     def names(self, names: AnyArray, most: int) -> AnyListArray:
-        """Return the names of each data file's deletes, given the names of all deletes.
+        """Return, for each data file, the names of its deletes.
 
-        If this would be more than ``most`` names in total, only the first few deletes of each data file are named.
+        Parameters
+        ----------
+        names
+            The name of each delete.
+        most
+            If the lists would have more names than this in total, long lists are cut: each keeps at most its first
+            ``most // count`` names (``count`` is the number of data files), or one if this is 0.
         """
         size = self.size
         if int(size.sum()) > most:
@@ -78,12 +88,16 @@ class Stretches:
         return build.list_array(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
-#: Maximum number of values in a list array if each list has values of its own instead of sharing ranges.
+#: Maximum number of pairs of a data file and a delete, if the lists of the data files cannot share ranges of one array.
 MOST_VALUES = 1 << 28
 
 
 class Lists:
-    """A list of delete numbers for each data file, to be written to Arrow: `size` items of `values` from `start` on."""
+    """For each data file, the list of the deletes that apply to it, from which `array` builds an Arrow array.
+
+    The deletes of data file ``i`` are ``values[start[i] : start[i] + size[i]]``, as row numbers. Lists may share
+    values.
+    """
 
     def __init__(self, values: Ints, start: Ints, size: Ints) -> None:
         self.values = values
@@ -99,7 +113,10 @@ class Lists:
         return np.cumsum(change[:-1]) > 0
 
     def array(self, renamed: Ints) -> AnyListViewArray:
-        """Return the lists as an Arrow array in which each delete has its new number, ``renamed[number]``."""
+        """Return the lists as an Arrow array, in which ``renamed[d]`` replaces the row number ``d`` of each delete.
+
+        Values that are in no list are left out.
+        """
         used = self.used()
         places = np.concatenate([[0], np.cumsum(used)])
         start = np.where(self.size > 0, places[self.start], 0)

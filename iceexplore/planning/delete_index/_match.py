@@ -155,7 +155,11 @@ class DeleteIndex:
 
     @cached_property
     def named(self) -> tuple[Ints, Ints, Mask]:
-        """Return pairs of a data file and a delete that references it, and in which pairs the locations differ."""
+        """Return pairs of a data file and a delete that references it, and a mask of the pairs.
+
+        The mask is True where the location of the data file and the location in the delete differ, even in canonical
+        form; see `named_files`.
+        """
         return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
 
     @cached_property
@@ -174,11 +178,14 @@ class DeleteIndex:
         files, deletes = files[mine], deletes[mine]
         order = np.lexsort((deletes, self.found.sequence[deletes]))
         out = np.full(len(self.files), -1, dtype=np.int64)
-        out[files[order]] = deletes[order]  # of several per file, the newest is assigned last and remains
+        out[files[order]] = deletes[order]  # if a file has several, the newest is assigned last
         return out
 
     def position_pairs(self) -> list[Found]:
-        """Return pairs of data files and position delete files, as if there were no deletion vectors."""
+        """Return pairs of a data file and a position delete file that applies to it.
+
+        Position delete files that the data file's deletion vector replaces are included.
+        """
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.position[deletes]
         rows = np.flatnonzero(self.of_partition)
@@ -224,7 +231,7 @@ class DeleteIndex:
 
     @cached_property
     def equality_bounds(self) -> dict[int, Intervals]:
-        """Return the intervals of each equality column whose metrics can exclude a pair."""
+        """Return, by field id, the intervals of the equality columns whose metrics can exclude a delete from a file."""
         out = {}
         wanted = self.found.equality & ~self.ruled_out
         for column in self.found.batch.stats:
@@ -235,7 +242,10 @@ class DeleteIndex:
         return out
 
     def equality_pairs(self) -> list[Found]:
-        """Return pairs of data files and equality delete files."""
+        """Return pairs of a data file and an equality delete that applies to it, one item per `equality_scopes`.
+
+        Pairs that the metrics of equality columns exclude are left out, unless there are too many pairs (`joined`).
+        """
         return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
 
     def equality_scopes(self) -> list[Scope]:
@@ -244,13 +254,19 @@ class DeleteIndex:
         # Unlike a position delete, an equality delete does not apply to files with its own sequence number.
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
-        # Global deletes apply in every partition, so all files and deletes get the same group.
+        # Equality deletes of an unpartitioned spec apply in every partition, so all files and deletes get one group.
         one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
         groups = ((near, self.groups), (wide, one))
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
 
     def result(self, *, replaced: bool = False) -> MatchedDeletes:
-        """Return the deletes that apply to each file, and add faults to the state's problems."""
+        """Return the deletes that apply to each file, and add the faults that `match_deletes` lists to the problems.
+
+        Parameters
+        ----------
+        replaced
+            Whether to include position delete files that a deletion vector of the same data file replaces.
+        """
         count = len(self.files)
         if not len(self.found):
             return MatchedDeletes(EntryBatch.empty(), pa.nulls(count, pa.int32()), no_lists(count), no_lists(count))
@@ -288,10 +304,17 @@ class DeleteIndex:
                 self._say(kind, int(files[at]), int(deletes[at]), int(mask.sum()))
 
     def _say(self, kind: str, file: int, delete: int, count: int) -> None:
-        """Add a problem for one data file and one delete that references it, of ``count`` such pairs.
+        """Add a problem about one data file and one delete that references it.
 
-        ``kind`` is ``otherwise`` (a different location), ``double`` (several deletion vectors) or ``apart`` (another
-        partition, or a newer data file).
+        Parameters
+        ----------
+        kind
+            ``otherwise`` (the delete references the data file by a different location), ``double`` (the data file has
+            several deletion vectors) or ``apart`` (the data file is in another partition, or newer than the delete).
+        file, delete
+            Row numbers in `files` and `found`.
+        count
+            The number of pairs that have this kind of fault. The problem mentions it if not every pair gets a problem.
         """
         name = self.files.entries["location"][file].as_py()
         where = self.found.batch.entries["location"][delete].as_py()

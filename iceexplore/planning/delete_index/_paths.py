@@ -42,20 +42,22 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     files, deletes
         Indices into the two arrays.
     otherwise
-        For each pair, whether the delete references its data file by a different location, even in canonical form. Then
-        either both locations lead to the same file of a moved table, or their paths are equal and scheme or authority
-        differs. Paths are compared only if no live data file of the state has the location as written in the delete,
-        and only one has the path.
+        For each pair, whether the location of the data file and the location in the delete differ, even in canonical
+        form. Then either both lead to the same file of a moved table, or only their paths are equal, without scheme and
+        authority. Equal paths make a pair only if exactly one live data file of the state has this path, and its
+        location is not the referenced one.
     """
     locations = pc.fill_null(locations, "")
-    coded = referenced.dictionary_encode()  # hash the deletes' references, usually the shorter list
+    # Build the hash table of `referenced`, not of `locations`: deletes are usually fewer than data files.
+    coded = referenced.dictionary_encode()
     theirs = np.asarray(pc.fill_null(coded.indices, -1)).astype(np.int64)
     ours = np.asarray(pc.fill_null(pc.index_in(locations, value_set=coded.dictionary), -1)).astype(np.int64)
     met = np.zeros(len(coded.dictionary), dtype=bool)
     met[ours[ours >= 0]] = True
     lost = np.flatnonzero(theirs >= 0)
     lost = lost[~met[theirs[lost]]]
-    # If no delete references exactly this location, the data file gets a number that no delete has.
+    # A data file and a delete with the same number are a pair. A data file whose location, as written, is in no delete
+    # gets a number that no delete has.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
     otherwise = np.zeros(len(referenced), dtype=bool)
@@ -76,11 +78,22 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Find data files for the deletes in ``lost``, whose references equal no location as written.
+    """Find the data files of deletes that reference them by a location that is written differently.
 
-    For each delete whose data file is found, this sets the delete's number in ``theirs`` to that of the data file in
-    ``ours``, and ``otherwise`` where the locations differ. Only data files with the file name in the reference are
-    considered.
+    Locations are compared in canonical form, then by the file that they lead to (in a moved table), then by path. The
+    file name, after the last slash, must always be the same.
+
+    Parameters
+    ----------
+    locations, referenced
+        See `named_files`.
+    lost
+        Row numbers of the deletes for which to find a data file.
+    ours, theirs
+        A number for each data file and for each delete. A delete whose data file is found gets the number of the data
+        file: this changes ``theirs``. Data files with the same location get the same number: this changes ``ours``.
+    otherwise
+        One boolean per delete, set to True if the data file is found, but its canonical location is another one.
     """
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
@@ -88,7 +101,8 @@ def _by_meaning(
     if not len(near) or not len(lost):
         return
     texts = build.to_pylist(locations.take(build.array(near)))
-    for text, row in zip(texts, near.tolist(), strict=True):  # entries of the same file get the same number
+    # If two entries have the same location, give them the same number, so that a delete applies to both.
+    for text, row in zip(texts, near.tolist(), strict=True):
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
     by_file: dict[str, int] = {}
@@ -119,8 +133,19 @@ def _by_meaning(
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
     """Return the data files that some delete in ``lost`` may reference, and the deletes that may reference one.
 
-    A delete may reference a data file if the file name in its reference is the same. The whole paths must be the
-    same, too, unless the table has ``moved`` or a path could be written differently.
+    Both results are row numbers. A delete may reference a data file if both locations have the same file name after the
+    last slash. If the table has not moved, and no path could be written differently (`_odd`), both paths must be equal.
+
+    Parameters
+    ----------
+    locations
+        Locations of all data files.
+    names
+        For each delete in ``lost``, the location of the data file that it references.
+    lost
+        Row numbers of deletes.
+    moved
+        Whether the table has moved, so that different paths may lead to the same file.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
@@ -181,9 +206,9 @@ def path_intervals(
     cut
         Function that returns which texts may be truncated.
     prefixes
-        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). Only the prefix with the most data
-        files is used: bounds under other prefixes exclude nothing. Data files under other prefixes are never
-        excluded, because they may also have a location under the prefix that is used, and it may be between the bounds.
+        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). A file may have one location under
+        each prefix. So only locations and bounds under one prefix are compared, the one with the most data files.
+        Bounds under other prefixes exclude nothing, and data files under other prefixes are never excluded.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -209,20 +234,27 @@ def _prefix_of(values: Strings, prefixes: Sequence[str]) -> Ints:
 
 
 def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
-    """Return ranks of paths, ordered together; an upper bound ranks above all paths that begin with it."""
-    beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")  # 0xff occurs in no UTF-8 text
+    """Return the ranks of ``locations``, of ``low`` and of ``high`` in one common order of their paths.
+
+    Scheme and authority are ignored. A path in ``high`` ranks above all paths that begin with it. Null has rank -1.
+    """
+    # 0xff is above every byte of UTF-8.
+    beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")
     order = ranks(_tail(locations), _tail(low), beyond)
     assert order is not None  # texts are always comparable
     return order
 
 
 def _tail(values: Strings) -> Strings:
-    """Return the path without scheme and authority."""
+    """Return the path of each location, without scheme and authority."""
     return pc.replace_substring_regex(values, _HEAD + "/", "/")
 
 
 def _head(values: Strings) -> Strings:
-    """Return scheme and authority of each location; the empty string if there are none, null for null."""
+    """Return the scheme and authority of each location, such as ``s3://bucket``.
+
+    The result is empty if the location is only a path, and null if the location is null.
+    """
     found = pc.struct_field(pc.extract_regex(values, f"(?P<head>{_HEAD})/"), "head")
     return pc.if_else(values.is_null(), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
 

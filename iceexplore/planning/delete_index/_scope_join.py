@@ -14,7 +14,8 @@ from iceexplore.planning.delete_index._equality_bounds import END, Intervals
 
 __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
-#: Maximum number of pairs of a data file and a delete whose bounds are compared, and the number compared at a time.
+#: If there are more pairs of a data file and a delete than this, their bounds are not compared, and no pair is
+#: excluded. Otherwise, bounds of ``_AT_ONCE`` pairs are compared at a time.
 MOST_PAIRS = 1 << 25
 _AT_ONCE = 1 << 20
 
@@ -105,10 +106,11 @@ class Scope:
 
 
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
-    """Return the pairs in a scope, without those that the intervals of a column exclude.
+    """Return the pairs in a scope, without those that the intervals of at least one column exclude.
 
-    If more than `MOST_PAIRS` pairs remain whichever column is compared first, nothing is excluded: readers then apply
-    more deletes, which is slower but equally correct. Pairs are returned as ranges (`Spans`) if none is excluded.
+    If there are many pairs, they are first reduced by the one column that excludes the most. If this leaves more than
+    `MOST_PAIRS` pairs, no pair is excluded at all: readers then apply more deletes, which is slower but equally
+    correct. If no pair is excluded, the result is `Spans`.
     """
     spans = scope.spans()
     total = total_of(spans)
@@ -127,7 +129,9 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     kept: list[tuple[Ints, Ints]] = [(nothing, nothing)]
     for flipped, way in enumerate((spans,) if best is None else best):
         for files, deletes in pieces(way):
-            if flipped:  # the second result of `overlapping` lists the files of each delete
+            if flipped:
+                # The second result of `overlapping` has a range of files for each delete, so `pieces` yields, in this
+                # order, indices into `scope.deletes` and files.
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
             if best is not None:
@@ -147,7 +151,11 @@ def total_of(spans: Spans) -> int:
 
 
 def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
-    """Yield all pairs in chunks of two arrays: the index of each pair's range, and the pair's item of `Spans.order`."""
+    """Yield all pairs, in chunks of about `_AT_ONCE` pairs; a chunk consists of two arrays.
+
+    If the ranges hold the deletes of each file, the arrays hold the pairs' files and deletes: the first has the index
+    of a range in ``start`` and ``stop``, the second has the item of ``order`` in this range.
+    """
     sizes = np.maximum(spans.stop - spans.start, 0)
     ends = np.cumsum(sizes)
     cuts = np.unique(np.searchsorted(ends, np.arange(_AT_ONCE, int(ends[-1]) + _AT_ONCE, _AT_ONCE), "left") + 1)

@@ -39,8 +39,9 @@ Reason = tuple[str, str]
 class Reasons:
     """Reasons why deletes do not apply to data files.
 
-    Arguments are row numbers: of deletes in ``matching.found``, of data files in ``matching.files``. Methods return
-    a reason's code and its text.
+    `matching` is the delete index that holds both. In the methods, ``delete`` is a row number in ``matching.found``,
+    and ``file`` is a row number in ``matching.files``. A reason consists of a code, one of those in `UNMATCHED_SCHEMA`,
+    and a text.
     """
 
     matching: DeleteIndex
@@ -88,12 +89,14 @@ class Reasons:
         return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
-        """Explain why a delete has no data file of the plan in its scope.
+        """Explain why a delete has no data file of the plan to apply to, before bounds and counts are compared.
+
+        The reason is the filter, the location that the delete references, its partition or its sequence number.
 
         Parameters
         ----------
         live
-            Live data files of the state: their locations by canonical location.
+            Locations, by canonical location, of the state's live data files that have the path of the referenced one.
         """
         m = self.matching
         if m.ruled_out[delete]:
@@ -107,7 +110,7 @@ class Reasons:
         return self._no_place(delete)
 
     def _filter_sentence(self, delete: int) -> str:
-        """Return a sentence: the filter excludes an equality delete, whose columns have these bounds."""
+        """Explain that the filter excludes an equality delete, and show the bounds of its equality columns."""
         m = self.matching
         ranges = []
         for column, stats in m.found.batch.stats.items():
@@ -134,7 +137,10 @@ class Reasons:
         )
 
     def _nowhere(self, referenced: str, live: dict[str, str]) -> Reason:
-        """Explain why no data file of the plan has the location that a delete references."""
+        """Explain why no data file of the plan has the location that a delete references.
+
+        ``live`` has the locations, by canonical location, of the state's live data files that have the same path.
+        """
         if canonical(referenced) in live:
             return "not-in-plan", f"its data file is not in the plan: {referenced}"
         others = [place for place in live if path_only(place) == path_only(referenced)]
@@ -146,7 +152,7 @@ class Reasons:
         return "dangling", f"its data file is not live: {referenced}"
 
     def _no_place(self, delete: int) -> Reason:
-        """Explain why a delete that applies to a partition, or to the whole table, matches no data file."""
+        """Explain why a delete that references no data file applies to none: all are too new or in other partitions."""
         m = self.matching
         if m.is_global[delete]:
             mine, where = np.arange(len(m.files)), "the plan"
@@ -260,8 +266,9 @@ class _Scopes:
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # A delete with equal bounds of file_path references one file, so the other files of its partition are not in
-        # scope. If it is applied although no file has this location, its bounds are truncated paths of several files.
+        # `of_partition` includes deletes whose two bounds of file_path are equal, if no data file has this location. If
+        # such a delete is applied to some file, the bounds are truncated, and the delete may apply to the whole
+        # partition. If it is not applied, the bounds are the location of its only data file, which is not in the plan.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))
@@ -295,7 +302,10 @@ class _Scopes:
         return max(0, here - by_position), max(0, sum(map(total_of, self._equality)) - by_value)
 
     def positions(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Yield skipped pairs of a data file and a deletion vector or position delete, with the reason."""
+        """Yield each pair of a data file and a deletion vector or position delete in scope that does not apply to it.
+
+        A pair consists of the row numbers of data file and delete, and the reason (code and text).
+        """
         m = self.matching
         files, deletes, _ = m.named
         taken = m.vector
@@ -313,7 +323,10 @@ class _Scopes:
                 yield f, d, reasons.of_path(f, d) if apart[at] else reasons.of_vector(f, d)
 
     def equality(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Yield skipped pairs of a data file and an equality delete, with the reason."""
+        """Yield each pair of a data file and an equality delete in scope that does not apply to it.
+
+        A pair consists of the row numbers of data file and delete, and the reason (code and text).
+        """
         columns = list(self.matching.equality_bounds.values())
         for spans in self._equality:
             for files, deletes in pieces(spans):

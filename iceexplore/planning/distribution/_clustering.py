@@ -64,11 +64,11 @@ class Clustering:
     notes: tuple[str, ...] = ()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per column: see `columns`."""
+        """Return `columns` as a data frame, with a row per measured column."""
         return to_frame(self.columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measures as plain values."""
+        """Return ``files``, ``columns`` (a list of dictionaries) and ``notes`` as plain Python values."""
         return {"files": self.files, "columns": build.to_pylist(self.columns), "notes": list(self.notes)}
 
     def card_table(self) -> CardTable:
@@ -88,7 +88,7 @@ class Clustering:
 
     @property
     def _whole(self) -> bool:
-        """Return whether no column has depths within partitions."""
+        """Return whether depths within partitions are missing for all columns, as in an unpartitioned table."""
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 
     def _card(self) -> Card:
@@ -189,7 +189,15 @@ def _columns(schema: Schema) -> list[tuple[str, Any]]:
 
 
 def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: bool) -> dict[str, Any] | None:
-    """Return the measures of one column; None if its bounds are unknown or have no order."""
+    """Return a row of `Clustering.columns`; None if no file has both bounds, or bounds of this type have no order.
+
+    Parameters
+    ----------
+    group
+        The number of each file's partition.
+    parted
+        Whether the table has a partitioned spec; if not, the depths within partitions are null.
+    """
     order = None if stats is None else ranks(*(pc.struct_field(stats, side) for side in ("lower", "upper")))
     if order is None:
         return None
@@ -215,6 +223,8 @@ def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: b
 def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the depth of each range, and the number of other ranges that overlap it.
 
+    The depth of a range is the largest number of ranges, including itself, that contain the same rank in it.
+
     Parameters
     ----------
     low, high
@@ -225,7 +235,8 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Shift the ranks so that different groups never overlap; `unique` then makes the numbers dense again.
+        # Shift the ranks of each group, so that ranges of different groups never overlap. Then replace the numbers by
+        # their ranks, so that `size` stays small.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1
@@ -237,8 +248,8 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     out = np.zeros(count, dtype=np.int64)
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
-        # `level` has, for each rank, the largest depth at this rank and the next 2**step - 1. A range is covered by two
-        # such stretches: one from its first rank on, and one up to its last rank.
+        # ``level[r]`` is the largest depth at the 2**step ranks from r on. Two such blocks of ranks, which may overlap,
+        # cover each range in `mine`: one begins with the first rank of the range, the other ends with its last rank.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])

@@ -108,15 +108,19 @@ class Reached:
         return self.equality + self._lists(Stretches.of(self.tasks.matched.positions)) + vectors
 
     def _pairs(self, codes: _Longs, deletes: _Longs) -> _Longs:
-        """Count the distinct deletes of each group, given one group and one delete per pair."""
+        """Count the distinct deletes of each group.
+
+        ``codes[i]`` is the number of a group, and ``deletes[i]`` is a delete that applies to one of its data files.
+        """
         width = int(deletes.max(initial=0)) + 1
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
 
     def _lists(self, lists: Stretches) -> _Longs:
         """Count the distinct deletes of each group, given the list of deletes of each data file.
 
-        A list is a range of an array. Overlapping ranges of one group are merged. If a single range remains and has no
-        repeated values, its length is the count. This saves collecting the values.
+        The deletes of a data file are a range of ``lists.values``. First, overlapping ranges of the files of a group
+        are merged. If this leaves the group with one range, without repeated values, its length is the result. Only
+        the values of other groups' ranges are collected and compared.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)
@@ -132,7 +136,8 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # In a simple range, no value occurs twice: if one did, its second occurrence would have a previous one inside.
+        # A range is simple if it is the only one of its group, and no value occurs in it twice: no item up to the end
+        # of the range has a previous occurrence at or after the beginning of the range.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)

@@ -126,7 +126,8 @@ class ColumnMetrics:
         if floating:
             no_nan = known(pc.equal(nans, 0)) & use
             all_nan = known(pc.equal(nans, counted)) & use
-            if not nested:  # value counts include nulls: if all values are NaN, none is null
+            # A value count includes nulls. So if it equals the NaN count, no value is null.
+            if not nested:
                 no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
             # Old ORC files have a bound of NaN if the first value is NaN, whatever the other values are (Java:
@@ -159,9 +160,9 @@ class ColumnMetrics:
         Parameters
         ----------
         unbounded
-            True where the lower bound is missing, but not where it cannot be decoded. According to the spec, a missing
-            bound means that "all values are null or NaN"; this is trusted only where the summary states that there are
-            nulls or does not exclude NaN.
+            True where the manifest list has no lower bound, False where it has one, even one that cannot be decoded.
+            According to the spec, a missing bound means that "all values are null or NaN". This is trusted only if the
+            summary allows it: it states that there are nulls, or the field may have NaN.
         """
         floating = pa.types.is_floating(lower.type)
         null, no_null = known(contains_null), known(pc.invert(contains_null))

@@ -65,7 +65,8 @@ def metrics_as_text(
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = source.by == "partition"
     subject = f"{source.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    if by == "counts" and not e.exact:  # an exact partition value is named instead of what the counts show
+    # Exact metrics are partition values: the text shows the value itself, not what the counts prove.
+    if by == "counts" and not e.exact:
         known = _counted(p, e.all_null, e.nothing, source.name, subject)
     else:
         quoted = source.type is not None and type_base(source.type) == "string"
@@ -80,7 +81,17 @@ def metrics_as_text(
 
 
 def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: str) -> Strings:
-    """Return, for each row, what its null and NaN counts prove, such as ``id is always null``."""
+    """Return, for each file or manifest, what its null and NaN counts prove, such as ``id is always null``.
+
+    Parameters
+    ----------
+    p
+        The predicate that the counts prove false.
+    all_null, nothing
+        See `ColumnMetrics`.
+    name, subject
+        The name of the column, and the words to use instead; empty to use the name.
+    """
     who = subject or name
     if p.op == "is-null":
         return pa.array([f"{who} is never null"] * len(all_null))
@@ -209,7 +220,10 @@ class _Said:
 
 @dataclass(frozen=True)
 class _Joined:
-    """The reasons of all branches of an ``or``: their numbers in `_Explanation.reasons`."""
+    """The reason of a row that every branch of an ``or`` excludes.
+
+    `parts` has the branches' own reasons, as indices into `_Explanation.reasons`.
+    """
 
     parts: tuple[int, ...]
 
@@ -262,11 +276,14 @@ class _Explanation:
         return out
 
     def constant(self, reason: _Constant, mask: Mask) -> _Cases:
-        """Return the number of this reason where the mask is true, -1 elsewhere."""
+        """Store a reason that is the same for all rows in ``mask``.
+
+        Return an array with the number of this reason where the mask is true, and -1 elsewhere.
+        """
         return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
 
     def first(self, *cases: _Cases) -> _Cases:
-        """Return each row's reason from the first array that has one for it."""
+        """Return, for each row, the first number that is not -1 in these arrays of reason numbers; -1 if all are."""
         out = np.full(self.rows, -1, np.int64)
         for each in cases:
             out = np.where(out < 0, each, out)
@@ -307,7 +324,15 @@ class _Explanation:
         return out
 
     def _rendered(self, number: int, at: npt.NDArray[Any]) -> pa.Table:
-        """Return the explanations of the rows ``at``, which all have this reason."""
+        """Return the explanations of rows that all have the same reason, as a table of `WHY_SCHEMA`.
+
+        Parameters
+        ----------
+        number
+            Index of the reason in `reasons`. If it is negative, the rows are not pruned, and all values are null.
+        at
+            The rows: indices of files or manifests.
+        """
         n = len(at)
         if number < 0:
             return pa.table({f.name: pa.nulls(n, f.type) for f in WHY_SCHEMA}, schema=WHY_SCHEMA)

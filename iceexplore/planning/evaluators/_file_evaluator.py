@@ -181,8 +181,8 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
             return None  # bounds of another type, or a result that does not fit the result type
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
-        # In Java, results for the lowest numbers wrap around to the highest: files that may have such results get no
-        # bounds.
+        # In Java, the transform of the lowest integers may overflow to one of the highest. Where the transformed lower
+        # bound is above the lower bound, this may have happened: these files get no bounds.
         kept = pa.array(known(pc.less_equal(lower, evidence.lower.cast(lower.type))))
         nothing = build.scalar(None, lower.type)
         lower, upper = pc.if_else(kept, lower, nothing), pc.if_else(kept, upper, nothing)
@@ -256,13 +256,13 @@ class FileMetricsSources:
                 self._specs.append((spec, None if mine.all() else mine))
 
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
-        """Return the sources for one comparison: first partition tuples, then column metrics."""
+        """Return the metrics that may decide one comparison: first partition values, then column metrics."""
         if isinstance(p, Computed):
             return self._tuples_of_value(p) + self._statistics_of_value(p)
         return self.tuples(p) + self.statistics(p)
 
     def _tuples_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return a source for each partition field that stores exactly the compared value."""
+        """Return the values of each partition field that stores exactly the compared value, such as ``day(ts)``."""
         out = []
         for spec, mine in self._specs:
             for column in partition_columns(self._metadata, spec):
@@ -272,7 +272,11 @@ class FileMetricsSources:
         return out
 
     def _statistics_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return sources with metrics of the same expression, if the table defines it, and of its column."""
+        """Return the column metrics that may decide a comparison of an expression, such as ``day(ts)``.
+
+        These are the metrics of ``day(ts)``, if it is one of the table's ``expressions``, and those of the column
+        ``ts``, converted to metrics of ``day(ts)``.
+        """
         out = []
         for number in p.ids if self._statistics else ():
             stats = self._batch.stats.get(number)
@@ -287,7 +291,7 @@ class FileMetricsSources:
         return out
 
     def tuples(self, p: Predicate) -> list[MetricsSource]:
-        """Return a source for each partition field of each spec to which the predicate can be projected."""
+        """Return the values of each partition field, of any spec, to which a predicate on a column can be projected."""
         out = []
         for spec, mine in self._specs:
             for column, may, must in partition_questions(p, spec, self._metadata):
@@ -319,7 +323,10 @@ class FileMetricsSources:
         return None if partition is None or at < 0 else pc.struct_field(partition, [at])
 
     def _value(self, key: str) -> ColumnMetrics | None:
-        """Return the values of a partition field as metrics; None if the batch has none."""
+        """Return the values of the partition field whose id, as text, is ``key``, as metrics with one row per file.
+
+        Return None if the batch has no values of this field.
+        """
         if key not in self._values:
             values = self.value(key)
             if values is None or pa.types.is_null(values.type):
@@ -328,11 +335,20 @@ class FileMetricsSources:
         return self._values[key]
 
     def _trusted_rows(self, found: ColumnMetrics, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
-        """Return which of the files in ``mine`` (None: all) have a trustworthy partition value; None if all files do.
+        """Return a mask of the files whose value of a partition field is trusted; None if this is every file.
 
-        A null partition value is not trusted if the column has bounds: the value is missing or unreadable. An
-        identity value is not trusted if it equals the lower bound, but not the upper one: V4 tuples are rebuilt from
-        bounds, so the value may be a truncated bound.
+        A null value is not trusted if the field's column has bounds in the file: the column has values, so the
+        partition value could only not be read. An identity value is not trusted if it equals the lower bound of the
+        column, but not the upper bound: V4 tuples are rebuilt from bounds, so the value may be a truncated bound.
+
+        Parameters
+        ----------
+        found, transform
+            The field's values, and its transform.
+        field_id
+            The field id of the field's column.
+        mine
+            Mask of the files to consider; None for all.
         """
         stats = self._batch.stats.get(field_id)
         if stats is None:

@@ -50,8 +50,8 @@ __all__ = [
     "tuple_predicate",
 ]
 
-#: Each term has three outcomes, and their combinations are packed into 64 bits. After this many terms, the combinations
-#: that occur are renumbered, so that they fit.
+#: For each file, the outcomes of all terms (always true, never true, unknown) are the base-3 digits of one int64. After
+#: every ``_TERMS_AT_ONCE`` terms, these numbers are replaced by their ranks, so that the next digits do not overflow.
 _TERMS_AT_ONCE = 20
 
 
@@ -100,7 +100,10 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
 
 
 def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
-    """Return the residual, given the terms that are decided: 1 if always true, -1 if never true, 0 if unknown."""
+    """Return the residual of an expression: what remains of it after terms with a known outcome are replaced.
+
+    ``decided`` has the outcome of terms: 1 if always true, -1 if never true, 0 (or no entry) if unknown.
+    """
     match expression:
         case And(children):
             return all_of(*(_left(c, decided) for c in children))
@@ -187,7 +190,16 @@ class Filter:
 def same_partition(
     partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, sources: FileMetricsSources
 ) -> tuple[Mask, Mask]:
-    """Return per file whether its tuple matches a partial tuple, and whether that is known."""
+    """Return two masks with one value per file: whether it is in a partition, and whether this is known.
+
+    The second mask is False where the file's spec lacks one of the given fields, or where its values cannot be
+    compared. Ignore the first mask there.
+
+    Parameters
+    ----------
+    partition
+        Values by partition field name; other fields may have any value.
+    """
     n = len(batch)
     same, is_known = np.ones(n, np.bool_), np.zeros(n, np.bool_)
     numbers = batch.entries["partition_spec_id"]
@@ -266,7 +278,10 @@ def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
 
 
 def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
-    """Return the ids of the table's expressions that compute a value, except ids that a column has, too."""
+    """Return the ids of the table's ``expressions`` that compute a value, such as ``day(ts)``.
+
+    An id that is also the field id of a column is left out: its metrics may be those of the column.
+    """
     match value:
         case Applied(function, (FieldValue(field_id),)):
             columns = metadata.all_fields()
@@ -276,7 +291,10 @@ def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
 
 
 def _check_partition(metadata: TableMetadata, partition: Mapping[str, Any] | None) -> None:
-    """Raise OptionError if names are not those of partition fields, or values do not fit them."""
+    """Raise OptionError unless ``partition`` has names of partition fields as keys, and values that fit these fields.
+
+    The fields may belong to any of the table's specs. An empty dictionary is an error, too.
+    """
     names = list(dict.fromkeys(f.name for s in metadata.partition_specs for f in s.fields))
     if not isinstance(partition, Mapping) or not partition:
         raise OptionError(

@@ -98,7 +98,8 @@ class ManifestMetricsSources:
         self._root = root
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
-        # A V4 manifest may hold deletes of any spec. A field's metrics do not cover deletes whose spec lacks the field.
+        # A V4 manifest may hold deletes of any spec, and the root's metrics of a partition field do not cover deletes
+        # whose spec lacks the field. So only partition fields that all specs share can be used (`_bounds`).
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, ColumnMetrics | None] = {}
@@ -108,7 +109,7 @@ class ManifestMetricsSources:
         self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
-        """Return the sources for one comparison: first partition fields, then columns and expressions."""
+        """Return the metrics that may decide a comparison: of partition fields, then of columns and expressions."""
         if isinstance(p, Computed):
             return self._about_value(p)
         out = []
@@ -124,10 +125,10 @@ class ManifestMetricsSources:
         return out + self.statistics(p) if self._statistics else out
 
     def _about_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the sources for a predicate that compares an expression, such as ``day(ts)``.
+        """Return the metrics that may decide a comparison of an expression, such as ``day(ts) = date '2024-05-17'``.
 
-        These are partition fields that store the value, the table's own expressions that compute it, and the column,
-        whose metrics are converted to metrics of the expression.
+        These are, in this order, the metrics of partition fields that store ``day(ts)``, of ``day(ts)`` in the table's
+        ``expressions``, and of the column ``ts``, converted to metrics of ``day(ts)``.
         """
         out = []
         for spec, mine in self.specs:
@@ -205,7 +206,11 @@ class ManifestMetricsSources:
         return self._fields[spec.spec_id]
 
     def _derived(self, spec: PartitionSpec) -> dict[str, ColumnMetrics]:
-        """Derive a spec's metrics from a V4 root: column metrics for identity fields, expression metrics for others."""
+        """Return a V4 root's metrics for the partition fields of a spec, by field id as text.
+
+        An identity field has the metrics of its column. Any other field has the metrics of the same transform in the
+        table's ``expressions``. Fields without such metrics are left out.
+        """
         out = {}
         for f in spec.fields:
             if len(f.source_ids) != 1 or not is_known_transform(f.transform):
@@ -222,7 +227,11 @@ class ManifestMetricsSources:
         return out
 
     def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
-        """Read the partition summaries of a manifest list; skip manifests whose summaries do not fit their spec."""
+        """Return metrics of a spec's partition fields, by field id as text, from the summaries in a manifest list.
+
+        ``mine`` masks the manifests of the spec. Of these, a manifest with more or fewer summaries than the spec has
+        fields gets unknown metrics. If no manifest has summaries that can be used, the result is empty.
+        """
         column = whole(self._root.entries["partition_summaries"]).take(build.array(self._rows))
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
         there = mine & (lengths == len(spec.fields))
