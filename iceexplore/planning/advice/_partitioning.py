@@ -42,7 +42,8 @@ class Units:
 
 def number_units(width: float) -> Units:
     """Return units of a fixed width; unit 0 begins at 0."""
-    # A decimal's step is not exact as a float: a value within rounding error of a border counts as on the border.
+    # As a float, the width of a unit of decimals is not exact. So a value that is below the beginning of a unit by no
+    # more than a rounding error is counted in this unit.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 

@@ -171,7 +171,10 @@ class Shares:
         return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
     def around(self, span: Span) -> tuple[Floats, Floats]:
-        """Return, for each group, the share of its values before the span, and the share up to the span's end."""
+        """Return, for each group, the share of its values before the span, and the share up to the span's end.
+
+        Only values that are neither null nor NaN count.
+        """
         own, files = self.spread, self.files
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             low, width = own.low, own.high - own.low + own.axis.step
@@ -189,7 +192,10 @@ class Shares:
 
     @property
     def shuffled(self) -> bool:
-        """Return whether most files are in groups whose files nearly all span about the same range."""
+        """Return whether most files are in groups that are not sorted at all.
+
+        In such a group, nearly all files have about the same range of values.
+        """
         return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
 
     @cached_property

@@ -47,7 +47,10 @@ def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: 
 
 
 def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[str]:
-    """Return the ids of a spec's partition fields as text; for an unknown spec, of all fields in the batches."""
+    """Return, as text, the ids of the partition fields of the spec with the id ``number``.
+
+    If the metadata does not have this spec, return the ids of all partition fields in the batches.
+    """
     spec = metadata.spec(number)
     if spec is not None:
         return [str(f.field_id) for f in spec.fields]

@@ -197,8 +197,8 @@ class DeleteIndex:
     def of_partition(self) -> Mask:
         """Return which position deletes may apply to any file of their partition: they reference no single data file.
 
-        These include deletes whose bounds of ``file_path`` are equal to each other, but not to the location of any
-        file: the bounds may be truncated paths. They are compared with locations as a range of paths.
+        A delete whose two bounds of ``file_path`` are equal is included if no data file has this location. Its bounds
+        may be truncated, so they are compared with the data files' locations as a range of paths.
         """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False
@@ -207,7 +207,7 @@ class DeleteIndex:
 
     @property
     def position_scope(self) -> Scope:
-        """Return the scope that joins data files with the position deletes of their partition."""
+        """Return what to join: the data files, and the position deletes that may apply to their whole partition."""
         rows = np.flatnonzero(self.of_partition)
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 

@@ -70,7 +70,8 @@ class Scope:
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
-        # A key combines the group and the rank of the sequence number: sorted, the deletes of a file are one range.
+        # A key combines the group and the rank of the sequence number (`place`). In the order of the keys, the deletes
+        # that apply to a file are adjacent: from the key with the file's own sequence number to the end of its group.
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")
