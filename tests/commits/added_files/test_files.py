@@ -167,7 +167,11 @@ def test_null_partitions_have_null_columns() -> None:
         ([("s", "identity")], {"p0": 5}, "not a string"),
         ([("i", "identity")], {"p0": 2**40}, "p0"),
         ([("s", "truncate[3]")], {"p0": "abcd"}, "not a value of truncate"),
-        ([("d", "day"), ("d", "month")], {"p0": "2024-02-29", "p1": "2024-03"}, "no value of the column matches all of them"),
+        (
+            [("d", "day"), ("d", "month")],
+            {"p0": "2024-02-29", "p1": "2024-03"},
+            "no value of the column matches all of them",
+        ),
         ([("s", "identity"), ("s", "bucket[9]")], {"p0": "a", "p1": None}, "one is null, another is not"),
         ([("i", "identity"), ("i", "truncate[5]")], {"p0": 7, "p1": 10}, "different values"),
         ([("l", "void")], {"p0": 1}, "always null"),
