@@ -25,8 +25,8 @@ __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "
 
 _TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
-#: Of longer lists of texts, bytes or decimals, only the lowest and the highest literal are compared with bounds (Java
-#: then keeps all files).
+#: Maximum number of texts, bytes or decimals in an ``in`` that are all compared with a file's bounds. Of a longer list,
+#: only the lowest and the highest are compared. (Java then compares none, and keeps the file.)
 _LONG_LIST = 200
 
 
@@ -73,7 +73,8 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # Rows where the enclosing struct is null satisfy not-nan, so there must be no null.
+            # Nulls satisfy not-nan, too. `all_nan` ignores rows in which the enclosing struct is null, so also require
+            # that no row is null.
             return e.all_nan & e.no_null
     return e.nothing
 
@@ -186,7 +187,10 @@ def satisfied(p: Predicate, values: AnyArray) -> Mask | None:
 
 
 def _sides(p: Predicate, e: ColumnMetrics) -> tuple[AnyArray, AnyArray, list[AnyScalar]] | None:
-    """Return lower bounds, upper bounds and literals in comparable types; None if they cannot be compared."""
+    """Return the lower bounds, the upper bounds and the predicate's literals, converted so that Arrow can compare them.
+
+    The result is None if the bounds or a literal cannot be converted.
+    """
     low, high = aligned(e.lower, p.type), aligned(e.upper, p.type)
     literals = None if low is None else _scalars(p, low.type)
     return None if low is None or high is None or literals is None else (low, high, literals)
@@ -206,7 +210,9 @@ def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)
-        except pa.ArrowInvalid:  # a different scale or precision: let Arrow find a common type, or raise
+        except pa.ArrowInvalid:
+            # The literal has another scale or precision than the bounds. Keep its own type, but compare it once as a
+            # test, which raises if Arrow has no type for both.
             own = build.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own
@@ -238,9 +244,10 @@ def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> Mask:
-    """Return a mask that is true where none of the ordered numbers is between the bounds.
+    """Return a mask that is true where none of the numbers in ``ordered`` is between the lower and the upper bound.
 
-    This is so if the first number that is not below the lower bound is above the upper bound.
+    ``ordered`` is ascending. In it, the first number that is at least the lower bound is looked up. If this number is
+    above the upper bound, or if there is no such number, then no number is between the bounds.
     """
     floor = np.asarray(pc.fill_null(low, ordered[0].item()))
     first = np.searchsorted(ordered, floor)
@@ -251,7 +258,7 @@ def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> M
 
 
 def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return a mask that is true where each literal is certainly below the lower bound or above the upper bound."""
+    """Return a mask, one value per file: true where certainly none of the literals is between the file's bounds."""
     out = np.ones(len(low), np.bool_)
     for x in literals:
         out &= known(pc.greater(low, x)) | known(pc.less(high, x))

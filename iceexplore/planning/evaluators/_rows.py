@@ -102,7 +102,10 @@ def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: l
 
 
 def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
-    """Return the values that a predicate tests, in its type; tests for null need no conversion."""
+    """Return the values of the field at ``path`` inside a column, cast to the type of the predicate.
+
+    They are not cast for ``is-null`` and ``not-null``, which accept any type.
+    """
     values = _inside(column, path)
     return values if p.op in _PRESENCE or p.type is None else _typed(values, p.type)
 

@@ -179,7 +179,7 @@ def _size(power: int) -> str:
     return human_bytes(2**power).replace(".0 ", " ")
 
 
-#: Grouping functions by name.
+#: Functions that assign data files to groups. The key is the property of a file that determines its group.
 GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
     "age": _by_age,
     "partition": _by_partition,
@@ -197,7 +197,8 @@ def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArra
         own = _ordered(array)
         total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
     firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
-    firsts[total[::-1]] = np.arange(count - 1, -1, -1)  # assigned in reverse order: the first row of each code remains
+    # Rows are assigned from the last to the first, so that the first row of each code overwrites the others.
+    firsts[total[::-1]] = np.arange(count - 1, -1, -1)
     return total, pa.array(firsts)
 
 

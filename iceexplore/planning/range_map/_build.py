@@ -111,8 +111,9 @@ def range_map_steps(
     Parameters
     ----------
     known
-        A cache for one state: its live files, by the set of field ids whose column metrics they have. If the metrics of
-        a needed column are missing, all manifests are read again, and only the new result is kept in the cache.
+        A cache that the caller keeps for one table state. It holds the live files by the set of field ids whose column
+        metrics have been read. If no entry has the metrics of all needed columns, all manifests are read again, and the
+        result replaces the content of the cache.
     """
     field = _column(plan, column)
     _check_by(by)
@@ -191,7 +192,10 @@ def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeB
 
 
 def _literal(value: PlainValue, kind: Type) -> str:
-    """Return a stop as SQL; a float gets only as many digits as are needed to identify it."""
+    """Return the value of a stop as an SQL literal.
+
+    In a column of type float, a number has only as many digits as a 32-bit float needs, such as 1.3.
+    """
     if type_base(kind) == "float" and isinstance(value, float) and np.isfinite(value):
         return f"CAST({np.float32(value)!s} AS FLOAT)"
     return literal_sql(value, kind, "sql")
@@ -200,8 +204,8 @@ def _literal(value: PlainValue, kind: Type) -> str:
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
     """Return short texts for the stops.
 
-    Floats are rounded. Timestamps lose their seconds, and at midnight also their time of day, provided that more than
-    nine tenths of the resulting texts are distinct. Long texts are cut.
+    Floats are rounded, and long texts are cut. Timestamps lose their seconds, and at midnight also their time of day.
+    They keep both if a tenth or more of the shorter texts would repeat another.
     """
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):
@@ -255,7 +259,11 @@ def _stops(
     *,
     many: bool,
 ) -> tuple[Stops, StopPredicates]:
-    """Return the stops and their predicates, without stops at which the projection to a partition proves nothing."""
+    """Return the stops of a column, and the predicates of an edge at each stop.
+
+    Stops that `StopPredicates.unusable` returns are left out, except those at the filter's own edges. ``many`` is
+    whether there are so many files that fewer stops are used.
+    """
     sides = [] if metrics is None or pa.types.is_nested(metrics.lower.type) else [metrics.lower, metrics.upper]
     sides = sides if sides and any(len(s) > s.null_count for s in sides) else _identities(plan, f, sources)
     found = None
@@ -275,7 +283,7 @@ def _stops(
 
 
 def stops_of_edges(edges: RangeFilter) -> Stops:
-    """Return stops for a column without known bounds: only the filter's own edges."""
+    """Return the literals of the filter's range as the only stops, for a column that has no bounds in any file."""
     pairs = sorted({p.literals[0] for p in (edges.lower, edges.upper) if p is not None})
     kind = pa.array(pairs)
     if not pairs:
@@ -286,10 +294,10 @@ def stops_of_edges(edges: RangeFilter) -> Stops:
 
 
 def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
-    """Return, as lower and upper bounds, the values of an identity partition field whose source is the column.
+    """Return the values of an identity partition field whose source is the column ``f``.
 
-    They replace column metrics if no file has bounds of the column. The result is empty if there is no such field, or
-    if all of its values are null.
+    If no file has bounds of the column, these values are used instead. They are therefore returned twice: as lower and
+    as upper bounds. The list is empty if there is no such field, or if all of its values are null.
     """
     for spec in plan.state.metadata.partition_specs:
         for field in spec.fields:
@@ -301,7 +309,10 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 
 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
-    """Return, for each file, the span that the root's metrics allow for the file's manifest."""
+    """Return the range of each file, as stops, that follows from the root's metrics of the file's manifest.
+
+    A file that a V4 root lists itself gets the range of all stops.
+    """
     count = len(predicates.lower)
     total = len(files)
     out = Spans(np.zeros(total, np.int64), np.full(total, count), np.zeros(total, np.bool_))
@@ -317,9 +328,9 @@ def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicate
 
 
 def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetricsSources) -> Mask:
-    """Return a mask of the files that ``rest``, the filter without the range, does not prune.
+    """Return a mask of the files that ``rest`` does not prune; ``rest`` is the filter without the range.
 
-    The metadata of the file and that of its manifest are both evaluated.
+    A file is pruned if its own metadata, or the root's metadata of its manifest, proves that no row matches.
     """
     out = _may(rest, files.batch, plan, sources)
     for index, scan in enumerate(plan.roots):

@@ -20,7 +20,8 @@ __all__ = ["LiveFiles", "finished", "planned_rows", "read_live_files"]
 
 T = TypeVar("T")
 
-#: If there are more files than this, their locations are dropped: a file is then too small in the picture to point at.
+#: Maximum number of files whose locations are kept. If there are more, each file is too small in the picture to point
+#: at, so its location is not needed.
 _MOST_NAMED = 5000
 
 

@@ -75,8 +75,9 @@ class RangeMap(RangePicture):
     partition
         The partition that the plan was limited to, by partition field; empty if it was not. SQL cannot express it.
     first, last, kind
-        One per file. The filter's range excludes the file if the upper edge of the filter's range is at a stop below
-        `first`, or the lower edge is at stop `last` or above. `kind` is an index into `KINDS`.
+        One per file. `first` and `last` are numbers of stops: the filter's range excludes the file if the upper edge
+        of the range is at a stop below `first`, or if its lower edge is at stop `last` or above. `kind` is an index
+        into `KINDS`.
     open
         One per file: whether the filter's other conditions do not prune the file.
     verdict
@@ -123,9 +124,12 @@ class RangeMap(RangePicture):
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
-        """Return a mask of the files that the plan would read if the range reached from one stop to the other.
+        """Return a mask of the files that the plan would read if the filter's range had these edges.
 
-        The arguments are indices of stops; None leaves that side of the range open.
+        Parameters
+        ----------
+        lower, upper
+            Indices of stops; None if the range has no edge on this side.
         """
         out = self.open.copy()
         if lower is not None:
@@ -195,9 +199,10 @@ class RangeMap(RangePicture):
 
 
 def cells_of(found: RangeMap) -> RangeCells:
-    """Return the files that have a range as cells: one per file or, for many files, one per row and range.
+    """Return the cells of the picture: one for each file that has a range, or counts if there are many files.
 
-    Ranges are rounded outwards, and rows are merged, until there are few enough cells to send and draw.
+    More than `DRAWN` files are counted in one cell for each combination of row, range and verdict. Ranges are rounded
+    outwards to coarser stops, and rows are merged, until there are at most `_CELLS` cells, if possible.
     """
     order = found.order
     if not found.is_binned:
@@ -210,7 +215,8 @@ def cells_of(found: RangeMap) -> RangeCells:
         )
     for rows, step in _COARSER:
         row = _rows(found, order, rows)
-        # Rounded outwards for the picture only; `exact_cells` has exact ranges, to count files while an edge is moved.
+        # Ranges are rounded outwards for the picture only. To count the files that are read while a user moves an edge,
+        # `exact_cells` returns exact ranges.
         first = found.first[order] // step * step
         last = np.minimum(-(-found.last[order] // step) * step, len(found.stops))
         made = _grouped(found, order, row, first, last)
@@ -220,20 +226,27 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Return all files with a range as cells of a single row, with exact ranges, so that files can be counted."""
+    """Return all files with a range as cells of a single row, without rounding the ranges.
+
+    They serve to count the files that the plan would read while a user moves an edge.
+    """
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
 
 
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
-    """Count files and bytes in one cell for each combination of row, range, verdict and `RangeMap.open`."""
+    """Return one cell, with the number of files and bytes, for each combination of values that occurs.
+
+    The values are the row in the picture, the range (``first`` and ``last``), the verdict and `RangeMap.open`. The
+    arrays have one element for each file in ``order``.
+    """
     keys = row, first, last, found.verdict[order], found.open[order].astype(np.int64)
     code = np.zeros(len(order), np.int64)
     for key in keys:
         code = code * (int(key.max(initial=0)) + 1) + key
     _, firsts, inverse = np.unique(code, return_index=True, return_inverse=True)
     files = np.bincount(inverse, minlength=len(firsts)).astype(np.int64)
-    # Floats represent whole numbers exactly up to 2⁵³, more bytes than any table has.
+    # `bincount` adds floats. They are exact for whole numbers up to 2⁵³, more bytes than any table has.
     size = np.bincount(inverse, found.bytes[order].astype(np.float64), minlength=len(firsts)).astype(np.int64)
     names = _names(found.group[order], row, found.groups) if found.by != "range" else ()
     at, low, high, verdict, open_ = (key[firsts] for key in keys)
@@ -241,7 +254,11 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
 
 
 def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
-    """Return each file's row: rows hold one or several consecutive groups or, without groups, equally many files."""
+    """Return the row in the picture of each file in ``order``, for at most ``rows`` rows.
+
+    If files are ordered by range, each row gets equally many files. If they are in groups, a row is one group or, if
+    there are more groups than rows, several consecutive groups.
+    """
     if found.by == "range":
         return np.arange(len(order)) * rows // max(1, len(order))
     dense = np.unique(found.group[order], return_inverse=True)[1]
@@ -250,7 +267,10 @@ def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
 
 
 def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """Return the rows at which groups begin, with the groups' names; only some of them if there are many."""
+    """Return pairs of a row in the picture and the name of the first group that begins in it.
+
+    Of more than `_NAMES` pairs, only every nth is returned.
+    """
     if not len(group):
         return ()
     starts = np.flatnonzero(np.diff(group, prepend=-1))

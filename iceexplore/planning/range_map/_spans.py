@@ -1,4 +1,8 @@
-"""Find, for each file, the stops of a filter's edge at which its metadata excludes it; planning's evaluators decide."""
+"""Find, for each file, where the edges of a filter's range must be so that the plan reads the file.
+
+An edge can only be moved to a stop, which is one of some values of the column (see `Stops`). Whether the metadata of a
+file excludes it for an edge at a stop is decided by the same evaluators that planning uses.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The range of each file as stops: from ``first`` up to, but not including, ``last``.
+    """The range of each file, as indices of stops: from ``first`` up to, but not including, ``last``.
 
     A stop is a value to which an edge of the filter's range can be moved, given by its index in `Stops`.
 
@@ -47,11 +51,11 @@ class Spans:
     known: Mask
 
     def and_(self, other: Spans) -> Spans:
-        """Return the intersection with other spans: the stops that neither of them excludes."""
+        """Return, for each file, the intersection of its range here and its range in ``other``."""
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
     def take(self, rows: npt.ArrayLike) -> Spans:
-        """Return the spans of some rows."""
+        """Return the spans of the files in these rows, in this order."""
         at = np.asarray(rows)
         return Spans(self.first[at], self.last[at], self.known[at])
 
@@ -68,7 +72,7 @@ class StopPredicates:
 
     @classmethod
     def of(cls, stops: Stops, field_id: int, name: str, kind: Type) -> StopPredicates:
-        """Return the predicates of all stops."""
+        """Build the predicate of a lower edge and that of an upper edge at each stop, for this column."""
         pairs = [
             tuple(Predicate(field_id, op, (v,), name, kind) for op, v in zip(ops, stops.values, strict=True))
             for ops in (stops.lower_ops, stops.upper_ops)
@@ -76,19 +80,29 @@ class StopPredicates:
         return cls(*pairs)
 
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
-        """Return the spans of files or manifests, whose number is ``rows``, from all evidence about them."""
+        """Return the range, as stops, of each file or manifest that ``sources`` describes.
+
+        Parameters
+        ----------
+        rows
+            Number of files or manifests.
+        sources
+            Their metrics: partition values, and bounds and counts of the column. The result is the intersection of the
+            ranges that follow from each of them.
+        """
         count = len(self.lower)
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # All stops have the same sources, but the list for the first or last stop lacks a source whose projection
-        # proves nothing there: take the longest list.
+        # `sources` returns the metrics that may decide a predicate. It leaves out a partition field to which the
+        # predicate cannot be projected, which may happen at the first or last stop. The longest of three lists is
+        # complete.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
-                continue  # a bucket, for example, proves nothing about a range
+                continue  # no range can be projected to this field, for example because it stores buckets
             last = _allowed(source, self.lower)
-            # Counted from the last stop, the upper edge behaves like a lower edge.
+            # Upper edges select less and less from the last stop to the first: count them in this order.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
@@ -99,9 +113,11 @@ class StopPredicates:
         return out
 
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
-        """Return the stops at which a projection proves nothing although it proves something at other stops.
+        """Return the indices of stops to drop, because a partition field decides other stops but not these.
 
-        A file could be read for such a stop but not for the stops on either side of it.
+        A partition field cannot decide a stop if the predicate of the stop has no projection to it. The field then
+        excludes no file, so that a file could be read with the edge at this stop, but not at the stops before and after
+        it.
         """
         out: set[int] = set()
         for source in sources:
@@ -112,17 +128,22 @@ class StopPredicates:
 
 
 def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
-    """Return the predicate on the source's values that follows from a predicate on the column; None if none does."""
+    """Return the predicate to evaluate on the metrics of ``source`` for a predicate on the column.
+
+    For metrics of the column, this is the predicate itself; for partition values, its inclusive projection, or None if
+    there is no projection.
+    """
     if source.by == "statistics" and parse_transform(source.transform).is_identity:
         return p
     return None if p.type is None else project(p, source.transform, p.type, strict=False)
 
 
 def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
-    """Return, for each row of the evidence, how many predicates, counted from the first, do not exclude the row.
+    """Return, for each file or manifest in ``source``, how many predicates of ``side`` do not exclude it.
 
-    Each predicate implies those before it. The number is therefore found by bisection, for all rows at once, or by
-    evaluating each predicate if bounds and literals cannot be compared directly.
+    The predicates must be in order from the widest to the narrowest, so that a file that one predicate excludes is also
+    excluded by all later ones. The number is therefore found by bisection, for all files at once. If the bounds cannot
+    be compared with the literals directly, every predicate is evaluated instead.
     """
     asked = [_projected(source, p) for p in side]
     kinds = {p.op for p in asked if p is not None}
@@ -148,7 +169,8 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # As in the evaluator, a column with only nulls is never in a range.
+    # A file without any value that can be compared is in no range. Where the metrics are exact, as partition values
+    # are, a null bound means that the value itself is null.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 
@@ -156,7 +178,11 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
 def _plain(
     asked: Sequence[Predicate | None], lower: AnyArray, upper: AnyArray
 ) -> tuple[AnyArray, AnyArray, AnyArray] | None:
-    """Return bounds and literals in comparable form; None if a literal cannot be converted to the bounds' type."""
+    """Return lower bounds, upper bounds and the predicates' literals as arrays that Arrow can compare.
+
+    The literals have one element per element of ``asked``, null where that is None. The result is None if the bounds
+    cannot be compared with the predicates' type, or if a literal cannot be converted to the type of the bounds.
+    """
     kind = next(p.type for p in asked if p is not None)
     low, high = aligned(lower, kind), aligned(upper, kind)
     if low is None or high is None:

@@ -25,10 +25,11 @@ __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
 #: Approximate number of bounds that are sampled to choose stops.
 _SAMPLE = 50_000
-#: If the bounds fall into less than a tenth (1 / ``_CROWDED``) of the gaps between stops, a linear axis is too crowded:
-#: the bounds themselves are then stops, at equal distances.
+#: Equally spaced stops are not used if fewer than a tenth (1 / ``_CROWDED``) of the intervals between them contain a
+#: bound of a file. Instead, the bounds themselves become stops, and are displayed at equal distances.
 _CROWDED = 10
-#: The axis is widened by at most this share of its length on each side, to show filter edges beyond the bounds.
+#: To show an edge of the filter that is outside of all bounds, the axis is extended at that end. This is the maximum
+#: extension, as a fraction of the axis.
 _ROOM = 0.15
 #: Maximum length of a stop's text or bytes.
 _LONGEST = 64
@@ -49,7 +50,8 @@ class RangeFilter:
     Attributes
     ----------
     lower, upper
-        The edge predicates, the narrowest if there are several; None where the range has no edge.
+        The comparison that limits the range from below, and the one that limits it from above. If the filter has
+        several, it is the most restrictive one; if it has none, None.
     rest
         The other conditions, joined with ``and``.
     """
@@ -92,7 +94,7 @@ class Stops:
     values
         The values, in the form that literals of predicates have.
     positions
-        Places on the axis, from 0 to 1.
+        Where each stop is drawn on the axis, from 0 to 1.
     lower_ops, upper_ops
         The operators of a lower and of an upper edge at each stop: those of the filter at the stops where the filter
         itself has an edge, else ``>=`` and ``<=``.
@@ -146,7 +148,11 @@ def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, m
 
 
 def _sampled(values: AnyArray) -> list[Any]:
-    """Return values in ascending order: the lowest, the highest, and fewer than twice `_SAMPLE` others."""
+    """Return a sample of the values in ascending order, with the lowest and the highest.
+
+    Besides these two, it has fewer than twice `_SAMPLE` values, taken at regular intervals. Nulls, infinities and NaN
+    are left out, and long texts and bytes are cut.
+    """
     there = values.drop_null()
     if pa.types.is_floating(there.type):
         there = there.filter(pc.is_finite(there))
@@ -156,12 +162,15 @@ def _sampled(values: AnyArray) -> list[Any]:
     step = max(1, len(there) // _SAMPLE)
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
     found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
-    # Cut long bounds, which may have a million characters: an edge of the filter need not be a value of the table.
+    # A bound may have a million characters. It can be cut, because a stop need not be a value that occurs in the table.
     return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 
 def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:
-    """Return whether most bounds, although distinct, lie between the same few stops."""
+    """Return whether the bounds in ``low`` and ``high`` lie in only a few of the intervals between stops.
+
+    Few means less than a tenth (1 / `_CROWDED`) of the number of stops, and of the number of distinct bounds.
+    """
     every = np.array([float(v) for v in (*low, *high)])
     cells = np.unique(np.searchsorted(np.array([float(v) for v in stops]), every))
     distinct = len(np.unique(every))
@@ -169,9 +178,9 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
-    if even and isinstance(values[0], float):  # round: stops need not be values that occur
+    if even and isinstance(values[0], float):  # bounds are rounded, as a stop need not equal a bound
         values = sorted({float(f"{v:.6g}") for v in values})
-    if type_base(kind) == "float":  # a double between two floats would be read back as one of the two
+    if type_base(kind) == "float":  # a literal of type float has 32 bits, too
         values = [float(np.float32(v)) for v in values]
     every = sorted({*values, *literals})
     if even or len(every) < 2:

@@ -89,7 +89,7 @@ def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
     found = {v for array in both for v in array.drop_null().to_pylist()}
     try:
         return sorted(found)
-    except TypeError:  # the bounds are of different types
+    except TypeError:  # bounds of different types cannot be sorted: give no examples
         return []
 
 
@@ -107,7 +107,7 @@ def _text(value: PlainValue, kind: Type) -> str | None:
 
 
 def _some(found: Sequence[str]) -> tuple[str, ...]:
-    """Return a few of the values: the first, the last, and some in between."""
+    """Return at most five of the values: the first, the last, and values at regular intervals between them."""
     if len(found) <= _VALUES:
         return tuple(found)
     at = np.linspace(0, len(found) - 1, _VALUES).round().astype(int)
@@ -115,7 +115,11 @@ def _some(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def _order(state: TableState, ids: list[int]) -> list[int]:
-    """Order field ids: source columns of partition fields, identifier fields, then the others as in the schema."""
+    """Sort field ids by how likely users are to filter by the columns.
+
+    The source columns of partition fields come first, then the identifier fields, then the other columns in the order
+    of the schema.
+    """
     sources = [i for spec in state.metadata.partition_specs for f in spec.fields for i in f.source_ids]
     first = [*sources[::-1], *sorted(state.schema.identifier_field_ids)]
     place = {c.field.field_id: i for i, c in enumerate(Columns(state.schema).every())}
@@ -123,10 +127,12 @@ def _order(state: TableState, ids: list[int]) -> list[int]:
 
 
 def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequence[Column]) -> Iterator[str]:
-    """Yield a filter for the first column of each type, then the first two filters joined with ``and``.
+    """Yield up to four filters: up to three that compare one column each, then a last one.
 
-    All date and time types count as one type. If there are fewer than two filters, the last one looks for nulls, if a
-    column has any.
+    A comparison is made for the first column of each type, with the column's value in ``middle``. All date and time
+    types count as one type; binary columns get no comparison. The last filter joins the first two with ``and``. If
+    there are fewer than two, it is ``is null`` for the first column in ``nulls``; if that is empty, there is no last
+    filter.
     """
     made: list[str] = []
     kinds: set[str] = set()
@@ -139,7 +145,7 @@ def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequen
         sign = "=" if base in ("int", "long", "string", "boolean", "uuid") else ">="
         value = middle[column.field.field_id]
         if base.startswith("timestamp") and value[5:6] == "-":
-            value = f"{value[:11]}'"  # the day is enough
+            value = f"{value[:11]}'"  # shorten the timestamp to its date
         made.append(f"{name_sql(column.name)} {sign} {value}")
     yield from made
     if len(made) > 1:

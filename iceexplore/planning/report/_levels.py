@@ -90,7 +90,7 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
     rows = scan.pruned
     if not len(rows):
         return []
-    if scan.added_by is not None:  # a manifest's counts do not show which snapshot added its files
+    if scan.added_by is not None:  # the root's counts include files that snapshots outside of the plan added
         return [Counts(None, None, None)] * len(rows)
     removals = Removals(scan.root)
     picked = scan.root.entries.select(["location", "manifest_stats"]).take(build.array(rows))

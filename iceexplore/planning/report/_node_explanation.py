@@ -31,7 +31,8 @@ __all__ = ["DeleteOf", "NodeEvidence", "Term", "node_evidence"]
 Verdict: TypeAlias = Literal["no row", "some rows may", "every row"]
 _NOTHING = "no metadata about it"
 _SHOWN_DELETES = 50
-#: The maximum number of terms that are explained: a filter can have thousands, and each is evaluated separately.
+#: The maximum number of comparisons of a filter that are explained. A filter can have thousands, and each must be
+#: evaluated by itself.
 _SHOWN_TERMS = 60
 
 
@@ -77,8 +78,8 @@ class NodeEvidence:
     why
         The reason, in a sentence or two.
     terms
-        The first sixty terms of the filter, each once per source of evidence: first partition values, then column
-        metrics.
+        What metadata proves about each of the first sixty terms of the filter. A term occurs once for each partition
+        field that may decide it, and then once for the metrics of its column.
     residual
         For a file that is read, the filter that its rows must satisfy, as SQL; None for a manifest, or if every row
         matches.
@@ -101,7 +102,7 @@ def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
     """
     plan = nodes.plan
     kind, _, rest = node_id.partition(":")
-    snapshot, *numbers = rest.split(":")  # only `numbers` are checked below: a snapshot id may be negative
+    snapshot, *numbers = rest.split(":")  # the snapshot id, which may be negative, is compared as text
     if not plan.roots or snapshot != str(plan.roots[0].snapshot.snapshot_id):
         return None
     if not all(n.isascii() and n.isdecimal() for n in numbers):
@@ -188,7 +189,7 @@ def _verdict(w: MetricsSource) -> Verdict:
 
 
 def _known(w: MetricsSource) -> str:
-    """Describe the evidence of one source about its first manifest or file, such as ``id is 10 to 20; no nulls``."""
+    """Describe the first row of the metrics in ``w`` in a few words, such as ``id is 10 to 20; no nulls``."""
     e = w.evidence.take([0])
     quoted = w.type is not None and type_base(w.type) == "string" and parse_transform(w.transform).is_identity
     low, high = (build.to_pylist(shown(human_texts(b, w.type, w.transform), quoted))[0] for b in (e.lower, e.upper))

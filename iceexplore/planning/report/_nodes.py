@@ -202,9 +202,9 @@ class PlanNodes:
         return out, len(targets) - len(picked)
 
     def _delete_places(self, entries: pa.Table) -> dict[tuple[str, int | None], tuple[int | None, int]]:
-        """Return where deletes are listed, by the keys that `_blob` makes.
+        """Return which manifest lists each of these deletes, and in which row; the key is the result of `_blob`.
 
-        A place is the root row of the manifest (None for the root itself), and the row of the delete in it.
+        The manifest is given as its row in the root, or None if a V4 root lists the delete itself.
         """
         if not len(entries) or self._scan is None:
             return {}
@@ -288,10 +288,15 @@ class PlanNodes:
         return int(manifest.entries["ordinal"][at].as_py())
 
     def file_rows(self, row: int | None, ordinals: Iterable[Any]) -> list[int]:
-        """Return the rows of data files with these ordinals, in their manifest or in the root; node ids contain rows.
+        """Return the rows of data files in the entries of a manifest, given their ordinals; node ids contain rows.
 
-        Rows and ordinals differ in the V4 draft, where one stored row becomes two entries with the same ordinal: a data
-        file and its deletion vector.
+        The ordinal is the number of the row that the manifest stores. In the V4 draft it may differ from the row of the
+        entry, because one stored row becomes two entries with the same ordinal: a data file and its deletion vector.
+
+        Parameters
+        ----------
+        row
+            The row of the manifest in the root; None for the files that a V4 root lists itself.
         """
         numbers = [int(n) for n in ordinals]
         assert self._scan is not None
@@ -351,7 +356,7 @@ class PlanNodes:
         for node_id, record in zip(ids, records, strict=True):
             path = record["file_path"]
             badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None
-            why = record["why"]  # describes the first skipped row group
+            why = record["why"]  # explains the first skipped row group; None if all are read
             marks: Any = frozenset({"pruned"} if why is not None and not record["row_groups_read"] else ())
             lines = (*file_lines(record), *([evidence(why)] if why is not None else []))
             out.append(SceneNode(node_id, "data-file", basename(path), lines, badge, marks, level=2, tooltip=path))

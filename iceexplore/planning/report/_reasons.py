@@ -51,7 +51,7 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
         rows = [row for row, leaf in counts.items() if row is not None and leaf.kept_files < leaf.files]
         done = 0
         for leaf in leaves_of(plan.state, scan, parts_of(ids), rows, ids):
-            done += leaf.root_row is not None  # the files that a V4 root lists itself are in no manifest
+            done += leaf.root_row is not None  # a V4 root, too, is a leaf here if it lists files
             if counts[leaf.root_row].kept_files == counts[leaf.root_row].files:
                 continue
             batch, pruned = pruned_of(plan.state, scan, leaf, plan.filter)

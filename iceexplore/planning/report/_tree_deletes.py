@@ -84,7 +84,10 @@ def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneN
 
 
 def _manifests(root: Manifest, read: list[int], applied: int) -> SceneNode:
-    """Return the node that represents all delete manifests that were read."""
+    """Return one node for all delete manifests that were read.
+
+    ``read`` has their rows in the root; ``applied`` is the number of deletes that apply to files of the plan.
+    """
     place = root.entries["location"][read[0]].as_py()
     label = basename(place) if len(read) == 1 else amount(len(read), "delete manifest")
     line = "1 delete applies" if applied == 1 else f"{applied:,} deletes apply"

@@ -24,7 +24,8 @@ class Cut:
     Attributes
     ----------
     label, lines, tooltip
-        The name or number of items; the deciding term and values; the full explanation.
+        `label` is the name of the item, or the number of items. `lines` are the term of the filter that excludes them,
+        the metadata that shows it, and their size. `tooltip` is the full explanation.
     count
         Number of items that the node represents.
     """
@@ -47,7 +48,8 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
     single
         The maximum number of items that are drawn as single nodes. More are grouped by term.
     most
-        The maximum number of groups with a single term; all other terms share one more group.
+        The maximum number of nodes for groups, the largest groups first. If there are more groups, one more node counts
+        the items of all others.
     """
     if len(why) <= single:
         return [_one(record, what) for record in why.to_pylist()]
@@ -85,8 +87,13 @@ def _one(record: Mapping[str, Any], what: str) -> Cut:
 def _groups(why: pa.Table) -> list[dict[str, Any]]:
     """Group skipped items by term and kind of evidence, the largest group first.
 
-    Each group has the number of its items, the row of its first item, sums of files, rows and bytes (each with the
-    number of items where it is known), and the number of different ranges of values.
+    Each group is a dictionary with these keys:
+
+    - ``term`` and ``by``, the kind of evidence.
+    - ``row_count``, the number of its items, and ``row_min``, the row of the first one in ``why``.
+    - ``files_sum``, ``rows_sum`` and ``bytes_sum``, and ``files_count``, ``rows_count`` and ``bytes_count``, the number
+      of items for which the amount is known.
+    - ``ranges``, the number of different pairs of bounds in the evidence.
     """
     table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
     table = table.append_column("row", pa.array(np.arange(len(why))))

@@ -126,7 +126,7 @@ class _Drawing:
         return Scene(f"{plan.state.name}: {plan.filter.text}", self.summary(), tuple(self.nodes), tuple(edges), wrap=3)
 
     def room(self, part: int) -> int:
-        """Return a fraction of the node budget, at least 2."""
+        """Return the maximum number of nodes divided by ``part``, but at least 2."""
         return max(2, self.budget // part)
 
     def summary(self) -> str:
@@ -165,7 +165,10 @@ class _Drawing:
         return [i for i in every if i in picked], [i for i in every if i not in picked]
 
     def root(self, index: int, roots: int) -> _Root:
-        """Return a root with the manifests to show, preferably those with files that are read."""
+        """Return a root with the manifests to show, preferably those with files that are read.
+
+        ``index`` is its index in the plan; ``roots`` is the number of roots that are shown.
+        """
         plan, scan = self.plan, self.plan.roots[index]
         mine = [leaf for leaf in plan.leaves if leaf.scan == index]
         own = next((leaf for leaf in mine if leaf.root_row is None), None)
@@ -233,7 +236,7 @@ class _Drawing:
             self.cut(root.node.id, 2, "data-manifest", cut)
 
     def other_roots(self, folded: Sequence[int]) -> None:
-        """Add a node for appends that are not shown."""
+        """Add one node for all roots of an incremental plan that are not shown; ``folded`` has their indices."""
         scans = [self.plan.roots[i] for i in folded]
         opened, rows = sum(len(s.kept) for s in scans), sum(len(s.rows) for s in scans)
         within = set(folded)
@@ -268,7 +271,7 @@ class _Drawing:
         )
 
     def more(self, parent: str, level: int, label: str, *lines: str) -> None:
-        """Add a node that folds items that are read."""
+        """Add one node for several manifests or files that are read but have no nodes of their own."""
         marks: frozenset[Mark] = frozenset({"folded"})
         self.nodes.append(SceneNode(f"more:{len(self.nodes)}", "more", label, lines, None, marks, parent, level))
 

@@ -57,8 +57,9 @@ class Waterfall(BarPicture):
 
         The pale part of a bar is the amount that the level removed.
 
-        Manifests and row groups have no column if they are always 0. If there are no manifests, the level of leaf
-        manifests has no row; if no level has files, there is only the first row.
+        Columns and rows without content are left out: the columns of manifests and of row groups if they are 0 or
+        unknown at every level, the row of the level of leaf manifests if there are no manifests, and all rows but the
+        first if no level has files.
         """
         records = self.levels.to_pylist()
         units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]
@@ -164,7 +165,10 @@ def _note(record: Mapping[str, Any]) -> str:
 
 
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
-    """Return the last level, with the rows that remain after deletes are applied; empty if no delete applies."""
+    """Return the values of one more row of the table of levels: what remains after deletes are applied.
+
+    The dictionary has the table's column names as keys. It is empty if no delete applies.
+    """
     entries = plan.files.matched.deletes.entries
     if not len(entries):
         return {}

@@ -83,7 +83,17 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
 
 
 def _checked(header: dict[int, Any], location: str, offset: int) -> int:
-    """Check every field of the header and return the number of bytes in the blocks."""
+    """Check every field of a ``BloomFilterHeader``, and return the number of bytes in the filter's blocks.
+
+    ``location`` and ``offset`` are those of the filter, for error messages.
+
+    Raises
+    ------
+    FormatError
+        A field is missing, or the number of bytes is invalid.
+    UnsupportedError
+        The algorithm, hash or compression is unknown.
+    """
     count = header.get(1)
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= _MAX_BYTES or count % _BLOCK:
         raise _bad(f"a Bloom filter has {count} bytes, not a multiple of {_BLOCK} up to {_MAX_BYTES}", location, offset)

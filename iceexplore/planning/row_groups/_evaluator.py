@@ -29,7 +29,19 @@ _MAX_LOOKUPS = 1_000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the filter in one file: metrics with one row per row group, its Parquet leaf, and column chunks."""
+    """A column of the filter in one file.
+
+    Attributes
+    ----------
+    field
+        The column in the table's schema.
+    evidence
+        Its metrics, one row per row group.
+    leaf
+        The leaf of the Parquet schema that stores the column; None if the file lacks the column.
+    chunks
+        The footer's bounds and counts of the column, one element per row group; empty if the file lacks the column.
+    """
 
     field: NestedField
     evidence: ColumnMetrics
@@ -86,10 +98,15 @@ def _read(read: BoundReader | None, raw: PlainValue, up: bool) -> PlainValue:
 def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, AnyScalar]) -> Column | None:
     """Return the metrics of a column that the file lacks; None if its values are unknown.
 
-    Every row has the column's identity partition value, if there is one; otherwise the column's initial default, if
-    there is one; otherwise null. The values are unknown in two cases: if the column is inside a struct and has a
-    default, which applies only where the struct is not null; and if the column has a default and its partition value is
-    null, because then this package and Java read null, but other readers read the default.
+    All rows have the same value. If ``constants`` has an identity partition value of the column, it is that value. If
+    not, it is the column's initial default or, without a default, null.
+
+    The values are unknown in two cases:
+
+    - The partition value is null, but the column has a default. This package and Java then read null, whereas other
+      readers read the default.
+    - There is no partition value, the column is inside a struct, and the column or the struct has a default. It is
+      unknown in which rows the struct is null, and a default does not apply to these.
     """
     field = path[-1]
     rows = pa.array([g.rows for g in groups.groups], pa.int64())
@@ -155,9 +172,10 @@ def _walk(
 
 
 def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
-    """Join the reasons of all terms of an ``or`` into one.
+    """Join the reasons why a row group matches no branch of an ``or`` into one reason; None if there are none.
 
-    Column, bounds and null count are kept, from the first reason, only if all reasons name the same column.
+    The terms, the kinds of evidence and the explanations are concatenated. If all reasons name the same column, the
+    column, bounds and null count of the first reason are kept; if not, these are None.
     """
     given = [r for r in reasons if r is not None]
     if not given:

@@ -182,9 +182,16 @@ def _files(state: TableState, tasks: FileTasks) -> Iterator[_File]:
 
 
 def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None) -> dict[int, Any]:
-    """Return the file's identity partition values, null values included, by the field id of the source column.
+    """Return the partition values of fields with the identity transform, by the field id of the source column.
 
-    `lacking_column` uses them for columns that the file lacks.
+    A value may be null. If the data file lacks the source column, `lacking_column` takes the value from here.
+
+    Parameters
+    ----------
+    at
+        The row of the file in ``tasks``.
+    spec_id
+        The id of the file's partition spec.
     """
     spec = None if spec_id is None else state.metadata.spec(spec_id)
     partition = tasks.files.partition

@@ -20,9 +20,10 @@ from iceexplore.metadata import Type, arrow_type, decimal_of, decimal_parameters
 
 __all__ = ["bound_array", "bound_reader", "hash_inputs", "stands_for"]
 
-#: A function that converts a stored bound to the form in which the filter's literals are stored; it returns None if the
-#: bound is unknown. If the column's type is coarser than the stored one, the second argument decides whether to round
-#: up (True) or down.
+#: A function that converts a bound stored in a Parquet footer to a value that can be compared with the filter's
+#: literals, or returns None if it cannot be used as a bound. The second argument is True for an upper bound, which is
+#: rounded up, and False for a lower bound, which is rounded down. Rounding is needed if, for example, the file stores
+#: nanoseconds and the column has microseconds.
 BoundReader: TypeAlias = Callable[[Any, bool], Any]
 
 _DAY_US = 86_400_000_000
@@ -64,7 +65,10 @@ def stands_for(leaf: ParquetLeaf, kind: Type) -> bool:
 
 
 def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
-    """Return bounds as an array that compares with literals; values that do not fit the type are null."""
+    """Return the results of a `BoundReader` as an array of a type that can be compared with the filter's literals.
+
+    Values that do not fit the column's type become null, which means an unknown bound.
+    """
     target = arrow_type(kind)
     if pa.types.is_temporal(target):
         plain = pa.int32() if pa.types.is_date32(target) else pa.int64()
@@ -78,8 +82,9 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
     Returns
     -------
     list of bytes or None
-        Two items for a floating-point zero, as there are two zeros; an empty list if no stored value is read as this
-        value; None if the bytes are unknown, for example of a decimal with several encodings.
+        Usually one item. A floating-point zero has two, for 0.0 and -0.0. The list is empty if the file cannot store
+        the value, such as 2⁴⁰ in 32 bits. None if the bytes are unknown, for example because a decimal has several
+        encodings.
     """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     if bound_reader(leaf, kind) is None or _is_unsigned(leaf) or logical == "Float16":
@@ -98,7 +103,8 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
             number = unscaled(Decimal(literal), scale)
             if decimal_of(number, scale) != literal:
                 return []
-            if physical == "BYTE_ARRAY":  # extra sign bytes are allowed, so one number has many encodings
+            if physical == "BYTE_ARRAY":
+                # A writer may put redundant sign bytes before a number, so it is unknown which bytes were hashed.
                 return None
             if physical == "FIXED_LEN_BYTE_ARRAY":
                 return _big_endian(number, leaf.length)
@@ -154,7 +160,9 @@ def _float(raw: PlainValue, up: bool) -> float | None:
 def _text(raw: bytes, up: bool) -> str | None:
     try:
         return bytes(raw).decode()
-    except UnicodeDecodeError as error:  # truncated within a character: the part before it is still a lower bound
+    except UnicodeDecodeError as error:
+        # The bound was truncated within a character. The text before this character is still a lower bound, but not an
+        # upper one.
         return None if up else bytes(raw)[: error.start].decode()
 
 

@@ -61,9 +61,10 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
 
 
 def column_bytes(plan: PlannedScan) -> Int64s:
-    """Return the bytes of the plan's columns in each data file; null where unknown (V4 has no column sizes).
+    """Return, for each data file of the plan, the stored bytes of the columns that the plan reads.
 
-    For the column sizes, this reads the plan's manifests again, if possible from the cache.
+    The result is null where unknown (V4 has no column sizes). The sizes are in the plan's manifests, which are read
+    again, if possible from the cache.
     """
     tasks = plan.files
     ids = leaf_ids(plan.state.schema, plan.columns or ())

@@ -39,7 +39,7 @@ Kind = tuple[str, str | None]
 
 
 class _Plan(Protocol):
-    """The part of a `PlannedScan` that doubts depend on."""
+    """The attributes of a `PlannedScan` that this module uses."""
 
     @property
     def state(self) -> TableState: ...
@@ -111,7 +111,11 @@ def _of_snapshot(state: TableState, snapshots: frozenset[int]) -> bool:
 
 
 def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
-    """Return the problems of files that the plan depends on: roots, manifests that were read, data and delete files."""
+    """Return those of the problems that are in files on which the plan depends.
+
+    These files are the roots, the manifests that were read, the planned data files and their deletes. Errors that made
+    a root or manifest unreadable are left out, because the plan's notes report them.
+    """
     if not items:
         return []
     pruned = any((~s.may).any() for s in plan.roots)
@@ -123,7 +127,9 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
     places = [p.where.partition("#")[0] for p in items]
     counts = _counts(places, _locations(plan.files.files.entries))
     deletes = set(places).intersection(build.to_pylist(_locations(plan.files.matched.deletes.entries)))
-    if any(p.code in _OF_DELETES for p in items):  # deletes that apply to nothing are not in the plan
+    if any(p.code in _OF_DELETES for p in items):
+        # The problem may be that a delete applies to no data file. The plan does not contain such deletes, so look them
+        # up in its delete manifests.
         deletes |= _listed_deletes(plan, places)
     out = []
     for item, place in zip(items, places, strict=True):
@@ -133,7 +139,9 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
             # A problem with metadata that is used only for filtering matters only if a manifest was pruned.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
-        elif item.code == "file-twice" and place not in manifests:  # the planned snapshot may list the file only once
+        elif item.code == "file-twice" and place not in manifests:
+            # The file may be listed twice in another snapshot only. This matters to the plan only if it reads the file
+            # twice.
             if counts.get(place, 0) > 1:
                 out.append(item)
         elif place in manifests or place in deletes or place in counts:

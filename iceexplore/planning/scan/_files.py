@@ -83,7 +83,10 @@ class Picked:
 
 
 def parts_of(columns: Collection[int]) -> frozenset[str]:
-    """Return the parts of a manifest to decode: entries, partition tuples and, if any columns are given, statistics."""
+    """Return the names of the parts of a manifest to decode, if the metrics of these columns (field ids) are needed.
+
+    The parts are ``entries``, ``partition`` and, if there are any columns, ``stats``.
+    """
     return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
 
 
@@ -145,7 +148,7 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
-    """Return a manifest's `candidates`, and the rows in this batch of those that the filter prunes.
+    """Return a batch of the manifest's `candidates`, and the rows of this batch that the filter prunes.
 
     The filter is evaluated again, because a plan keeps only the files that it reads.
     """
@@ -157,8 +160,11 @@ def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter)
 def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.BooleanArray]:
     """Concatenate the files that were picked from several manifests.
 
-    Also return, per file, the root row of its manifest (null for a file that a V4 root lists itself), and whether
-    metadata proves that every row matches.
+    Returns
+    -------
+    tuple
+        The entries of the files; the root row of each file's manifest, null for a file that a V4 root lists itself; and
+        for each file, whether metadata proves that every row matches the filter.
     """
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]

@@ -1,4 +1,8 @@
-"""Plan the first level: select the manifests of a root by their counts and by the root's metrics."""
+"""Plan the first level: select the manifests of a root without reading them.
+
+A manifest is selected if it may have a live file according to the root's file counts, and a file that matches the
+filter according to the root's partition summaries or (V4) column metrics.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +39,12 @@ class RootScan:
     snapshot, root
         The snapshot, and its manifest list or root manifest.
     rows
-        Rows of the root that are live data manifests.
+        The row numbers, in the root, of the live data manifests.
     filled
-        One boolean per row: whether the manifest may have a live file, judging by its counts.
+        One boolean per element of `rows`: whether the manifest may have a live file, according to the root's counts.
     may
-        One boolean per row: whether the manifest may have a matching file, judging by the root's metrics.
+        One boolean per element of `rows`: whether the manifest may have a file that matches the filter, according to
+        the root's partition summaries or column metrics.
     added_by
         For an incremental plan, the ids of the snapshots whose added files are planned; None for all live files.
     """
@@ -53,16 +58,19 @@ class RootScan:
 
     @cached_property
     def kept(self) -> npt.NDArray[np.int64]:
-        """Return the rows whose manifests are read."""
+        """Return the elements of `rows` whose manifests are read."""
         return self.rows[self.filled & self.may]
 
     @cached_property
     def pruned(self) -> npt.NDArray[np.int64]:
-        """Return the rows whose manifests are not read."""
+        """Return the elements of `rows` whose manifests are not read."""
         return self.rows[~(self.filled & self.may)]
 
     def only(self, rows: Collection[int]) -> RootScan:
-        """Return the scan without data manifests in other rows of the root; files listed in a V4 root itself remain."""
+        """Return a copy with only those data manifests that are in these rows of the root.
+
+        The files that a V4 root lists itself remain.
+        """
         mask = np.isin(self.rows, np.array(sorted(rows), dtype=np.int64))
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
@@ -112,10 +120,12 @@ def scan_root(
 
     Parameters
     ----------
-    added_by, seen
-        For an incremental plan. Only manifests are kept that one of the snapshots ``added_by`` (or an unknown snapshot)
-        added, and whose locations are not in ``seen``. The locations of the kept manifests are then added to ``seen``,
-        so that a manifest that several roots list is planned once.
+    added_by
+        For an incremental plan, the ids of its snapshots. A manifest is left out if another snapshot added it; it
+        remains if the root does not name the snapshot.
+    seen
+        For an incremental plan, the locations of manifests in roots that were selected before. These manifests are left
+        out, so that each is planned only once. The locations of the manifests that remain are added to the set.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
@@ -139,13 +149,17 @@ def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
 
 
 def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which manifests may have a live file, judging by their counts (spec, "Manifest Lists").
+    """Return which of the manifests in these rows of the root may have a live file, according to the root's counts.
 
-    The counts have the field ids 504 to 506; a count of null means unknown, not zero.
+    The counts are those of added, existing and deleted files (spec, "Manifest Lists", field ids 504 to 506). A count of
+    null means unknown, not zero.
 
-    Counts are ignored if the root contradicts its snapshot's summary, if a manifest has rows but no files, and, in the
-    V4 draft, if they count 0 files (Delta Lake 4.4 writes 0 for leaves of a full rewrite): skipping such a manifest
-    could lose rows, whereas reading it in vain costs only one read.
+    Wrong counts are possible. A manifest is skipped only if its counts are credible, because skipping it could lose
+    rows, whereas reading it in vain costs only one read. Counts of 0 live files are not credible in three cases:
+
+    - The totals in the root contradict the summary of its snapshot.
+    - The manifest has live rows according to its row counts.
+    - The table uses the V4 draft: Delta Lake 4.4 writes 0 for the leaf manifests of a full rewrite.
     """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
@@ -160,7 +174,9 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
     for unit in ("added", "existing"):
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
-    if removals:  # manifest DVs may remove DELETED entries, too: a manifest is empty if they remove every entry
+    if removals:
+        # A manifest DV may remove both live and DELETED entries. It is certain that no live file remains only if the DV
+        # removes as many entries as the manifest has.
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

@@ -99,7 +99,10 @@ def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
 
 
 def split_counts(tasks: FileTasks, size: int) -> _Longs:
-    """Return the number of splits of each data file."""
+    """Return the number of splits of each data file.
+
+    A file with split offsets is split at these, any other file every ``size`` bytes.
+    """
     return _Cut.of(tasks, size).counts
 
 
@@ -161,7 +164,9 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     first_offset = np.zeros(len(tasks), dtype=np.int64)
     first_offset[cut.by_offset] = cut.offsets[cut.starts[cut.by_offset]]
     readable = np.maximum(cut.lengths - first_offset, 1)
-    rows = length / readable[task] * records[task]  # as Java's BaseContentScanTask.estimateRowsCount
+    # Rows are estimated in proportion to bytes, not counting those before the first split offset (Java:
+    # BaseContentScanTask.estimateRowsCount).
+    rows = length / readable[task] * records[task]
     return build.table(
         {
             "task": task,
@@ -285,8 +290,8 @@ def combined_table(splits: pa.Table) -> pa.Table:
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
     """Pack weights into bins, and return the number of each weight's bin.
 
-    Bins are numbered in the order in which Java's ``BinPacking`` returns them. When more than ``lookback`` bins are
-    open, the fullest one is returned (``largestBinFirst``). At the end, the bins that are still open are returned in
+    Bins are numbered in the order in which Java's ``BinPacking`` outputs them. When more than ``lookback`` bins are
+    open, it closes the fullest one and outputs it (``largestBinFirst``). At the end, it outputs the remaining bins in
     the order in which they were opened.
     """
     numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered as they are opened, and renumbered at the end
