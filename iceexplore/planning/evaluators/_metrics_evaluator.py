@@ -31,7 +31,11 @@ _LONG_LIST = 200
 
 
 def walk(expression: Expression, rows: int, leaf: Callable[[Predicate | Computed], Mask]) -> Mask:
-    """Return an expression's mask: the masks of its comparisons, combined by its ``and``, ``or`` and constants."""
+    """Return the mask of an expression, which has ``rows`` elements.
+
+    ``leaf`` is called with each comparison in the expression, and returns its mask. The masks are combined as the
+    comparisons are, by ``and`` and ``or``. The mask of ``true`` or ``false`` has this value everywhere.
+    """
     match expression:
         case Always(value):
             return np.full(rows, value)

@@ -111,7 +111,10 @@ def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
 
 
 def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
-    """Return a field of a column's structs, given the index of the child at each level."""
+    """Return a field inside a struct column; ``path`` has the index of the child at each level.
+
+    If ``path`` is empty, the field is the column itself.
+    """
     values = _plain(column)
     for i in path:
         values = _plain(pc.struct_field(values, [i]))  # null where the struct is null

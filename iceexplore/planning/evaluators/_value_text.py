@@ -71,7 +71,10 @@ def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
 
 
 def _kind_of(found: pa.DataType) -> Type | None:
-    """Return an Iceberg type that is stored as this Arrow type; None if none of the tried ones is."""
+    """Return the Iceberg type that is stored as this Arrow type.
+
+    Only types of integers, dates, times, timestamps, doubles and binary values are recognized; None for others.
+    """
     names = ("int", "long", "date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns", "double")
     return next((PrimitiveType(n) for n in (*names, "binary") if arrow_type(PrimitiveType(n)) == found), None)
 

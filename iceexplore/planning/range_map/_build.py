@@ -1,4 +1,4 @@
-"""Build range maps from plans."""
+"""Build range maps: choose the stops of a column, and compare the metadata of each live file with the filter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 
 #: Indices of the verdicts in `VERDICTS`.
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
-#: The maximum number of stops for at most `DRAWN` files, and for more.
+#: The maximum number of stops: if there are at most `DRAWN` files, and if there are more.
 _STOPS, _STOPS_OF_MANY = 240, 96
 #: The maximum length of a stop's label.
 _LONGEST = 60
@@ -217,7 +217,11 @@ def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
 
 
 def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[str]:
-    """Return floats rounded to the fewest digits, at least six, that keep all stops distinct."""
+    """Return short texts for floats: rounded to the fewest digits, at least six, with which all are distinct.
+
+    The texts are not rounded if none has more than ten characters, or if no rounding keeps them distinct. ``single``
+    is True for the type float, and False for double.
+    """
     if single:  # as a double, 1.3 would be 1.2999999523162842
         texts = [str(np.float32(v)) for v in values]
     for digits in range(_LEAST_DIGITS, 17):

@@ -1,7 +1,7 @@
 """Find, for each file, where the edges of a filter's range must be so that the plan reads the file.
 
-An edge can only be moved to a stop, which is one of some values of the column (see `Stops`). Whether the metadata of a
-file excludes it for an edge at a stop is decided by the same evaluators that planning uses.
+Users can move an edge to certain values of the column, called stops (see `Stops`). For each stop, the same evaluators
+that planning uses decide whether the metadata of a file excludes it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Spans:
     known: Mask
 
     def and_(self, other: Spans) -> Spans:
-        """Return, for each file, the intersection of its range here and its range in ``other``."""
+        """Return, for each file, the intersection of its ranges in ``self`` and ``other``."""
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
     def take(self, rows: npt.ArrayLike) -> Spans:

@@ -34,7 +34,8 @@ _ROOM = 0.15
 #: Maximum length of a stop's text or bytes.
 _LONGEST = 64
 _SECOND = 1_000_000
-#: Steps for times, in microseconds; larger steps are 1, 2 or 5 times a power of ten days.
+#: Possible distances between the stops of a time or timestamp column, in microseconds. Longer distances are 1, 2 or 5
+#: times a power of ten, in days.
 _TIMES = (
     *(m * 10**e for e in range(6) for m in (1, 2, 5)),
     *(n * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),
@@ -87,7 +88,7 @@ def range_filter(expression: Expression, field_id: int) -> RangeFilter:
 
 @dataclass(frozen=True)
 class Stops:
-    """Values of a column in ascending order, to which an edge can be moved.
+    """Values of a column in ascending order, to which an edge of the filter's range can be moved.
 
     Attributes
     ----------
@@ -128,8 +129,9 @@ class Stops:
 def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
     """Choose at most ``most`` stops, plus the filter's own edges; None if no bound is known or the type has no order.
 
-    Stops for numbers and times are round and equally spaced, unless most ranges would then fit between two stops. In
-    that case, and for other types, stops are a sample of the files' bounds, and are displayed at equal distances.
+    For numbers and times, stops are round values at equal distances. For other types, and if few of the intervals
+    between round values contain a bound (`_is_crowded`), stops are a sample of the files' bounds ``lower`` and
+    ``upper``, and are displayed at equal distances.
     """
     literals = [p.literals[0] for p in (edges.lower, edges.upper) if p is not None]
     low, high = (_sampled(comparable(side)) for side in (lower, upper))
@@ -180,7 +182,7 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
     if even and isinstance(values[0], float):  # bounds are rounded, as a stop need not equal a bound
         values = sorted({float(f"{v:.6g}") for v in values})
-    if type_base(kind) == "float":  # a literal of type float has 32 bits, too
+    if type_base(kind) == "float":  # the stop is also an SQL literal of type float: 32 bits
         values = [float(np.float32(v)) for v in values]
     every = sorted({*values, *literals})
     if even or len(every) < 2:
@@ -200,9 +202,10 @@ def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: Ra
 
 
 def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
-    """Return round values over the range of ``ends``; None for text and bytes, and for floats without a usable range.
+    """Return round values at equal distances as stops, up to about ``most``, for bounds ``ends`` in ascending order.
 
-    For integers and times, the lowest and highest of ``ends`` are included, too, although they may not be round.
+    For integers and times, the lowest and the highest bound are included, although they may not be round. The result is
+    None for text and bytes, for floats that are all equal, and for floats too far apart.
     """
     least, greatest = ends[0], ends[-1]
     if isinstance(least, (str, bytes)):
@@ -232,7 +235,10 @@ def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
 
 
 def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
-    """Return the smallest number that is 1, 2 or 5 times a power of ten and not below ``wanted`` or ``least``."""
+    """Return ``wanted``, rounded up to 1, 2 or 5 times a power of ten.
+
+    If ``wanted`` is not above ``least``, return ``least`` or, if that is 0, return 1.
+    """
     if wanted <= least or wanted <= 0:
         return Decimal(least or 1)
     power = Decimal(1).scaleb(wanted.adjusted())

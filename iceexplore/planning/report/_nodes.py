@@ -356,7 +356,7 @@ class PlanNodes:
         for node_id, record in zip(ids, records, strict=True):
             path = record["file_path"]
             badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None
-            why = record["why"]  # explains the first skipped row group; None if all are read
+            why = record["why"]  # explains the first skipped row group; None if no row group is skipped
             marks: Any = frozenset({"pruned"} if why is not None and not record["row_groups_read"] else ())
             lines = (*file_lines(record), *([evidence(why)] if why is not None else []))
             out.append(SceneNode(node_id, "data-file", basename(path), lines, badge, marks, level=2, tooltip=path))

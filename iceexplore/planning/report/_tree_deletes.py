@@ -130,7 +130,10 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
 
 
 def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
-    """Return the row numbers of a file's deletes: of position and of equality deletes, only the first 200 each."""
+    """Return the rows, in ``matched.deletes``, of the deletes that apply to a file.
+
+    Of position delete files, and of equality delete files, only the first 200 are returned.
+    """
     vector = matched.vector[task].as_py()
     found = [] if vector is None else [vector]
     for lists in (matched.positions, matched.equality):

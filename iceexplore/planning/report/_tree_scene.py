@@ -225,7 +225,7 @@ class _Drawing:
             self.cut(group.parent, group.level, "data-file", cut)
 
     def rest(self, root: _Root) -> None:
-        """Add nodes for everything in a root besides the shown manifests."""
+        """Add a node that counts the manifests that were read but are not shown, and the nodes of skipped manifests."""
         if root.folded:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
             lines = [f"{kept:,} of {amount(files, 'file')} read"]

@@ -101,7 +101,7 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
         found = header.get(number)
         if not isinstance(found, dict):
             raise _bad(f"a Bloom filter lacks its {what}", location, offset)
-        if 1 not in found:  # BLOCK, XXHASH and UNCOMPRESSED are the only members of their unions
+        if 1 not in found:  # 1 is the id of BLOCK, XXHASH and UNCOMPRESSED, the only values so far
             raise UnsupportedError(f"{location}: the Bloom filter at byte {offset} has an unknown {what}")
     return count
 

@@ -74,7 +74,10 @@ class Judged:
 
 
 def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
-    """Return the metrics of a column that the file has; bounds are unknown if their stored type cannot be converted."""
+    """Return the metrics of a column that the file has, from its Parquet leaf with the index ``at``.
+
+    Bounds are unknown if their stored type cannot be converted to the type of the column.
+    """
     leaf = groups.leaves[at]
     chunks = tuple(g.chunks[at] for g in groups.groups)
     read = bound_reader(leaf, field.type)
@@ -204,10 +207,10 @@ def _predicate(p: Predicate, n: int, column: Column | None, bloom: tuple[TableSt
 
 
 def _perhaps(p: Predicate, column: Column, i: int, bloom: tuple[TableState, str]) -> bool:
-    """Return whether the Bloom filter of row group ``i`` may contain one of the literals; True if it is not used.
+    """Return whether row group ``i`` may contain a literal of the predicate; True if its Bloom filter is not used.
 
-    It is not used if it is missing or unreadable, if there are very many literals, or if the bytes that Parquet would
-    hash for a literal are unknown.
+    The Bloom filter is not used if it is missing or unreadable, if there are more than `_MAX_LOOKUPS` literals, or if
+    the bytes that Parquet would hash for a literal are unknown.
     """
     if column.leaf is None or column.chunks[i].bloom_offset is None or len(p.literals) > _MAX_LOOKUPS:
         return True

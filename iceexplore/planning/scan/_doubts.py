@@ -150,13 +150,13 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
 
 
 def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
-    """Return how often each of these locations occurs among the data files, without those that do not occur."""
+    """Return how often each location in ``places`` occurs in ``files``; those that do not occur are left out."""
     mine = files.filter(pc.is_in(files, pa.array(list(set(places)), pa.string())))
     return {row["values"]: row["counts"] for row in build.to_pylist(pc.value_counts(mine))}
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return those of the locations that the plan's delete manifests list; these manifests are in the cache."""
+    """Return the locations in ``places`` that the plan's delete manifests list; these manifests are in the cache."""
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()
     rows = plan.read_delete_rows
