@@ -201,7 +201,7 @@ def _sides(p: Predicate, e: ColumnMetrics) -> tuple[AnyArray, AnyArray, list[Any
 
 
 def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
-    """Convert the literals to the type of the comparison; return None if one does not fit."""
+    """Convert the predicate's literals to ``kind``, the type of the bounds; return None if one does not fit."""
     try:
         return [_scalar(v, kind) for v in p.literals]
     except _REFUSED:

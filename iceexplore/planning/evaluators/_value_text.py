@@ -10,7 +10,8 @@ from iceexplore.metadata import PrimitiveType, Type, arrow_type, parse_transform
 
 __all__ = ["human_texts", "shown"]
 
-#: The range, in seconds, of the years 1 to 9999, which Arrow formats in ISO 8601.
+#: The first and the last second of the years 1 to 9999, counted from 1970. Arrow formats timestamps in these years in
+#: ISO 8601.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 #: Maximum number of characters of a value in a sentence; longer ones are cut off.
 _LONGEST = 60
@@ -93,7 +94,7 @@ def _floats(values: AnyArray, kind: Type | None) -> Strings:
 
 
 def _plain_years(values: AnyArray) -> bool:
-    """Return whether all timestamps are in the years 1 to 9999."""
+    """Return whether all timestamps, except nulls, are in the years 1 to 9999."""
     ends = pc.min_max(values.cast(pa.int64()))
     if not ends["min"].is_valid:
         return True

@@ -59,7 +59,10 @@ def _facts(plan: PlannedScan) -> dict[str, str]:
 
 
 def _after(plan: PlannedScan) -> str:
-    """Return, as text, the snapshot after which an incremental plan begins."""
+    """Return the id of the snapshot after which an incremental plan begins, as text.
+
+    The text is ``the oldest`` if the plan begins with the oldest snapshot, and ``not incremental`` for any other plan.
+    """
     if plan.appends is None:
         return "not incremental"
     return "the oldest" if plan.appends.after is None else str(plan.appends.after)

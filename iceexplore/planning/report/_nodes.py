@@ -35,8 +35,8 @@ __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 #: Maximum number of deletes per data file that are examined.
 _MOST_OF_A_FILE = 200
 
-#: Names of the groups into which the children of a node are divided. ``read`` and ``skipped`` are data files;
-#: ``manifests`` are manifests that were read, and ``skipped-manifests`` are those that were not.
+#: Names of the groups into which the children of a node are divided. ``read`` are data files that the plan reads, and
+#: ``skipped`` are other data files; ``manifests`` are manifests that were read, and ``skipped-manifests`` are others.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
 
 
