@@ -128,12 +128,13 @@ class Finding:
     partition_count: int | None = None
     since: Since | None = None
     follows: tuple[Finding, ...] = ()
-    #: All places, for repairs; None if `places` has them all, or if they are not kept (health, reports from JSON).
+    #: All places, for repairs. None if `places` has all of them. Also None for health findings and for findings read
+    #: from JSON, which keep only `places`.
     _hits: Hits | None = dataclass_field(default=None, repr=False, compare=False)
 
     @property
     def title(self) -> str:
-        """The title of the code."""
+        """The title of this kind of fault, which depends only on `code`."""
         return PROBLEM_KINDS[self.code].title
 
     @property
@@ -144,7 +145,7 @@ class Finding:
 
     @property
     def location(self) -> str:
-        """The file of the first place."""
+        """The location of the first file with the fault: `where` without a suffix such as ``#entry 3``."""
         return self.where.partition("#")[0]
 
     @property
@@ -275,5 +276,5 @@ def rank(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def with_follows(finding: Finding, more: Iterable[Finding]) -> Finding:
-    """Return a copy of the finding with further findings in its attribute `follows`."""
+    """Return a copy of the finding with ``more`` appended to `follows`, the findings that its fault causes."""
     return replace(finding, follows=(*finding.follows, *more))

@@ -37,12 +37,13 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """All places of a finding, as columns where there may be many.
+    """All places of a finding; places of which there may be millions are stored in arrays.
 
     Attributes
     ----------
     places
-        Locations of files with the fault. If only an entry of a manifest has it, ``#entry 3``, for example, follows.
+        Locations of files with the fault. If only an entry of a manifest has the fault, its position is appended to the
+        manifest's location, for example ``#entry 3``.
     entries
         Pairs of a manifest's location and an array of the positions, in this manifest, of the entries with the fault.
     rows
@@ -76,9 +77,10 @@ class Hits:
         )
 
     def by_file(self) -> dict[str, npt.NDArray[np.int64] | None]:
-        """Return, by location of a manifest or metadata file, the positions of its entries with the fault.
+        """Return the positions of the entries with the fault in each manifest, by the manifest's location.
 
-        The value is None if the finding is about the file as a whole. Entries in `rows` and `files` are not included.
+        If a manifest or metadata file as a whole has the fault, its value is None. The entries in `rows` and `files`
+        are not included.
         """
         found: dict[str, list[int]] = {}
         wholes: dict[str, None] = {}
@@ -87,8 +89,10 @@ class Hits:
             if mark and number.isascii() and number.isdecimal() and len(number) < 19:
                 found.setdefault(file, []).append(int(number))
             else:
+                # In the place of a metadata file, a suffix such as "#snapshot 17" may follow the location. In all other
+                # locations, "#" is a character of the file's name.
                 head = place.partition("#")[0]
-                wholes[head if head.endswith(DOCUMENTS) else place] = None  # file names may contain a number sign
+                wholes[head if head.endswith(DOCUMENTS) else place] = None
         arrays = {file: [np.array(numbers, np.int64)] for file, numbers in found.items()}
         for file, ordinals in self.entries:
             arrays.setdefault(file, []).append(ordinals)

@@ -71,7 +71,8 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
     if surplus.files == 0 or surplus.rows < 0:
         return Choice(none, everything, False)
     values, of, many = np.unique(counts, return_inverse=True, return_counts=True)
-    # A choice of files to take is also a choice of files to drop: search for the smaller one, which takes fewer steps.
+    # The files to take can also be found by searching for the files to leave out. Search for those that are fewer: this
+    # takes fewer steps.
     dropped = surplus.files <= stated.files
     found = _subsets(values.tolist(), many.tolist(), surplus if dropped else stated)
     if not found:
@@ -84,12 +85,19 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
 
 
 def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[int, ...]]:
-    """Return all ways to pick files with the wanted counts; none if the search takes too long.
+    """Return all ways to pick candidates that together have the wanted number of files and of rows.
+
+    Candidates with equal row counts are not distinguished. The result is empty if there is no such way, or if the
+    search takes too long.
 
     Parameters
     ----------
-    values, many
-        The distinct row counts of the candidates, ascending, and the number of candidates with each.
+    values
+        The distinct row counts of the candidates, ascending.
+    many
+        For each of these row counts, the number of candidates that have it.
+    wanted
+        The number of files to pick, and the sum of their row counts.
 
     Returns
     -------
@@ -109,8 +117,10 @@ def _subsets(values: list[int], many: list[int], wanted: Counts) -> list[tuple[i
             if rest.rows == 0:
                 out.append((*picked, *(0 for _ in values[at:])))
             continue
+        # Give up if the remaining files would have too many rows even if each had the lowest row count that is left, or
+        # too few rows even if each had the highest.
         if at == len(values) or not values[at] * rest.files <= rest.rows <= values[-1] * rest.files:
-            continue  # even files with the fewest rows exceed the wanted rows, or those with the most do not reach them
+            continue
         stack += [
             ((*picked, n), rest - Counts(n, n * values[at])) for n in range(min(many[at], rest.files) + 1)
         ]  # fmt: skip

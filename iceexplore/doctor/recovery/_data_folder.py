@@ -137,10 +137,11 @@ class DataFolder:
 
     @cached_property
     def has_clock(self) -> bool | None:
-        """Whether modification times can be trusted to show when files were written.
+        """Whether the modification times of files show when the files were written.
 
-        False if a listed file was modified after the commit that added it; None if no listed file can be compared with
-        its commit. Of many listed files, about a hundred are compared.
+        This is tested with about a hundred files that manifests list. False if one of them was modified after the
+        commit that added it, for example because the table was copied. None if no file can be tested, because the
+        commits that added the files, or the modification times, are unknown.
         """
         files, listed = self._listed
         known = [entry for (_, entry), is_listed in zip(files, listed, strict=True) if is_listed]
@@ -161,9 +162,11 @@ class DataFolder:
         return True if checked else None
 
     def _committed_ms(self, snapshot: Snapshot) -> int:
-        """Return the time at which a commit wrote its manifest list; by then, it had written its data files.
+        """Return the time, in milliseconds since the epoch, by which a commit had written all its data files.
 
-        If the list's time is unknown, for example because the list is gone, use the snapshot's time plus a tolerance.
+        This is the modification time of the snapshot's manifest list, which a commit writes after its data files. If
+        that is unknown, for example because the manifest list is missing, it is the snapshot's timestamp plus a
+        tolerance for clocks that differ.
         """
         if snapshot.snapshot_id not in self._committed:
             try:
@@ -201,11 +204,11 @@ class DataFolder:
     def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
         """Return the entries that a data manifest (with ``deletes``, a delete manifest) would have for a file.
 
-        None if the file cannot be read, or cannot be in such a manifest of this spec.
+        None if the file cannot be read, or if no such manifest of the given partition spec can list it.
 
-        The values of a data file are taken from its footer; unless it is a Parquet file, these are row counts alone.
-        The values of deletion vectors are taken from the Puffin file, those of a position delete file from its rows,
-        and those of an equality delete file from its key-value metadata. Sequence numbers and row ids stay null.
+        For a data file, the row count is read from the file, and for a Parquet file the column metrics, too. For
+        deletion vectors, the values are read from the footer of the Puffin file; for a position delete file, from its
+        rows; for an equality delete file, from its key-value metadata. Sequence numbers and row ids stay null.
         """
         key = file.location, spec_id, deletes
         if key not in self._made:
@@ -235,7 +238,8 @@ class DataFolder:
             return None
         if file.location.endswith(Parquet.suffixes):
             return files_of_paths(self.state, [file.location], check_duplicates=False, spec_id=spec_id)
-        # Without field ids, nothing shows that the file belongs to this table.
+        # Only field ids show that a file belongs to this table. So the file must have field ids, among them those of
+        # all required columns that have no initial default.
         required = {f.field_id for f in self.state.schema.fields if f.required and f.initial_default is None}
         return entry_of_file(self.state, file.location, spec_id) if ids and required <= ids else None
 
@@ -299,9 +303,10 @@ class DataFolder:
         return EntryBatch.of_rows(rows, partition=self.history.fetch(np.array(of, np.int64)).partition)
 
     def _positions(self, file: Unlisted, spec_id: int, file_format: str) -> EntryBatch | None:
-        """Return the entry of a position delete file.
+        """Return the entry of a position delete file, or None if its partition cannot be determined.
 
-        None unless its data files are all known, have this partition spec, and are in the same partition.
+        Its partition is that of the data files that it names. None if it names no data file or one that is not live in
+        the history, if a data file has another partition spec, or if the data files are in several partitions.
         """
         rows = read_position_deletes(self.state.storage, file.location, file_format)
         names = build.to_pylist(pc.unique(rows["file_path"]))
@@ -376,12 +381,12 @@ def _fits(values: AnyArray, kind: Type, summary: dict[str, Any]) -> npt.NDArray[
     if ends.type != values.type or not pc.all(good).as_py():
         return fits
     if ends.null_count == 2 and summary["contains_nan"] is False:
-        fits &= np.asarray(values.is_null())  # the summary allows only nulls
+        fits &= np.asarray(values.is_null())  # without bounds and NaN, all values of the manifest are null
         return fits
     try:
         for end, outside in ((ends[0], pc.less), (ends[1], pc.greater)):
             if end.is_valid:
                 fits &= ~np.asarray(pc.fill_null(outside(values, end), False))
-    except pa.ArrowNotImplementedError:  # UUIDs have no order in Arrow
+    except pa.ArrowNotImplementedError:  # Arrow cannot compare UUIDs, so their bounds are ignored
         pass
     return fits

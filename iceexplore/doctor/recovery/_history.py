@@ -21,7 +21,7 @@ __all__ = ["History", "PARTS", "Rows", "is_whole", "keys_of"]
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-#: The parts of a manifest that are needed to write its entries again.
+#: The parts of an `EntryBatch` that are read from manifests. Recovery writes entries again, so it needs all of them.
 PARTS = frozenset({"entries", "partition", "stats"})
 #: Codes of problems of manifests that could be read only in part.
 _PARTLY = frozenset({"manifest-salvaged", "file-truncated"})
@@ -38,9 +38,17 @@ def keys_of(entries: pa.Table) -> AnyArray:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A manifest and the snapshots that list it.
+    """One manifest, and where its entries can be found.
 
-    A manifest of the table has a ``place``. For a lost manifest, ``batch`` has the recovered entries instead.
+    Attributes
+    ----------
+    snapshots
+        The ids of the snapshots that list the manifest.
+    place
+        Where a manifest list or root manifest lists the manifest, so that its entries can be read again; None for
+        recovered entries.
+    batch
+        The recovered entries of a lost manifest; None for a manifest that is read from the table.
     """
 
     snapshots: frozenset[int]
@@ -57,10 +65,10 @@ class History:
         The snapshots by id.
     next_row_id
         The first unassigned row id. It is set before recovery, and increases as recovery assigns ids.
-    key
-        A number for each entry; entries of the same file have the same number. -1 if the location is unknown.
     keys
-        The text that `keys_of` returns for each file, at the index that ``key`` has for the file.
+        For each distinct file, the text that identifies it (see `keys_of`).
+    key
+        For each entry, the index of its file in ``keys``; -1 if the file's location is unknown.
     locations
         The location of each entry's file.
     alive, deletes
@@ -94,11 +102,21 @@ class History:
         self._collect()
 
     def missing(self, snapshots: Collection[int]) -> set[str]:
-        """Return the canonical locations of manifests that do not exist, although one of these snapshots lists them."""
+        """Return the canonical locations of the manifests that do not exist, but that one of these snapshots lists."""
         return {name for name, listed in self._missing.items() if not listed.isdisjoint(snapshots)}
 
     def add(self, batch: EntryBatch, snapshots: frozenset[int], whole: Iterable[str]) -> None:
-        """Add recovered entries; ``whole`` are the canonical locations of manifests that were recovered completely."""
+        """Add the recovered entries of a lost manifest, or of several that are recovered together.
+
+        Parameters
+        ----------
+        batch
+            The recovered entries.
+        snapshots
+            The ids of the snapshots that list the lost manifests.
+        whole
+            The canonical locations of the lost manifests if all their live entries are recovered; empty otherwise.
+        """
         self._whole |= set(whole)
         self._leaves.append(_Leaf(snapshots, None, batch))
         self._parts.append(_columns(batch.entries))
@@ -121,7 +139,7 @@ class History:
         self.records: Rows = np.maximum(records, 0)
 
     def listed_by(self, snapshots: Collection[int]) -> Mask:
-        """Return which entries are in manifests that one of these snapshots lists."""
+        """Return a mask of this history's entries: those in manifests that at least one of these snapshots lists."""
         wanted = frozenset(snapshots)
         mine = np.array([not wanted.isdisjoint(one.snapshots) for one in self._leaves], bool)
         return mine[self.leaf] if len(self._leaves) else np.zeros(0, bool)
@@ -146,7 +164,10 @@ class History:
         return names <= self._whole.union(besides)
 
     def later_than(self, snapshots: Collection[int]) -> list[int]:
-        """Return the ids of the snapshots, in any branch, that are later than the oldest of the given ones."""
+        """Return the ids of the snapshots, in any branch, that are later than the oldest of the given snapshots.
+
+        Snapshots are ordered by sequence number. If sequence numbers are equal, as in version 1, timestamps decide.
+        """
 
         def age(one: Snapshot) -> tuple[int, int]:
             return one.sequence_number or 0, one.timestamp_ms
@@ -155,7 +176,7 @@ class History:
         return [i for i, one in self.snapshots.items() if age(one) > first]
 
     def children(self, snapshots: Collection[int]) -> list[Snapshot]:
-        """Return the snapshots whose parent is one of these."""
+        """Return the snapshots whose parent is one of the given snapshots."""
         return [s for s in self.snapshots.values() if s.parent_snapshot_id in snapshots]
 
     def best(self, mask: Mask) -> Rows:
@@ -168,7 +189,10 @@ class History:
         return np.sort(rows[np.unique(self.key[rows], return_index=True)[1]])
 
     def fetch(self, rows: Rows) -> EntryBatch:
-        """Return the entries in these rows, in this order, with their partition tuples and statistics."""
+        """Return the entries with these row numbers, in this order, with their partition tuples and column metrics.
+
+        A row number is an index into the columns of this history, such as ``key``.
+        """
         parts: list[EntryBatch] = []
         order: list[Rows] = []
         for number in np.unique(self.leaf[rows]).tolist():

@@ -72,20 +72,21 @@ class LostManifest:
 
     @property
     def live(self) -> Counts | None:
-        """The counts of live entries; None if unknown."""
+        """The counts of the live entries (ADDED or EXISTING) that can no longer be read; None if unknown."""
         return None if self.added is None or self.existing is None else self.added + self.existing
 
 
 def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManifest, ...]:
-    """Return those of the named manifests that cannot be read completely.
+    """Return the manifests, among those in ``names``, that cannot be read completely.
 
     Data manifests come before delete manifests; both are sorted by sequence number. Manifests of V4 trees are left
-    out. So are damaged manifests that, by the counts in the manifest list, have lost no entry.
+    out. A damaged manifest is left out if as many of its entries can be read as the manifest list counts. Manifests
+    that are lost completely are combined if one commit wrote them and the same snapshots list them.
 
     Parameters
     ----------
     names
-        Canonical locations of manifests.
+        Canonical locations of the manifests to examine.
     """
     rows: dict[str, dict[str, Any]] = {}
     listed: dict[str, set[int]] = {}
@@ -110,7 +111,7 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
     for one in found:
         if len(one.kept) and _is_complete(one):
             continue
-        alone = one.names if len(one.kept) else ()  # partly readable ones are not grouped
+        alone = one.names if len(one.kept) else ()  # a manifest that is readable in part is not merged with others
         key = (one.snapshots, one.deletes, one.spec_id, one.snapshot_id, one.sequence_number, alone)
         groups.setdefault(key, []).append(one)
     merged = [_merged(group) for group in groups.values()]
@@ -118,7 +119,10 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
 
 
 def _is_complete(one: LostManifest) -> bool:
-    """Return whether the counts of unreadable entries are 0; counts that are unknown are ignored."""
+    """Return whether a damaged manifest has lost no entry: the manifest list counts no more than can be read.
+
+    Counts that the manifest list does not state are ignored.
+    """
     return all(counts is None or counts.files <= 0 for counts in (one.added, one.existing, one.deleted))
 
 

@@ -74,12 +74,12 @@ class Recovery:
 
     @property
     def from_history(self) -> Counts:
-        """The counts of `again`."""
+        """The number of live entries that were found in other manifests (`again`), and the sum of their rows."""
         return counts_of(self.again)
 
     @property
     def from_folder(self) -> Counts:
-        """The counts of `found`."""
+        """The number of entries made from files in the data folder (`found`), and the sum of their rows."""
         return counts_of(self.found)
 
 
@@ -115,12 +115,15 @@ def _compete(one: LostManifest, other: LostManifest) -> bool:
 def _from_history(history: History, lost: LostManifest, rivals: list[LostManifest]) -> Recovery:
     """Recover entries that readable manifests of other snapshots list.
 
-    Each live file of a snapshot is in one of its manifests, so a file that was live and is in no readable manifest was
-    in the lost one. The EXISTING entries of a commit were live in its parent. Files that a child snapshot deleted, or
-    lists but did not add, were live before it.
+    Each live file of a snapshot is in one of the snapshot's manifests. So a file that was live in a snapshot, but is in
+    none of its readable manifests, was in a lost manifest. Other snapshots show which files were live. EXISTING entries
+    of a commit were live in its parent snapshot. A file was live in the parent of a child snapshot if the child deleted
+    it, or if the child lists it but did not add it.
 
     Parameters
     ----------
+    lost
+        The lost manifest.
     rivals
         The other lost manifests that may have listed the same files.
     """
@@ -129,8 +132,9 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
     commit = history.snapshots.get(lost.snapshot_id)
     by_commits = np.isin(adder, [lost.snapshot_id, *lost.snapshots])
     is_deleted = status == int(Status.DELETED)
-    # A commit that deletes a file rewrites the manifest that lists the file. So the lost manifest cannot have listed a
-    # file that was deleted by the commit that wrote this manifest, or by a later one whose snapshot lists the manifest.
+    # Two kinds of files cannot have been live in the lost manifest. First: files that are live in another manifest of
+    # the same snapshots. Second: files that were deleted by the commit that wrote the lost manifest, or by the commit
+    # of a snapshot that lists it. A commit that deletes a file replaces the manifest in which the file was live.
     out = np.unique(key[(listed & alive) | (is_deleted & by_commits & listed)])
     pool = (key >= 0) & (history.deletes == lost.deletes) & (history.spec == lost.spec_id)
     pool &= ~listed & ~np.isin(key, out)
@@ -155,9 +159,10 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         before = older & ~np.isin(key, np.unique(key[removed]))
     added = np.where(is_deleted, (history.number == number) & (number > 0), alive & (adder == lost.snapshot_id))
     if whole or (number == 0 and lost.existing == _NOTHING):
-        # A DELETED entry does not have the id of the snapshot that added its file, and in v1 it has no file sequence
-        # number, either. But a file that was certainly in the manifest, and that was not live before the commit that
-        # wrote the manifest, was added by this commit.
+        # In v1, a DELETED entry does not show which commit added its file: its snapshot id is that of the commit that
+        # deleted the file, and it has no file sequence number. But a file was added by the commit that wrote the lost
+        # manifest if it was certainly in this manifest and was not live in the parent snapshot. If the manifest had no
+        # EXISTING entries, this commit added all of its files.
         added |= proven & ~np.isin(key, np.unique(key[before]) if whole else ())
     added &= pool
     added_rows = history.best(added)
@@ -173,8 +178,9 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         deleted = _as(history, rest, Status.DELETED, lost)
         batches.append(deleted.with_columns(snapshot_id=lost.snapshot_id))
 
-    # If the commit's own snapshot lists the lost manifest, this manifest had each file that the commit added, unless
-    # another manifest lists the file.
+    # The files of `added_rows` were added by the commit that wrote the lost manifest, and are in no readable manifest
+    # of the snapshots that list it. If the snapshot of this commit is one of them, all these files were in the lost
+    # manifest, or in another lost one (see `rivals` below).
     sure_added = len(taken_added) == len(added_rows) and lost.snapshot_id in lost.snapshots
     sure_added |= bool(proven[taken_added].all())
     sure_existing = bool(proven[taken_existing].all()) or (whole and of_existing.exact)
@@ -203,14 +209,21 @@ def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
 
 
 def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *, take_all: bool) -> Choice:
-    """Choose, among candidates with these row counts, files that have the counts that the manifest list states.
+    """Choose the files of a lost manifest among candidates, so that they have the counts in the manifest list.
 
-    Candidates that are ``proven`` were certainly in the lost manifest.
+    All proven candidates are taken. Among the others, `choose` takes those that complete the counts. If the proven
+    candidates alone exceed the counts, all candidates are doubtful.
 
     Parameters
     ----------
+    records
+        The record count of each candidate.
+    proven
+        A mask of the candidates that were certainly in the lost manifest.
+    stated
+        The counts that the manifest list states; None if it states none.
     take_all
-        If the manifest list states no counts, whether to take all candidates instead of only the proven ones.
+        Used only if ``stated`` is None: whether to take all candidates, or only the proven ones.
     """
     none = np.zeros(len(records), bool)
     if stated is None:  # v1 allows manifest lists without counts
@@ -250,9 +263,15 @@ def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> Ent
 
 
 def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
-    """Recover entries from files that no manifest lists, if only one choice of files fits the missing counts.
+    """Recover entries from files in the data folder that no readable manifest lists.
 
-    Otherwise, the files become `Recovery.candidates`.
+    Files are recovered if the counts of missing live entries leave no doubt which files they are (see `choose`). If
+    there is doubt, no file is recovered, and all files that may be missing become `Recovery.candidates`.
+
+    Parameters
+    ----------
+    made
+        What was recovered from other manifests. The result is added to it.
     """
     lost, need = made.lost, made.missing
     assert need is not None
@@ -270,7 +289,8 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
         return
     found = last.filter(pa.array(choice.taken))
     made.found = _registered(history, made, found)
-    # Rewritten files store the ids of their rows, which take precedence over the entry's first row id.
+    # A file that a rewrite wrote stores the ids of its rows. Readers prefer them to the first row id of the file's
+    # entry, so the rows of such a file keep their ids.
     names = map(str, build.to_pylist(made.found.entries["location"]))
     made.new_row_ids = made.new_row_ids and not all(map(folder.stores_row_ids, names))
     made.missing = need - counts_of(made.found)
@@ -281,7 +301,15 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
 def _candidates(
     history: History, folder: DataFolder, lost: LostManifest, files: Sequence[Unlisted], need: Counts
 ) -> EntryBatch:
-    """Return entries for the files that may have been in the lost manifest; ``need`` are the counts still missing."""
+    """Return entries for those of the files that may have been in the lost manifest.
+
+    Parameters
+    ----------
+    files
+        Files in the data folder that no readable manifest lists.
+    need
+        The counts of the lost manifest's live entries that were not found in other manifests.
+    """
     batches = [b for f in files if (b := folder.entries(f, lost.spec_id, deletes=lost.deletes)) is not None]
     batch = concat_batches(batches)
     if not len(batch):
@@ -295,7 +323,8 @@ def _candidates(
         data = history.locations.take(build.array(np.flatnonzero(alive & ~history.deletes)))
         named = batch.entries["referenced_file"]
         fits &= np.asarray(pc.or_(named.is_null(), pc.is_in(named, value_set=data)))
-        # A data file has one deletion vector at most.
+        # A data file has at most one deletion vector. So if a readable manifest lists a deletion vector for a data
+        # file, the lost manifest did not list another one for it.
         vectors = history.fetch(np.flatnonzero(alive & history.deletes)).entries
         vectors = vectors.filter(vectors["deletion_vector"].is_valid())
         with_vector = pc.is_in(named, value_set=vectors["referenced_file"].combine_chunks())
@@ -313,8 +342,9 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
     existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
     if added_by_commit:
-        # The files of a compaction have a lower sequence number than its commit, so that deletes that were committed
-        # while the compaction ran apply to them. If all entries are ADDED, this number is the lowest in the manifest.
+        # The new files of a compaction have a lower data sequence number than the compaction's commit, so that deletes
+        # that were committed while it ran apply to them. If all entries of the manifest are ADDED, this number is the
+        # lowest one of the manifest, which the manifest list states.
         alone = counts_of(made.known, Status.EXISTING).files == 0
         number = lost.least_number if alone else lost.sequence_number
         batch = found.with_columns(
@@ -323,9 +353,10 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         )  # fmt: skip
     else:
         made.numbers_lost = lost.least_number < lost.sequence_number
-        # Data files get the lowest number, so that none is too new for the position deletes that name it; position
-        # deletes get the highest, so that none is too old for its file. Equality deletes get the lowest number, too:
-        # some deleted rows may come back, but no row that was written after such a delete is deleted.
+        # The real sequence numbers are unknown. A position delete applies to a data file only if the delete's number is
+        # not lower than the file's. So data files get the lowest possible number, and position deletes the highest. An
+        # equality delete gets the lowest number, so that it deletes no row that was written after it; but some rows
+        # that it had deleted may come back.
         least = lost.least_number
         kinds = found.entries["content_type"]
         named = pc.fill_null(pc.equal(kinds, int(ContentType.POSITION_DELETE)), False)
@@ -342,17 +373,18 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         return batch.with_columns(first_row_id=gap[0])
     start = history.next_row_id
     if not 0 <= start < MOST_ROW_IDS:
-        return batch  # the files inherit row ids; that next-row-id is wrong is another finding
+        return batch  # next-row-id is impossible, which another finding reports: the files inherit row ids instead
     history.next_row_id = start + int(records.sum())
     made.new_row_ids = True
     return batch.with_columns(first_row_id=pa.array(start + np.cumsum(records) - records, pa.int64()))
 
 
 def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
-    """Return the first row id, and the number of ids, of the only gap between the known ADDED files of a manifest.
+    """Return the range of row ids that belonged to the manifest's missing ADDED files: its first id, and its length.
 
-    The gap is in the range of row ids that the manifest assigned. None if there are several gaps or none, or if this
-    range or a file's row ids are unknown.
+    A manifest assigns the row ids from its first row id on to its ADDED files. The ids that no known file has are those
+    of the missing files. Return None if these ids are not exactly one range, or if the manifest's first row id or
+    number of rows, or the first row id of a known file, is unknown.
     """
     lost = made.lost
     if lost.first_row_id is None or lost.added is None:
@@ -374,10 +406,11 @@ def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
 
 
 def _doubtful_deletes(history: History, lost: LostManifest) -> int:
-    """Count the equality delete files that may be older than a recovered file.
+    """Count the equality delete files that may wrongly delete rows of the recovered data files.
 
-    Recovered files get the lowest sequence number that the lost manifest may contain, so that these delete files apply
-    to them.
+    Recovered data files get the lowest sequence number of the lost manifest, because their real numbers are unknown. So
+    all equality deletes with a higher number apply to them, even deletes that are older than the file. Deletes with a
+    number above that of the manifest are not counted: they are certainly newer than the file.
     """
     rows = np.flatnonzero(history.alive & history.deletes & history.listed_by(lost.snapshots))
     entries = history.fetch(rows).entries

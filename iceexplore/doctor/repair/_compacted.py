@@ -27,7 +27,10 @@ __all__ = ["compacted_files", "lost_manifests", "without_keys"]
 
 
 def lost_manifests(draft: Draft, root: Manifest) -> dict[str, int]:
-    """Return the live manifests of a root that the draft leaves out: their row numbers, by canonical location."""
+    """Return the lost manifests of a root: its live manifests that the repair (``draft``) leaves out.
+
+    The result has the row number of each manifest in the root, by the manifest's canonical location.
+    """
     names = build.to_pylist(root.entries["location"])
     rows = {canonical(names[row] or ""): row for row in live_manifests(root)}
     return {name: row for name, row in rows.items() if name in draft.dropped_leaves}
@@ -61,7 +64,10 @@ def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) ->
 
 
 def _removed_keys(draft: Draft, reader: ManifestReader, root: Manifest) -> AnyArray:
-    """Return the keys (`keys_of`) of the files that a root records as removed by DELETED entries or manifest DVs."""
+    """Return the keys (`keys_of`) of the files that a V4 root records as removed.
+
+    These are the files of the root's own DELETED entries, and the entries of leaf manifests that a manifest DV removes.
+    """
     r = Rows(root.entries)
     parts = [keys_of(root.entries.filter(pa.array(r.is_kind(*FILES) & (r.status == Status.DELETED))))]
     names = build.to_pylist(root.entries["location"])

@@ -62,7 +62,8 @@ class Corrections:
         """
         if made is read:
             return
-        kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))  # edits may remove entries, but add none
+        # A repair may remove entries, but adds none: each entry after the repair is found among those before it.
+        kept = np.asarray(pc.index_in(_ids(made), value_set=_ids(read)))
         before, after = read.take(build.array(kept)), made
         rows = np.flatnonzero(_differ(before, after) & live_mask(after))
         keys = [str(key) for key in build.to_pylist(keys_of(after.entries).take(build.array(rows)))]
@@ -71,7 +72,10 @@ class Corrections:
             self.right.setdefault(key, after.take([row]))
 
     def concerned(self, batch: EntryBatch) -> npt.NDArray[np.int64]:
-        """Return the row numbers of the entries with exactly the values that are recorded as wrong for their file."""
+        """Return the row numbers of the entries to correct.
+
+        These are the entries of corrected files, as far as all their values equal those that `wrong` has for the file.
+        """
         if not self.wrong:
             return np.zeros(0, np.int64)
         keys = keys_of(batch.entries)
@@ -92,15 +96,15 @@ class Corrections:
 
 
 def _ids(batch: EntryBatch) -> AnyArray:
-    """Return a number that identifies each entry of a manifest, before and after a repair.
+    """Return, for each entry, a number that identifies it in its manifest, and that a repair does not change.
 
-    The position (``ordinal``) alone does not: in the V4 draft spec, a row of a manifest may hold a file and its
-    deletion vector, which are read as two entries with the same position.
+    The position (``ordinal``) alone does not identify an entry: in the V4 draft spec, a row of a manifest may hold a
+    file and its deletion vector, which are read as two entries with the same position.
     """
     kinds = pc.fill_null(batch.entries["content_type"], -1)
     vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
-    # Of two entries with the same position, only the second can be the deletion vector. The content type of the first
-    # is not used, because a repair may correct it.
+    # If two entries have the same position, the first is the data file, and the second its deletion vector. The content
+    # type is not used to recognize the data file, because a repair may correct it.
     ordinals = np.asarray(batch.entries["ordinal"], np.int64)
     second = np.zeros(len(batch), bool)
     second[1:] = ordinals[1:] == ordinals[:-1]
