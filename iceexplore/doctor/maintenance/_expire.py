@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["ExpirePlan", "plan_expire_snapshots"]
 
 _SHOWN = 20
-#: Kinds of files by the column in which Spark's procedure counts them.
+#: The columns of the result of Spark's procedure, each with the kind of deleted files that it counts.
 _SPARK_COUNTS = {
     "deleted_data_files_count": "data file",
     "deleted_position_delete_files_count": "position delete file",

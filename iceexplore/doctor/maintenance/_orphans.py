@@ -205,7 +205,8 @@ def plan_orphan_files(
     prefixes = _Prefixes.of(equal_schemes, equal_authorities)
     limit = before_ms(older_than, now_ms)
     notes: list[str] = []
-    # First list the files, then read what the table references: a commit between the two only adds references.
+    # List the files first, and only then look for newer commits and read what the table references. A file that a
+    # commit adds after the listing is not in the list, so it cannot be mistaken for an orphan.
     base = (location or state.metadata.location).rstrip("/")
     listed = _listed(state, base, given=location is not None, notes=notes)
     folder, entries = ("", []) if listed is None else listed
@@ -290,7 +291,15 @@ def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> t
 
 
 def _tails(state: TableState, folder: str, base: str, entries: Sequence[Entry]) -> AnyArray:
-    """Return each listed file's path relative to the folder, with a slash before it."""
+    """Return, for each listed file, its path below the listed folder, beginning with a slash.
+
+    Parameters
+    ----------
+    folder
+        The real path of the folder.
+    base
+        The location of the folder, as the table's metadata spells it.
+    """
     start = len(folder.rstrip("/"))
     if not isinstance(state.storage, OverlayStorage):
         return pa.array([e.real[start:] for e in entries], pa.string())
@@ -314,11 +323,11 @@ def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.
 
 
 def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
-    """Return the time from which files count as too young: ``limit``, or an earlier one if there are newer commits.
+    """Return the time, in milliseconds since the epoch, from which files count as too young to be orphans.
 
-    If there is a newer metadata file, files modified since this state's last update are too young: a later commit may
-    have written them, and this state does not include the references of later commits. A newer metadata file is ignored
-    if a catalog names this state's file as the current one.
+    This is ``limit``, unless there is a newer metadata file than that of ``state``. Then a later commit may have
+    written files that ``state`` does not reference. So files are too young if they were modified since the last update
+    of ``state``, and a note is added. A newer metadata file is ignored if a catalog names that of ``state`` as current.
     """
     if isinstance(state.storage, OverlayStorage):
         return limit
@@ -347,7 +356,15 @@ def _is_current(state: TableState) -> bool:
 
 
 def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArray[np.bool_]) -> pa.Table:
-    """Return the chosen files as a table, with locations spelled as in the table's metadata."""
+    """Return a table of the listed files that ``mask`` selects, with locations spelled as in the table's metadata.
+
+    Parameters
+    ----------
+    base
+        The location of the listed folder.
+    tails
+        For each listed file, its path below this folder, beginning with a slash.
+    """
     chosen = [entries[i] for i in np.flatnonzero(mask).tolist()]
     columns: list[AnyArray] = [
         pc.binary_join_element_wise(base, tails.filter(pa.array(mask)), ""),
@@ -374,7 +391,7 @@ def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
 
 
 def _unlisted(state: TableState, base: str) -> Iterator[str]:
-    """Yield a note for each table property that sets a folder for files, if this folder is outside the listed one."""
+    """Yield a note for each table property that sets a folder for new files outside ``base``, the listed folder."""
     for name in _FOLDERS:
         place = state.metadata.properties.get(name)
         if place and not f"{canonical(place)}/".startswith(f"{canonical(base)}/"):
@@ -398,7 +415,15 @@ class _Prefixes:
         return _Prefixes({**_EQUAL_SCHEMES, **_flat(given)}, _flat(hosts))
 
     def same(self, valid: tuple[str, str], actual: tuple[str, str]) -> bool:
-        """Return whether a referenced prefix matches a listed one; a part that the reference omits matches anything."""
+        """Return whether two prefixes, each a scheme and an authority, count as equal.
+
+        Parameters
+        ----------
+        valid
+            The prefix of a referenced location. If it has no scheme or no authority, any scheme or authority matches.
+        actual
+            The prefix of a listed file.
+        """
         for mapping, one, other in zip((self.schemes, self.authorities), valid, actual, strict=True):
             mine = mapping.get(one, one)
             if mine and mine.lower() != mapping.get(other, other).lower():
@@ -425,7 +450,7 @@ def _conflicting(
         return found, ()
     actual = _prefix_of(base + "/", default="file")
     pairs: list[tuple[str, str]] = []
-    if state.storage.moved:  # the metadata file of a moved table has the new prefix: no conflict
+    if state.storage.moved:  # the open metadata file of a moved table has another prefix, which is no conflict
         own = pc.is_in(references["kind"], pa.array(["metadata file", "version hint"]))
         references = references.filter(pc.invert(own))
     parts = pc.extract_regex(references["location"], _URI)
@@ -462,8 +487,18 @@ def _missing(
 ) -> pa.Table:
     """Return the referenced files that do not exist.
 
-    Version hints are left out, because tables of catalogs have none. The synthetic files of a simulation are left out,
-    too.
+    Version hints are left out, because tables in a catalog need none. The synthetic files of a simulation are left out,
+    too, because they never exist.
+
+    Parameters
+    ----------
+    references
+        The files that the table references: ``location``, ``kind`` and ``bytes``.
+    entries
+        The files under ``folder``; None if the folder cannot be listed. Referenced files that are not among them are
+        looked up one by one if they are in other folders or if ``entries`` is None.
+    notes
+        A note is added if some files cannot be looked up.
     """
     storage = state.storage
     wanted = references.filter(pc.not_equal(references["kind"], "version hint"))
@@ -535,7 +570,7 @@ def _calls(
     yield EngineCall(call.engine, call.code, note)
     yield EngineCall(
         "iceexplore",
-        f"lab.remove_orphan_files({max(0, age)})",  # the argument is an age: 0 for a future time
+        f"lab.remove_orphan_files({max(0, age)})",  # the argument is an age, which cannot be negative
         "for tables made by ix.create; keeps older metadata files",
     )
 

@@ -287,7 +287,7 @@ def spark_call(state: TableState, procedure: str, /, **arguments: str | None) ->
 
 
 def spark_name(state: TableState) -> str:
-    """Return the table's name in Spark SQL, with its catalog."""
+    """Return the table's name in Spark SQL, beginning with the name of its catalog (or a placeholder)."""
     return f"{_catalog(state)}.{_identifier(state)}"
 
 

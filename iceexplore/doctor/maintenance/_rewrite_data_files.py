@@ -215,7 +215,12 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         return (groups, _commit_table(self.commits)) if len(self.commits) > 1 else (groups,)
 
     def after(self, commits: int) -> T:
-        """Return the simulated table after this number of the plan's commits; `table` is the table after all commits.
+        """Return the simulated table after the first commits of the plan; `table` is the table after all of them.
+
+        Parameters
+        ----------
+        commits
+            The number of these first commits, from 0.
 
         Raises
         ------
@@ -292,13 +297,13 @@ def plan_rewrite_data_files(
 ) -> RewriteDataFilesPlan[T]:
     """Plan ``rewrite_data_files``. This reads the manifests, and no data or delete file.
 
-    The other parameters, and the errors, are those of `Maintenance.rewrite_data_files`.
+    All parameters but ``scan``, and the errors, are those of `Maintenance.rewrite_data_files`.
 
     Parameters
     ----------
     scan
-        The plan of a scan of a `strict` state with the filter ``where``. If it is not given, the scan is planned here,
-        which takes most of the time.
+        The plan of a scan with the filter ``where``, whose state was read with `strict`. If it is None, the scan is
+        planned here, which takes most of the time.
     """
     if strategy not in ("binpack", "sort"):
         raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")
@@ -367,7 +372,7 @@ class _Groups:
     Attributes
     ----------
     rows, group
-        For each file, its row in the tasks, and the number of its group, from 0.
+        For each file, its row number in the `FileTasks` of the plan, and the number of its group, from 0.
     count, size
         For each group, the number of its files, and their total bytes.
     why
@@ -379,7 +384,7 @@ class _Groups:
     mixed
         For each group, whether it has files of partition specs other than the table's default.
     ordered
-        Whether the groups are always the same, in whatever order Spark reads the manifests.
+        True if the order in which Spark reads the manifests cannot change which files are in a group.
     """
 
     rows: Longs
@@ -395,7 +400,19 @@ class _Groups:
 def _grouped(
     state: TableState, tasks: FileTasks, rules: SizeRules, delete_files: int, ratio: float, limit: int
 ) -> _Groups:
-    """Select the files to rewrite, and group them (``BinPackRewriteFilePlanner.plan``)."""
+    """Select the files to rewrite, and group them (``BinPackRewriteFilePlanner.plan``).
+
+    Parameters
+    ----------
+    tasks
+        The files that may be rewritten, with the deletes that apply to them.
+    delete_files
+        ``delete-file-threshold``: files with at least this number of deletes are selected.
+    ratio
+        ``delete-ratio-threshold``: files are selected if at least this fraction of their rows is known to be deleted.
+    limit
+        ``max-files-to-rewrite``.
+    """
     sizes = counted(tasks.files, "file_size_in_bytes")
     records = counted(tasks.files, "record_count")
     deletes = delete_counts(tasks.matched).count
@@ -456,8 +473,8 @@ def _all(group: Longs, mask: Mask) -> Mask:
 def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
     """Return, for each file, a number that identifies its partition, and whether its spec is not the table's default.
 
-    Java treats all files of other specs as one partition with an empty tuple, and cannot distinguish this tuple from
-    one of the default spec in which all values are null. So the files of both kinds have the number -1.
+    Java treats all files of other specs as one partition with an empty tuple. Java also takes this tuple for equal to a
+    tuple of the default spec in which all values are null. So all these files are in one partition, with the number -1.
     """
     metadata = state.metadata
     spec = metadata.spec()
@@ -493,9 +510,10 @@ class _Spread:
 
 
 def _chosen(tasks: FileTasks, rows: Longs) -> FileTasks:
-    """Return the tasks in the given rows.
+    """Return the files with the given row numbers in ``tasks``, and the deletes that apply to them.
 
-    If these are all rows, ``tasks`` is returned without a copy: a million files take half a gigabyte.
+    If all files are asked for in their order, ``tasks`` itself is returned. A copy of a million files would take half a
+    gigabyte.
     """
     every = len(rows) == len(tasks) and bool((rows == np.arange(len(rows))).all())
     return tasks if every else tasks.take(build.array(rows))
@@ -536,9 +554,9 @@ def _added(
 
 
 def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
-    """Return which groups have rows that Spark distributes to partitions of the output spec.
+    """Return a mask of the groups whose rows Spark has to distribute to the partitions of another spec.
 
-    These are the groups whose first file has another spec.
+    These are the groups whose first file does not have the spec of the new files, ``output_spec``.
     """
     first = np.searchsorted(groups.group, np.arange(len(groups.count)))
     moved: Mask = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))[first] != output_spec
@@ -557,10 +575,10 @@ def _keeps_rows(tasks: FileTasks) -> Mask:
 
 
 def _keep_rows(tasks: FileTasks, groups: _Groups) -> Mask:
-    """Return which groups certainly keep a row.
+    """Return a mask of the groups in which certainly some row is not deleted.
 
-    These are the groups with a file that keeps one (`_keeps_rows`), and the groups without equality deletes that have
-    more rows than their deletes by position can remove.
+    This is certain if it is certain for one file of the group (`_keeps_rows`). It is also certain if no equality delete
+    applies to the group, and the group has more rows than the deletes by position can remove.
     """
     count = len(groups.count)
     matched = tasks.matched
@@ -604,8 +622,8 @@ def _removed(
     found = live_deletes(state)
     stays = ~dropped_by_commit(state, found, every, gone, names)
     stays &= ~(found.vector & bool_array(pc.is_in(found.referenced, names)))
-    # The new files of a group are in the group's partition. New files of groups that also have files of other specs are
-    # left out, because it is unknown to which partitions the rows of those files go.
+    # The new files of a group are in the group's partition, so the group's first old file represents them here. Groups
+    # that have files of other specs are left out, because it is unknown to which partitions the rows of these files go.
     first = groups.rows[np.searchsorted(groups.group, np.flatnonzero(~groups.mixed))]
     new = tasks.files.take(build.array(first))
     data = concat_batches([every.files.filter(pa.array(~gone)), new])
@@ -717,7 +735,15 @@ _RULES = ("number of files", "bytes", "deletes", "delete ratio")
 
 
 def _listed(masks: Sequence[Mask], names: Sequence[str]) -> Strings:
-    """Return, for each item, the names of the masks that select the item, separated by commas."""
+    """Return, for each file or group, the names of the masks that select it, separated by commas.
+
+    Parameters
+    ----------
+    masks
+        Masks of the same files or groups.
+    names
+        The name of each mask.
+    """
     parts = [pc.if_else(pa.array(m), n, pa.scalar(None, pa.string())) for m, n in zip(masks, names, strict=True)]
     return join_texts(parts, ", ")
 

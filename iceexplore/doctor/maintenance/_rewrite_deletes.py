@@ -106,7 +106,10 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
 
     @property
     def rewritten_bytes(self) -> int:
-        """The bytes of the rewritten deletes; a vector counts only its own bytes (``rewritten_bytes_count``)."""
+        """The total bytes of the rewritten delete files and deletion vectors (``rewritten_bytes_count``).
+
+        For a deletion vector, this is the length of the vector, not that of its Puffin file.
+        """
         return int(pc.sum(self.groups["bytes"]).as_py() or 0)
 
     @property
@@ -174,7 +177,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
         paths = build.to_pylist(plain["location"])
         try:
             sandbox.commit(lambda writer: rewrite_position_deletes(writer.base, writer, paths))
-        except NothingToDo:  # rewriting would yield as many files, with the same positions
+        except NothingToDo:  # the files are merged already: new files would be as many, and have the same positions
             return
 
 
@@ -246,16 +249,22 @@ def plan_rewrite_position_deletes(
 
 
 def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, Longs]:
-    """Select and group deletes; return their row numbers in ``found``, group by group, and the group of each.
+    """Select the delete files and deletion vectors to rewrite, and group them.
 
     Parameters
     ----------
     rows
-        The row numbers of the deletes that may be rewritten.
+        The row numbers, in ``found``, of the delete files and deletion vectors that may be rewritten.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Of the selected ones, group by group: the row numbers in ``found``, and the numbers of their groups, from 0.
     """
     batch = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
     sizes = content_sizes(batch)
-    # Java ignores the specs: it compares the partition tuples of all specs as values of one type.
+    # Iceberg's Java planner ignores partition specs here: files of different specs whose partition tuples are equal are
+    # in the same partition. So the partitions are computed as if all files had the same spec.
     place = partition_codes(batch.with_columns(partition_spec_id=0))
     mine = np.arange(len(rows)) if rules.rewrite_all else np.flatnonzero(rules.outside(sizes))
     mine = mine[np.argsort(place[mine], kind="stable")]
@@ -342,8 +351,8 @@ def _added(
 ) -> Longs:
     """Return the number of new files per group.
 
-    Each task writes a file for each live data file that its deletes name, or (version 2, with
-    ``write.delete.granularity=partition``) one file.
+    Spark rewrites each group in tasks. A task writes one file for each live data file that its delete files name. But
+    in version 2, with ``write.delete.granularity=partition``, it writes only one file.
 
     Parameters
     ----------
@@ -367,7 +376,8 @@ def _added(
     granularity = state.metadata.properties.get("write.delete.granularity", "file")
     if granularity.lower() == "partition" and not to_vectors:
         written = np.unique(written)
-    maybe = np.unique(combined[np.isin(task, unknown)])  # each of these tasks writes at least one file
+    # A task that reads a delete file whose data files are unknown writes at least one file.
+    maybe = np.unique(combined[np.isin(task, unknown)])
     written = np.concatenate([written, np.setdiff1d(maybe, written)])
     of_task = np.zeros(int(combined.max(initial=-1)) + 1, dtype=np.int64)
     of_task[combined] = group[task]

@@ -32,8 +32,9 @@ __all__ = ["RewriteManifestsPlan", "plan_rewrite_manifests"]
 
 #: Java: ``TableProperties.MANIFEST_TARGET_SIZE_BYTES_DEFAULT``.
 _TARGET = 8 * 1024 * 1024
-#: Spark's ``spark.sql.execution.rangeExchange.sampleSizePerPartition``: if new manifests have at most this many entries
-#: each, Spark's sample has all entries, so that it is known which entries each new manifest gets.
+#: Spark's ``spark.sql.execution.rangeExchange.sampleSizePerPartition``: Spark distributes entries to new manifests by a
+#: sample of this many entries per manifest. If there are no more entries, the sample has all of them, and so the plan
+#: can foresee which entries each new manifest gets.
 _SAMPLED = 100
 _KINDS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
@@ -255,16 +256,22 @@ def _written(
     files: int,
     manifests: int,
 ) -> tuple[int, bool]:
-    """Return the number of new manifests that Spark writes for data or delete manifests, and whether it is certain.
+    """Return the number of manifests that Spark writes in place of old ones, and whether this number is certain.
+
+    The old manifests are either all data manifests or all delete manifests.
 
     Parameters
     ----------
+    root
+        The manifest list.
     rows
-        The rows of the old manifests in the manifest list.
+        The row numbers, in the manifest list, of the old manifests.
     fields
         The field ids of the partition fields to cluster by, as text; None for all fields.
-    files, manifests
-        The number of live entries, and the number of new manifests that Spark requests.
+    files
+        The number of live entries of the old manifests.
+    manifests
+        The number of new manifests that Spark's procedure requests. Spark may write fewer.
     """
     if not files:
         return 0, True
@@ -285,12 +292,14 @@ def _live_entries(leaf: Manifest) -> EntryBatch:
 
 
 def _ranges(counts: Longs, parts: int) -> int:
-    """Return how many ranges are not empty if Spark distributes entries by range (``RangePartitioner``).
+    """Return the number of ranges that get entries if Spark distributes entries to ranges (``RangePartitioner``).
+
+    A range consists of whole partitions, so there can be fewer ranges than requested.
 
     Parameters
     ----------
     counts
-        The number of entries of each partition, in the order of the partitions.
+        The number of entries of each table partition, sorted by the partition tuples.
     parts
         The number of requested ranges.
     """

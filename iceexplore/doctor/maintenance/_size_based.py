@@ -119,7 +119,10 @@ class ProcedureOptions:
         return value
 
     def number_if_given(self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX) -> int:
-        """Return an option's whole number like `number`, but list it in `thresholds` only if it was given."""
+        """Return the value of an option that is a whole number; if it was not given, return ``default``.
+
+        Unlike `number`, add the option to `thresholds` only if it was given.
+        """
         return self.number(name, default, least=least, most=most) if name in self.given else default
 
     def ratio(self, name: str, default: float, *, most: float = 1.0) -> float:
@@ -262,7 +265,7 @@ class SizeRules:
         return found
 
     def expected_files(self, size: Longs) -> Longs:
-        """Return the number of files that groups of these sizes should become (``expectedOutputFiles``)."""
+        """Return, for groups with these total bytes, the number of new files to expect (``expectedOutputFiles``)."""
         size = size if self.factor == 1.0 else (size * self.factor).astype(np.int64)
         down = size // self.target
         rest = size - down * self.target
@@ -273,7 +276,7 @@ class SizeRules:
         return np.maximum(found, 1)
 
     def split_size(self, size: Longs) -> Longs:
-        """Return the bytes that one task reads, for groups of these sizes (``inputSplitSize``)."""
+        """Return, for groups with these total bytes, the bytes that one Spark task reads (``inputSplitSize``)."""
         estimate = size // self.expected_files(size) + _SPLIT_OVERHEAD
         found: Longs = np.where(estimate < self.target, self.target, np.minimum(estimate, self.write_most))
         return found
@@ -313,7 +316,15 @@ def packed(sizes: Longs, partition: Longs, max_bytes: int, max_files: int) -> Lo
 
 
 def summed(group: Longs, values: Longs, count: int) -> Longs:
-    """Return the exact sum of the values of each group, as whole numbers."""
+    """Return the sum of the values of each group; sums of large whole numbers are not rounded.
+
+    Parameters
+    ----------
+    group
+        For each value, the number of its group, from 0.
+    count
+        The number of groups.
+    """
     out = np.zeros(count, dtype=np.int64)
     np.add.at(out, group, values)
     return out

@@ -60,7 +60,11 @@ class UnusedPlan(Plan[T]):
         return f"{' and '.join(parts)} unused"
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per schema and spec: ``kind``, ``id``, ``unused``, and the columns or partition fields."""
+        """Return a row per schema and per partition spec of the table, used or not.
+
+        The columns are ``kind``, ``id``, ``unused`` (whether it would be removed), and ``fields`` (the names of the
+        schema's top-level columns or of the spec's partition fields).
+        """
         metadata = self.state.metadata
         schemas, specs = metadata.schemas, metadata.partition_specs
         ids = [*(s.schema_id for s in schemas), *(s.spec_id for s in specs)]
@@ -119,10 +123,12 @@ def plan_unused(state: TableState, wrap: Wrap[T]) -> UnusedPlan[T]:
 def unused_schemas_and_specs(
     state: TableState, snapshots: Iterable[Snapshot]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """Return the ids of schemas and of specs that none of these snapshots uses, and notes.
+    """Return the ids of the schemas and of the specs that none of these snapshots uses, and notes about the result.
 
-    The current schema and the default spec count as used. Manifest lists are read only if there is more than one spec:
-    that of the newest snapshot first, then older ones, until every spec is known to be used.
+    The current schema and the default spec count as used. Manifest lists are read only if there is more than one spec.
+    They are read from the newest snapshot to the oldest, until every spec is known to be used. The notes warn of
+    partition fields that only unused schemas explain, or of a manifest without a spec id, which makes all specs count
+    as used.
     """
     metadata, snapshots = state.metadata, list(snapshots)
     used = {metadata.current_schema_id, *(s.schema_id for s in snapshots)}
@@ -145,7 +151,11 @@ def unused_schemas_and_specs(
 
 
 def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
-    """Return the ids of the specs of a snapshot's manifests; in V4, those of all live file entries."""
+    """Return the ids of the partition specs that a snapshot uses; None is among them if an id is not recorded.
+
+    These are the specs of the manifests in the manifest list. With a root manifest (V4), they are the specs of the live
+    entries for files.
+    """
     if not root.dialect.has_root_manifest:
         return set(build.to_pylist(pc.unique(root.entries["partition_spec_id"])))
     found: set[int | None] = set()
@@ -155,9 +165,16 @@ def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
 
 
 def _unbound(metadata: TableMetadata, schemas: Iterable[int], specs: Collection[int]) -> Iterator[str]:
-    """Yield a note for each field of a used spec whose source column only unused schemas have.
+    """Yield a note for each partition field that only unused schemas explain: they alone have its source column.
 
-    Engines may need these schemas to read the manifests of this spec.
+    Engines may need these schemas to read manifests of the field's partition spec.
+
+    Parameters
+    ----------
+    schemas
+        The ids of the unused schemas.
+    specs
+        The ids of the used partition specs.
     """
     gone = set(schemas)
     left = {i for s in metadata.schemas if s.schema_id not in gone for i in s.by_id()}
