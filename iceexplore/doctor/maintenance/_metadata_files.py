@@ -63,7 +63,11 @@ class MetadataFilesPlan(Plan[T]):
 
     @property
     def nothing(self) -> bool:
-        """True if there is no old metadata file that the log does not list, and the next commit will leave none."""
+        """True if there are no files to delete, neither now (`files`) nor after the next commit.
+
+        After the next commit, there are files to delete if it drops some from the log (`next_commit`) and does not
+        delete them itself (`deletes`).
+        """
         return not len(self.files) and (self.deletes or not len(self.next_commit))
 
     @property

@@ -403,7 +403,13 @@ def _unlisted(state: TableState, base: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Prefixes:
-    """The schemes and authorities that count as equal."""
+    """The schemes and authorities that count as equal.
+
+    Attributes
+    ----------
+    schemes, authorities
+        The name that replaces a scheme or authority before it is compared, such as ``s3`` for ``s3a``.
+    """
 
     schemes: Mapping[str, str]
     authorities: Mapping[str, str]

@@ -213,11 +213,11 @@ class Plan(ABC, Generic[T]):
         """Commit to a simulation what the procedure would do; this is called only if there is something to do."""
 
     def _details(self) -> dict[str, Any]:
-        """Return the additional keys of `to_dict`, as plain values."""
+        """Return what `to_dict` has for this kind of plan besides the attributes of `Plan`, as plain values."""
         return {}
 
     def _tables(self) -> tuple[CardTable, ...]:
-        """Return the additional tables of the card."""
+        """Return the tables that a notebook's card shows below the thresholds; by default none."""
         return ()
 
     @cached_property

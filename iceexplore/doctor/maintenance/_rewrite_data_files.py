@@ -69,7 +69,8 @@ _OPTIONS = (
 )  # fmt: skip
 _INT_MAX = 2**31 - 1
 _SHOWN_COMMITS = 20
-#: The accuracy of the number of new files. The keys are: whether there may be more, and fewer, than planned.
+#: The accuracy of the number of new files. A key is a pair: whether there may be more new files than planned, and
+#: whether there may be fewer.
 _ACCURACY: dict[tuple[bool, bool], Accuracy] = {
     (False, False): "exactly", (True, False): "at least", (False, True): "at most", (True, True): "about",
 }  # fmt: skip
@@ -251,7 +252,8 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         Parameters
         ----------
         start, stop
-            The range of the files to replace, among all files that the plan rewrites, sorted by their groups.
+            Which files to replace: those from index ``start`` up to, but not including, index ``stop`` in the list of
+            all files that the plan rewrites, sorted by group.
         dangling
             The locations of dangling delete files to remove.
         """
@@ -453,20 +455,28 @@ def _grouped(
 
 
 def _counts(group: Longs, sizes: Longs) -> tuple[Longs, Longs]:
-    """Return, for each group, the number of its files and their total bytes."""
+    """Return, for each group, the number of its files and their total bytes.
+
+    Parameters
+    ----------
+    group
+        For each file, the number of its group, from 0.
+    sizes
+        For each file, its bytes.
+    """
     groups = int(group.max(initial=-1)) + 1
     return np.bincount(group, minlength=groups).astype(np.int64), summed(group, sizes, groups)
 
 
 def _some(group: Longs, mask: Mask) -> Mask:
-    """Return which groups have at least one of the files that a mask selects."""
+    """Return a mask of the groups with at least one file that ``mask`` selects; ``group`` is each file's group."""
     out = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.bool_)
     out[group[mask]] = True
     return out
 
 
 def _all(group: Longs, mask: Mask) -> Mask:
-    """Return which groups have only files that a mask selects."""
+    """Return a mask of the groups of which ``mask`` selects every file; ``group`` is each file's group."""
     return ~_some(group, ~mask)
 
 
@@ -564,7 +574,10 @@ def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
 
 
 def _keeps_rows(tasks: FileTasks) -> Mask:
-    """Return which files certainly keep a row, because they have more rows than their deletes can remove."""
+    """Return a mask of the files of which certainly some row is not deleted.
+
+    No equality delete applies to such a file, and it has more rows than its deletes by position can remove.
+    """
     matched = tasks.matched
     removes = counted(matched.deletes, "record_count")
     vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
@@ -660,9 +673,10 @@ def _notes(options: ProcedureOptions, groups: _Groups) -> list[str]:
 
 
 def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tuple[pa.Table, list[str]]:
-    """Return the commits of the groups, and notes about them (``RewriteDataFilesSparkAction``, ``BaseCommitService``).
+    """Return the table `RewriteDataFilesPlan.commits`, and notes about the commits.
 
-    With partial progress, Spark commits after each batch of completed groups, at most ``max-commits`` times.
+    With partial progress, Spark commits after each batch of completed groups, at most ``max-commits`` times. Java:
+    ``RewriteDataFilesSparkAction``, ``BaseCommitService``.
 
     Raises
     ------

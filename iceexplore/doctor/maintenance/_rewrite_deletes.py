@@ -65,7 +65,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
     In version 2, position delete files of a partition are merged, and positions in data files that are no longer live
     are dropped. From version 3 on, position delete files become deletion vectors, together with the vectors of their
     partition; once a table has no position delete file left, nothing happens. In every version, files of a partition
-    are rewritten only if enough of them are too small or too large: see the thresholds.
+    are rewritten only if enough of them are too small or too large: see the thresholds in `reasons`.
 
     In the simulated table, positions are read from the delete files and written to new ones; existing deletion vectors
     stay as they are.

@@ -59,8 +59,9 @@ class RewriteManifestsPlan(Plan[T]):
     added_data_manifests, added_delete_manifests
         The numbers of new manifests.
     accuracy
-        The accuracy of these numbers: ``exactly``, or ``at most`` if Spark may write fewer manifests, because it
-        distributes the entries of unpartitioned specs at random, and those of others by a sample of their partitions.
+        The accuracy of these numbers: ``exactly``, or ``at most`` if Spark may write fewer manifests. Spark distributes
+        the entries of an unpartitioned spec to new manifests at random, and those of a partitioned spec by a sample of
+        the entries.
     """
 
     procedure = "rewrite_manifests"
@@ -200,7 +201,13 @@ def plan_rewrite_manifests(
 
 
 def _fields(spec: PartitionSpec, names: list[str]) -> list[str]:
-    """Return the field ids, as text, of the partition fields with these names."""
+    """Return the field ids, as text, of the partition fields with these names.
+
+    Raises
+    ------
+    OptionError
+        There is no name, or the partition spec has no field with this name.
+    """
     known = {each.name: str(each.field_id) for each in spec.fields}
     if not names:
         raise OptionError("sort_by=[]: give names of partition fields")
@@ -222,12 +229,17 @@ def _of_spec(root: Manifest | None, kind: ContentType, spec_id: int) -> Longs:
 
 
 def _total(entries: pa.Table) -> int:
-    """Return the total bytes of manifests, given by their rows in the manifest list.
+    """Return the total bytes of some manifests.
+
+    Parameters
+    ----------
+    entries
+        The rows of a manifest list that describe these manifests.
 
     Raises
     ------
     OptionError
-        The manifest list lacks a count of one of the manifests, so that Spark's procedure fails.
+        The manifest list lacks a file count of one of these manifests, so that Spark's procedure fails.
     """
     stats = whole(entries["manifest_stats"])
     for name in ("added_files_count", "existing_files_count", "deleted_files_count"):

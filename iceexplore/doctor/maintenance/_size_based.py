@@ -190,7 +190,7 @@ class SizeRules:
     max_group_bytes, max_group_files
         The maximum bytes and the maximum number of files of a group.
     order
-        ``rewrite-job-order``.
+        ``rewrite-job-order``: the order in which groups are rewritten.
     factor
         ``compression-factor`` of a sort: the expected size of the output, relative to the input.
     """

@@ -211,9 +211,12 @@ def finding_of(
     ----------
     modes
         The finding's modes; by default those of the problem's code and field in the registry.
-    places, count
-        The first places of the finding, by default only the problem's, and the number of all places. If the problem
-        lists entries of a manifest, and neither ``rows`` nor ``hits`` is given, these entries are used instead.
+    places
+        The first places of the finding; by default only the place of the problem.
+    count
+        The number of all places. If the problem lists several entries of a manifest, the first of them in its
+        ``where``, and neither ``rows`` nor ``hits`` is given, ``places`` and ``count`` are ignored: these entries are
+        the places.
     rows
         All places of the finding, as row numbers in ``Examination.files``.
     hits

@@ -18,7 +18,9 @@ DOCUMENTS = (".json", ".gz", ".text")
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The whole numbers found at entries of one manifest. `Finding.found` has only the one of the first place.
+    """The wrong values of entries of one manifest, if they are whole numbers.
+
+    `Finding.found` has only the value of the finding's first place.
 
     Attributes
     ----------

@@ -179,10 +179,10 @@ class DataFolder:
     def tiers(self, lost: LostManifest) -> Iterator[tuple[Unlisted, ...]]:
         """Yield sets of files that a lost manifest may have listed, the most likely first.
 
-        The first set has the files with the manifest's UUID in their names, the second those that were written between
-        the parent's commit and the commit that wrote the manifest, and the last all files that were written before this
-        commit. If nothing shows that file times can be trusted, the last set has all files. If file times are wrong, or
-        the time of the commit is unknown, it has all files, too, and there is no second set.
+        1. The files with the manifest's UUID in their names. If there are none, this set is left out.
+        2. The files that were written after the parent's commit, up to the commit that wrote the manifest. This set is
+           left out if file times are known to be wrong (`has_clock`), or if the time of the commit is unknown.
+        3. All files that were written up to this commit if file times can be trusted; all files in every other case.
         """
         names = {name for one in lost.names for name in _uuids(one)[:1]}
         alike = tuple(f for f in self.files if not names.isdisjoint(_uuids(f.location)))
@@ -246,8 +246,15 @@ class DataFolder:
     def _equality(self, file: Unlisted, spec_id: int, ids: frozenset[int], named: str) -> EntryBatch | None:
         """Return the entry of an equality delete file with the columns that the file's key-value metadata names.
 
-        None if one of these columns is not in the file or not in the table. Iceberg's writers add this metadata: it
-        alone shows that the file is a delete file, and which columns it compares.
+        Iceberg's writers add this metadata. It alone shows that the file is a delete file, and which columns it
+        compares. None if it names no columns, or one that is not in the file or not in the table.
+
+        Parameters
+        ----------
+        ids
+            The field ids of the file's columns.
+        named
+            The text in the key-value metadata: field ids, separated by commas.
         """
         texts = [text.strip() for text in named.split(",")]
         if not all(text.isascii() and text.isdecimal() and len(text) < 11 for text in texts):

@@ -29,7 +29,10 @@ _NUMBERS = ("partition_spec_id", "snapshot_id", "file_sequence_number", "record_
 
 
 def keys_of(entries: pa.Table) -> AnyArray:
-    """Return a text that identifies each file; each deletion vector in a Puffin file counts as a file of its own."""
+    """Return, for each entry, a text that identifies its file: the location.
+
+    Each deletion vector counts as a file of its own: its text has the location of the Puffin file and the offset in it.
+    """
     offset = pc.struct_field(entries["deletion_vector"].combine_chunks(), "offset")
     location = entries["location"].combine_chunks()
     vector = pc.binary_join_element_wise(location, offset.cast(pa.string()), "#")

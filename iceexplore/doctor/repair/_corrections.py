@@ -51,7 +51,7 @@ class Corrections:
     right: dict[str, EntryBatch] = field(default_factory=dict)
 
     def add(self, read: EntryBatch, made: EntryBatch) -> None:
-        """Compare a manifest's entries before and after a repair, and record the live ones whose values differ.
+        """Record the live entries of a manifest of which a repair changed values that describe the file.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Corrections:
         return found
 
     def apply(self, batch: EntryBatch) -> EntryBatch:
-        """Return a batch with the corrected values in place of the wrong ones."""
+        """Return the batch, with the corrected values in its `concerned` entries."""
         rows = self.concerned(batch)
         if not len(rows):
             return batch
@@ -146,14 +146,16 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Replace the values that describe the files of the given rows by those of ``files``; return the new batch.
+    """Return a copy of a batch in which some entries have other values about their files: those in ``files``.
 
-    Values that describe the commit, such as the status and the sequence numbers, are kept.
+    Values that describe the commit of these entries, such as the status and the sequence numbers, are kept.
 
     Parameters
     ----------
+    rows
+        The row numbers of these entries.
     files
-        One row for each of the given rows, in the same order.
+        For each of these entries, in the same order, an entry with the new values.
     """
     places = np.arange(len(batch))
     places[rows] = len(batch) + np.arange(len(rows))
