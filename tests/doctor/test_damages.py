@@ -89,7 +89,8 @@ def test_of_two_damaged_manifests_each_has_its_own_consequences(tmp_path: Path) 
     assert all(cut.name in one.location for one in found["file-truncated"].follows)
 
 
-def test_all_specs_whose_deletes_apply_to_nothing_are_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_partitioned", [True, False])
+def test_all_specs_whose_deletes_apply_to_nothing_are_named(tmp_path: Path, is_partitioned: bool) -> None:
     how = {"write.delete.mode": "merge-on-read", "commit.manifest-merge.enabled": "false"}
     lab = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, partition_by=["k"], format_version=2, properties=how)
     lab.append({"id": list(range(9)), "k": ["a"] * 9})
@@ -100,7 +101,7 @@ def test_all_specs_whose_deletes_apply_to_nothing_are_named(tmp_path: Path) -> N
     def add_specs(document: Record) -> None:
         for number in (1, 2):
             field = {"name": f"k_{number}", "transform": "identity", "source-id": 2, "field-id": 1000}
-            document["partition-specs"].append({"spec-id": number, "fields": [field]})
+            document["partition-specs"].append({"spec-id": number, "fields": [field] if is_partitioned else []})
 
     edit_json(document_path(folder), add_specs)
     specs = dict(zip(manifest_paths(folder, 1), (1, 2, 2), strict=True))

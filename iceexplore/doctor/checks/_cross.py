@@ -190,16 +190,21 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
 
 
 def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check for delete files of a partitioned spec that apply to nothing, because no live data file has this spec."""
+    """Check for delete files that apply to nothing because no live data file has their partition spec.
+
+    Equality deletes of an unpartitioned spec are left out: they apply to data files of all specs.
+    """
     metadata = examination.state.metadata
-    partitioned = {s.spec_id for s in metadata.partition_specs if not s.is_unpartitioned}
+    known = [s.spec_id for s in metadata.partition_specs]
+    unpartitioned = [s.spec_id for s in metadata.partition_specs if s.is_unpartitioned]
     deletes = _of_type(examination, rows, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
     deletes = deletes[~_is_vector(examination, deletes)]
     data = _of_type(examination, rows, ContentType.DATA)
     if not len(deletes) or not len(data):
         return
     specs = [np.asarray(pc.fill_null(_texts(examination, "partition_spec_id", some), -1)) for some in (deletes, data)]
-    alone = np.isin(specs[0], list(partitioned)) & ~np.isin(specs[0], specs[1])
+    alone = np.isin(specs[0], known) & ~np.isin(specs[0], specs[1])
+    alone &= (examination.files.kinds[deletes] == int(ContentType.POSITION_DELETE)) | ~np.isin(specs[0], unpartitioned)
     if alone.any():
         hit = deletes[alone]
         numbers = np.unique(specs[0][alone]).tolist()

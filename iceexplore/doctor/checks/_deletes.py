@@ -141,8 +141,7 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         mine = deletes & (specs == spec)
         for which, all_specs, latest in ((mine & equality, spec in whole, 0), (mine & ~equality, False, -1)):
             ages = numbers[data if all_specs else data & (specs == spec)]
-            # If no data file has the spec, nothing is compared here. `check_entries` reports the deletes of such specs,
-            # provided that they are partitioned.
+            # If no data file has the spec, nothing is compared here: `check_entries` reports the deletes of such specs.
             if len(ages) and ages.min() >= 0:
                 # An equality delete is too old if its sequence number is not above that of the oldest data file, a
                 # position delete if its number is below that number.
