@@ -219,8 +219,9 @@ class _Reader:
     def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
         """Compare a manifest's DVs in this root with those in the parent's root, and record the entries newly removed.
 
-        This is necessary if the snapshot's root does not list the DV that an ADDED or attached DV replaced. If the
-        parent snapshot has expired, all entries that the DVs remove count as newly removed, and a doubt is noted.
+        This is necessary if a DV is ADDED or attached, and this root does not list the older DV that it replaced. If
+        the parent snapshot has expired, all entries that the DVs remove count as newly removed, and a doubt is added to
+        the result: some of them may have been removed before.
 
         Parameters
         ----------

@@ -59,7 +59,8 @@ _NAMES = (
 #: This form is committed like option 1, but its changes are detected according to the rules, by which the entries of a
 #: DELETED manifest were compacted into other manifests.
 _BY_RULE = "proposal, option 1, read according to the rules"
-#: The rules that a scenario may violate if it is committed as the proposal describes it; they are relaxed for that.
+#: Rules that are not enforced for scenarios, because some scenarios break them if they are committed exactly as the
+#: proposal describes.
 _RELAXED = ("added-is-change", "leaf-change-by-dv", "orphan-dv")
 _SCHEMA = build.schema(
     [

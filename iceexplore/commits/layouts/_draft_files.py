@@ -37,7 +37,7 @@ __all__ = ["Taken", "add_draft_files", "draft_chunks", "hide", "only_data", "ref
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 _VECTOR, _DATA = int(ContentType.POSITION_DELETE), int(ContentType.DATA)
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
-_TO_CHANGE = "data files for which deletion vectors or column files are added are not live"
+_TO_CHANGE = "deletion vectors or column files are added for data files that are not live"
 _TO_REPLACE = "no live deletion vectors to replace exist for"
 
 

@@ -57,7 +57,10 @@ class ListBase:
                 yield ordinal, readable(leaf)
 
     def whole_leaf(self, ordinal: int) -> EntryBatch:
-        """Return all entries of the manifest in one row of the list, with partition tuples and statistics."""
+        """Return all entries of one manifest, with partition tuples and statistics.
+
+        ``ordinal`` is the position, in the manifest list, of the row for the manifest.
+        """
         if self.root is None:
             raise IndexError(ordinal)
         return EntryBatch.of(readable(self.writer.base.reader.leaf(self.root, ordinal, _ALL_PARTS)))

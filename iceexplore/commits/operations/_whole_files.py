@@ -203,5 +203,5 @@ def _live(state: TableState, paths: LocationsLike) -> tuple[str, ...]:
 
 
 def base_id(state: TableState) -> int | None:
-    """Return the id of the state's snapshot, which an operation has read; None if the table has no snapshot."""
+    """Return the id of the snapshot that an operation on a state is based on; None if the table has no snapshot."""
     return None if state.snapshot is None else state.snapshot.snapshot_id

@@ -1,4 +1,4 @@
-"""A report on a snapshot: which rules it keeps and breaks, each with the sentence from which the rule follows."""
+"""A report on a snapshot: which rules it keeps and breaks, each with the sentence of the spec that states the rule."""
 
 from __future__ import annotations
 

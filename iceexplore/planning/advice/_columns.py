@@ -163,7 +163,7 @@ def column_advice(scene: Scene, field_id: int, expression: Expression) -> Column
     wanted = wanted_of(expression, spread.axis)
     counted = pc.struct_field(stats, "null_count").null_count < len(stats)
     if wanted is None or (wanted.nulls and not counted):
-        reason = "NaN use counts only" if wanted is None else "null need null counts, which are missing"
+        reason = "NaN use only NaN counts, not bounds" if wanted is None else "null need null counts, which are missing"
         out.notes.append(f"{name}: tests for {reason}, so there is no estimate")
         return out
     distinct = distinct_by_statistics(scene.metadata, field_id)

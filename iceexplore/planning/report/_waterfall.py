@@ -143,7 +143,7 @@ def _skipped(plan: PlannedScan, levels: pa.Table) -> list[str]:
     names = levels["level"].to_pylist()
     skipped = sum(len(scan.pruned) for scan in plan.roots) + sum(f.files - f.kept_files for f in plan.leaves)
     if skipped > _EXPLAINED:
-        return ["" if i == 0 else "see .skipped for the terms" for i in range(len(names))]
+        return ["" if i == 0 else "see .skipped for the filter terms that skipped them" for i in range(len(names))]
     if not skipped and plan.row_groups is None:
         return notes
     table = skipped_table(plan).select(["level", "kind", "term", "by"])
