@@ -25,6 +25,7 @@ PAGE = """<!doctype html><html lang="en"><head><title>widget</title><style>%s</s
 MODEL = """async ([source, state]) => {
   const heard = new Map();
   const changed = new Set();
+  const sent = [];
   const tell = (name) => [...(heard.get(name) ?? [])].forEach((run) => run(window.ice.model, {}));
   // A notebook delivers bytes as a DataView.
   const view = ({ bytes }) => new DataView(Uint8Array.from(atob(bytes), (digit) => digit.charCodeAt(0)).buffer);
@@ -45,7 +46,12 @@ MODEL = """async ([source, state]) => {
       const patch = Object.fromEntries([...changed].map((name) => [name, state[name]]));
       changed.clear();
       window.ice.waiting++;
-      window.ice.update(JSON.parse(await window.iceSave(JSON.stringify(patch))));
+      sent.push(patch);
+      const answer = JSON.parse(await window.iceSave(JSON.stringify(patch)));
+      sent.splice(sent.indexOf(patch), 1);
+      // As in ipywidgets, an answer does not undo what was set since.
+      const newer = Object.keys(Object.assign({}, ...sent)).concat([...changed]);
+      window.ice.update(Object.fromEntries(Object.entries(answer).filter(([name]) => !newer.includes(name))));
       window.ice.waiting--;
     },
     send: (message) => window.ice.sent.push(message),
