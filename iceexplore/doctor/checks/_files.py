@@ -27,7 +27,8 @@ __all__ = ["Verify", "check_files", "verify_here"]
 #: table.
 Verify = Callable[[TableState, Literal["footers", "data"]], Generator[float, None, pa.Table]]
 
-#: The modes (``docs/doctor.md``) of a missing file, by the content type of its entry.
+#: The numbers of the failure modes (listed in ``docs/doctor.md``) to which a missing file belongs, by the content type
+#: of its entry.
 _GONE: dict[object, tuple[int, ...]] = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
 #: Codes that, for a Puffin file, mean a wrong deletion vector (mode 48).
 _OF_VECTORS = frozenset({"count-mismatch", "file-corrupt", "file-truncated", "memory-limit"})

@@ -202,7 +202,7 @@ def plan_expire_snapshots(
     Parameters
     ----------
     older_than, retain_last
-        The arguments of the procedure; by default the values of the table's properties.
+        As in the engines' procedure ``expire_snapshots``; by default the values of the table's properties.
     clean_expired_metadata
         Also remove the schemas and partition specs that no kept snapshot uses.
 
@@ -211,7 +211,7 @@ def plan_expire_snapshots(
     OptionError
         An argument is invalid.
     RuleError
-        ``expire-gc``: the table's ``gc.enabled`` is false, so that engines refuse.
+        ``expire-gc``: the table property ``gc.enabled`` is false; engines then refuse to expire snapshots.
     FormatError, FileMissingError
         A manifest list or manifest that the plan depends on is damaged or missing; engines fail, too.
     """

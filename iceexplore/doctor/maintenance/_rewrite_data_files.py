@@ -264,7 +264,8 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         found, _ = find_files(state, listed, stats=True)
         found = found.take(pc.index_in(names, whole(found.entries["location"])))
         positions = deleted_positions(state, mine.files, mine.matched)
-        # New files stay in the partitions of the old ones; a group with files of other specs has several partitions.
+        # Each new file stays in the partition of the files that it replaces. A group with files of several partitions
+        # is possible if their specs are not the default spec.
         place = partition_codes(mine.files)
         order = np.lexsort((place, self._groups.group[start:stop]))
         group, place = self._groups.group[start:stop][order], place[order]
@@ -483,8 +484,8 @@ def _all(group: Longs, mask: Mask) -> Mask:
 def _partitions(state: TableState, files: EntryBatch) -> tuple[Longs, Mask]:
     """Return, for each file, a number that identifies its partition, and whether its spec is not the table's default.
 
-    Java treats all files of other specs as one partition with an empty tuple. Java also takes this tuple for equal to a
-    tuple of the default spec in which all values are null. So all these files are in one partition, with the number -1.
+    As in Java, one partition has both the files of other specs than the default one, and the files of the default spec
+    whose partition values are all null. Its number is -1.
     """
     metadata = state.metadata
     spec = metadata.spec()

@@ -376,7 +376,7 @@ def _added(
     granularity = state.metadata.properties.get("write.delete.granularity", "file")
     if granularity.lower() == "partition" and not to_vectors:
         written = np.unique(written)
-    # A task that reads a delete file whose data files are unknown writes at least one file.
+    # If it is unknown to which data files a delete file applies, the task that reads it counts as writing one file.
     maybe = np.unique(combined[np.isin(task, unknown)])
     written = np.concatenate([written, np.setdiff1d(maybe, written)])
     of_task = np.zeros(int(combined.max(initial=-1)) + 1, dtype=np.int64)

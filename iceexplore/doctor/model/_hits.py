@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """All places of a finding; places of which there may be millions are stored in arrays.
+    """All places where a finding's fault was found. Entries are stored as arrays, because there may be millions.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ MODES: dict[int, Mode] = _modes(
     (1, "A live data file is gone.", "#7007, #2435"),
     (2, "A manifest is gone.", "#6136, #10535"),
     (3, "The manifest list of the current snapshot is gone.", "#1944, #9406"),
-    (4, "Manifest lists of old snapshots are gone, so that expiring them fails.", "#9584"),
+    (4, "Manifest lists of old snapshots are gone, so these snapshots cannot be expired.", "#9584"),
     (5, "The catalog points to a metadata file that its writer deleted, because it wrongly assumed that the commit had failed.", "#7151"),
     (6, "After a timeout, a writer wrongly assumed that its commit had failed, and deleted the files of the committed snapshot.", "#12792, #12499"),
     (7, "Expiring snapshots deleted files that are still referenced.", "#13568"),
@@ -102,7 +102,7 @@ MODES: dict[int, Mode] = _modes(
     (53, "The counts or aggregated statistics in a root's entry for a manifest disagree with the manifest.", _PROPOSAL),
     (54, "A commit removed a file by rewriting or dropping the leaf manifest, or listed files that it added in an EXISTING manifest.", _PROPOSAL),
     (55, "A deletion vector is live, but a manifest deletion vector removes its data file.", _PROPOSAL),
-    (56, "The data manifest with which a delete manifest is affiliated is not live or refers back to it, or the delete manifest has deletes for files of other data manifests.", _PROPOSAL),
+    (56, "A delete manifest is affiliated with a data manifest that is not live, two manifests are affiliated with each other, or a delete manifest has deletes for files of other data manifests than the one with which it is affiliated.", _PROPOSAL),
     (57, "The statuses of entries do not match what the commit changed, or entries that it deleted are missing.", _PROPOSAL),
     (58, "A file's partition value cannot be derived from its column statistics, because they are missing or truncated.", _PROPOSAL),
     # Reported in 2026

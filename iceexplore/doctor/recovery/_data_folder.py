@@ -244,10 +244,10 @@ class DataFolder:
         return entry_of_file(self.state, file.location, spec_id) if ids and required <= ids else None
 
     def _equality(self, file: Unlisted, spec_id: int, ids: frozenset[int], named: str) -> EntryBatch | None:
-        """Return the entry of an equality delete file with the columns that the file's key-value metadata names.
+        """Return the entry of an equality delete file, whose key-value metadata names the columns to compare.
 
-        Iceberg's writers add this metadata. It alone shows that the file is a delete file, and which columns it
-        compares. None if it names no columns, or one that is not in the file or not in the table.
+        None if the metadata names no column, or a column that is missing from the file or from the table. Only this
+        metadata, which Iceberg's writers add, tells an equality delete file from a data file.
 
         Parameters
         ----------

@@ -178,9 +178,9 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         deleted = _as(history, rest, Status.DELETED, lost)
         batches.append(deleted.with_columns(snapshot_id=lost.snapshot_id))
 
-    # The files of `added_rows` were added by the commit that wrote the lost manifest, and are in no readable manifest
-    # of the snapshots that list it. If the snapshot of this commit is one of them, all these files were in the lost
-    # manifest, or in another lost one (see `rivals` below).
+    # The commit that wrote the lost manifest also added the files of `added_rows`. No readable manifest of the
+    # snapshots that list the lost manifest has these files. If the commit's own snapshot lists the lost manifest, all
+    # these files must have been in the lost manifest, or in another lost manifest (see `rivals` below).
     sure_added = len(taken_added) == len(added_rows) and lost.snapshot_id in lost.snapshots
     sure_added |= bool(proven[taken_added].all())
     sure_existing = bool(proven[taken_existing].all()) or (whole and of_existing.exact)

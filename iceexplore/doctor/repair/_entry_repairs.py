@@ -518,7 +518,7 @@ def restore_vector_places(draft: Draft, found: list[Finding]) -> Step:
 
         draft.edit_leaf(name, edit)
     text = "Takes the offset and size of these deletion vectors from the footers of their Puffin files."
-    return step_of("Find deletion vectors in their files", text, found)
+    return step_of("Correct the offsets and sizes of deletion vectors", text, found)
 
 
 def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:

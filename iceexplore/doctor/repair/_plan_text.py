@@ -134,7 +134,7 @@ def step_instead(step: Step) -> tuple[str, str] | None:
 
 
 def step_effect(step: Step) -> str:
-    """Return, as text, whether a step is certain, and how many rows come back or are no longer listed."""
+    """Return, as text, whether the result of a step is certain, and how many rows the table gains or loses by it."""
     if not step.effective:
         return "no effect: the findings remain"
     out = ["certain" if step.certain else "a guess: check the result"]

@@ -80,7 +80,8 @@ def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = 
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
     elif is_unreadable_metadata(finding):
-        # The finding is worse than untidy only if the table was opened with an older file because of this fault.
+        # A finding about an old metadata file is untidy. If the current metadata file has the fault, the table was
+        # opened with an older file, which is worse than untidy.
         kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "vector" if finding.where in vectors else "row"}.get(kind, kind)
