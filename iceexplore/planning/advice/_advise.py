@@ -56,16 +56,22 @@ class Advice:
     now
         The number of data files that the plan reads today, and their bytes.
     suggestions
-        Ranked by bytes saved, then by files saved; suggestions without an estimate come last. Suggestions that save too
-        little are left out (`Suggestion.helps`); this comparison counts 4 MiB for opening each file, Iceberg's
-        ``read.split.open-file-cost``.
+        Those that save the most bytes come first; of those that save equal bytes, the one that saves more files. Those
+        without an estimate come last. Suggestions that save too little are left out: `Suggestion.helps` compares the
+        bytes to read, plus 4 MiB for each file to open (the default of Iceberg's ``read.split.open-file-cost``).
     clustering
-        One row per filter column that has bounds: ``column``, its name; ``files``, the number of live data files, and
-        ``with_bounds``, the number of these that have bounds of the column; ``depth``, the number of files whose ranges
-        contain the middle of a file's range, averaged over the files; ``deepest``, the largest number of files whose
-        ranges contain the same value; ``reads``, the number of files that remain after partition pruning and the
-        conditions on this column alone; and ``sorted``, the number of files that the filter would read if each
-        partition were sorted by the column (null if no file that remains after partition pruning has bounds).
+        One row per column of the filter that has bounds, unless there is no estimate for the conditions on it:
+
+        - ``column``: the column's name.
+        - ``files``: the number of live data files.
+        - ``with_bounds``: how many of these files have bounds of the column.
+        - ``depth``: how many files' ranges overlap on average. For the middle of each file's range, count the files
+          whose ranges contain it; the depth is the average of these counts.
+        - ``deepest``: the largest number of files whose ranges contain the same value.
+        - ``reads``: the number of files that remain after partition pruning and after the bounds of this column, but
+          not those of other columns, are compared with the filter.
+        - ``sorted``: the number of files that the filter would read if each partition were sorted by the column; null
+          if no file that remains after partition pruning has bounds.
     notes
         Sentences on changes that would not help, and on conditions without an estimate, with the reasons.
     """
@@ -127,7 +133,11 @@ _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"}
 
 
 def _scene(plan: PlannedScan) -> Scene:
-    """Collect the table's live data files, and mark those left after partition pruning and after all pruning."""
+    """Read all data manifests, and collect the data that advice on a plan is based on.
+
+    This is the list of the table's live data files, with two masks: the files that remain after partition pruning, and
+    those that remain after column metrics are evaluated as well.
+    """
     ids = plan.filter.stats_ids
     found = []
     for scan in plan.roots:

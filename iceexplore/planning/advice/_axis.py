@@ -23,7 +23,7 @@ _BITS = 50
 #: of these are assumed to occur in values: for example, from ``0`` to ``4`` if only ``0`` and ``4`` occur in bounds.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
 #: Number of bytes that are examined in each bound, after the beginning that all bounds share. More are not needed,
-#: because a number represents at most `_BITS` bytes of a text.
+#: because the digit for a byte takes at least one of the `_BITS` bits of a number.
 _LOOKED_AT = 64
 #: Bounds with fewer characters are taken as complete, because writers hardly ever truncate to so few (the default of
 #: ``write.metadata.metrics.default`` is 16).
@@ -32,7 +32,13 @@ _SHORTEST_CUT = 4
 
 @dataclass(frozen=True)
 class Axis:
-    """An order-preserving mapping of one column's values to numbers.
+    """An order-preserving mapping of one column's values to numbers (floats).
+
+    A number represents itself. A date or time is represented by the integer with which Iceberg stores it, such as days
+    since 1970. A string or binary value is represented by a number that has one digit for each byte. For example, let
+    all bounds of a column consist of ``user-`` and two decimal digits. Then ``user-42`` is represented by the digits
+    5, 3, 0, 0, …: the prefix ``user-`` is left out, the bytes ``4`` and ``2`` have the digits 5 and 3, and the digit 0
+    fills the remaining places.
 
     Attributes
     ----------
@@ -40,20 +46,20 @@ class Axis:
         Distance between adjacent values: 1 for integers, dates and times, one unit of the last digit for decimals, and
         0 for other types.
     shared
-        For texts and bytes: the leading bytes that all bounds share. The number that represents a value leaves
-        them out. The number of a value that begins otherwise is below or above those of all bounds.
+        For strings and binary values: the longest prefix that all bounds have in common. It is left out of the digits.
+        A value that does not begin with it has a number below or above those of all bounds: see `number`.
     ranks
-        For texts and bytes: the rank of each byte (0 to 255) among the bytes that may occur; empty for other types.
-        The number that represents a text has the ranks of the text's bytes as its digits. Only bytes that may occur are
-        counted, so that no large gap separates the numbers of ``user-09`` and ``user-10``. Any other byte has the rank
-        of the next higher byte that may occur.
+        For strings and binary values: the digit for each of the 256 byte values; empty for other types. The bytes that
+        may occur in values of the column have the digits 1, 2, 3, … in ascending order, so that no large gap separates
+        the numbers of ``user-09`` and ``user-10``. Any other byte has the digit of the next higher byte that may occur.
     digits
-        For texts and bytes: the number of digits of the number that represents a value.
+        For strings and binary values: how many bytes after ``shared`` are represented by digits. Further bytes are
+        ignored, and a shorter value gets digits 0 at its end.
     plain
         Whether the bytes of all bounds after ``shared`` are ASCII, so that each of these bytes is a character.
     cut
-        For texts: the number of characters to which bounds seem to be truncated, as by Iceberg's ``truncate(16)``; None
-        if they do not seem to be truncated.
+        For strings: the number of characters to which bounds seem to be truncated, as by Iceberg's ``truncate(16)``;
+        None if they do not seem to be truncated.
     """
 
     step: float
@@ -89,17 +95,18 @@ class Axis:
 
     @classmethod
     def _of_bytes(cls, seen: npt.NDArray[np.uint8], shared: bytes, cut: int | None, *, text: bool) -> Axis:
-        """Return the axis of a column of texts or bytes.
+        """Return the axis of a string or binary column.
 
         Parameters
         ----------
         seen
-            The byte values that occur in bounds after the bytes ``shared``.
+            The byte values that occur in the column's bounds, not counting the prefix ``shared``.
         shared, cut
             See the attributes of `Axis`.
         text
-            True for a column of texts. Only for texts, bytes that are not in ``seen`` are assumed not to occur; see
-            `_CLASSES` for exceptions.
+            True for a string column, False for a binary column. Values of a binary column may contain any byte. Values
+            of a string column are assumed to contain only the bytes in ``seen``, and the bytes that `_CLASSES` adds to
+            them.
         """
         there = np.zeros(256, dtype=np.int64)
         there[seen] = 1
@@ -111,8 +118,9 @@ class Axis:
                     there[own.min() : own.max() + 1] = 1
         else:
             there[:] = 1
-        # A byte that cannot occur has the rank of the next higher byte that may occur. If n bytes may occur, their
-        # digits are 1 to n. The digit 0 marks the end of a text, and n + 1 is for bytes above all that may occur.
+        # For each byte, count the lower bytes that may occur, and add 1 below. If n bytes may occur, their digits are 1
+        # to n. A byte that cannot occur has the digit of the next higher byte that may occur, or n + 1 if there is
+        # none. The digit 0 is left for positions after the end of a text.
         ranks = np.cumsum(there) - there
         base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))
@@ -151,9 +159,15 @@ class Axis:
         return np.where(np.asarray(known.is_null()), np.nan, out)
 
     def number(self, value: PlainValue) -> float:
-        """Return the number that represents one stored value.
+        """Return the number that represents a value.
 
-        If a text does not begin with `shared`, its number is below those of all bounds (-1), or above all of them.
+        If a string or binary value does not begin with `shared`, the result is -1 if the value is less than all bounds,
+        and ``base ** digits`` if it is greater.
+
+        Parameters
+        ----------
+        value
+            The value as Iceberg stores it, for example a date as days since 1970.
         """
         if not self.ranks:
             return float(value)
@@ -165,10 +179,11 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the lowest and the highest number that a value can have, as far as truncated bounds show.
+        """Return the lowest and the highest number of the values that bounds cannot distinguish from a given value.
 
-        Bounds show only the first `cut` characters of a longer text. For such a text, the result is the range of the
-        numbers of all texts that begin with these characters. For any other value, both numbers are the value's own.
+        If bounds are truncated to `cut` characters and the given value is a longer string, these are all strings that
+        begin with its first `cut` characters. Otherwise, it is only the given value, so both results are its
+        `number`.
         """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])

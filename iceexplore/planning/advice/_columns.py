@@ -32,9 +32,9 @@ __all__ = [
     "distinct_by_bytes",
 ]
 
-#: Constants of an estimate, measured roughly on a few Parquet files: the page headers of a column chunk take
-#: ``_HEADERS`` bytes; a dictionary compressed by zstd takes ``_SHORT`` bytes plus the
-#: share ``_DICTIONARY`` of its uncompressed size.
+#: Constants with which `distinct_by_bytes` estimates the size of a column in a Parquet file. They were measured roughly
+#: on a few files: the page headers of a column chunk take ``_HEADERS`` bytes; a dictionary compressed by zstd takes
+#: ``_SHORT`` bytes plus the share ``_DICTIONARY`` of its uncompressed size.
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
@@ -54,12 +54,24 @@ def distinct_by_statistics(metadata: TableMetadata, field_id: int) -> float | No
 
 
 def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
-    """Estimate the number of distinct values from a column's size in bytes.
+    """Estimate a column's number of distinct values in the table from the column's size in bytes in the data files.
 
-    The estimate assumes that the column is stored as a dictionary of its values, and an index into it for each row.
+    The estimate assumes that a file stores each of its distinct values once, in a dictionary, and an index into the
+    dictionary for each row. It uses only files whose metrics have the column's size, its number of values, and a lower
+    and an upper bound that differ.
 
-    Files in which all values are equal are ignored. Return None if the column's size is unknown in all other files, or
-    if at least half of the values in a file are distinct (`_MANY`).
+    Parameters
+    ----------
+    stats
+        The column's metrics, one item per data file: see `EntryBatch.stats`.
+    spread
+        The column's bounds and share of nulls in the same files.
+
+    Returns
+    -------
+    float or None
+        None if there is no file with these metrics, or if at least half of the values in a typical file (of median size
+        and number of values) seem to be distinct: see `_MANY`.
     """
     lower, upper, sizes, values = (pc.struct_field(stats, n) for n in ("lower", "upper", "column_size", "value_count"))
     there = pc.and_(pc.and_(pc.greater(sizes, 0), pc.greater(values, 0)), pc.not_equal(lower, upper))
@@ -74,7 +86,7 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
         width = 4.0 + float(pc.mean(pc.binary_length(lower.filter(mask))).as_py())
     size, count = float(np.median(bytes_)), max(1.0, float(np.median(rows)))
     low, high = 1.0, count
-    for _ in range(50):  # bisect: how many distinct values fit into the column's size
+    for _ in range(50):  # bisect: find the number of distinct values with which the column would take `size` bytes
         middle = (low + high) / 2
         dictionary = min(middle * width, _SHORT + middle * width * _DICTIONARY)
         if _HEADERS + dictionary + count * np.ceil(np.log2(max(2.0, middle))) / 8 <= size:
@@ -84,8 +96,9 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    # `low` is the number of distinct values in one file. Files whose ranges do not overlap share no values, so the
-    # table has about (files / depth) times as many.
+    # `low` is the number of distinct values in one file. On average, the ranges of `depth` files overlap. Assume that
+    # such files have the same distinct values, and that other files have none in common: then the files divide into
+    # (files / depth) sets, each with `low` distinct values.
     return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))
 
 
@@ -108,15 +121,22 @@ class Scene:
 
     Attributes
     ----------
-    metadata, table
-        The table's metadata and name.
-    batch, files
-        All live data files: their entries with the metrics of the filter's columns, and their sizes grouped by
-        partition.
-    left, kept
-        Masks of the files that remain after partition pruning, and of those that are read.
-    tasks, now
-        The files that are read, as tasks, and their number and bytes.
+    metadata
+        The table's metadata.
+    table
+        The table's name.
+    batch
+        The entries of all live data files, with the metrics of the filter's columns.
+    files
+        The rows and bytes of the same files, and the partition of each.
+    left
+        Mask of the live data files that remain after partition pruning.
+    kept
+        Mask of the live data files that remain after all pruning, by partitions and by column metrics.
+    tasks
+        The files that the plan reads, with their deletes.
+    now
+        The number of files that the plan reads, and their bytes.
     """
 
     metadata: TableMetadata
@@ -142,12 +162,19 @@ class ColumnAdvice:
 
 
 def column_advice(scene: Scene, field_id: int, expression: Expression) -> ColumnAdvice:
-    """Find suggestions for one column.
+    """Suggest changes with which a filter's conditions on one column would skip more files.
+
+    These changes are to write missing or longer bounds, to sort by the column, and to partition by it. If none would
+    help, the result has notes with the reasons.
 
     Parameters
     ----------
+    scene
+        The plan's data that suggestions are based on.
+    field_id
+        The column's field id.
     expression
-        The filter's conditions on the column.
+        The filter's conditions on the column, joined by AND.
     """
     out = ColumnAdvice()
     terms = list(predicates(expression))
@@ -196,8 +223,12 @@ def _estimates(
 
     Parameters
     ----------
+    scene
+        The plan's data that suggestions are based on.
+    out
+        The object to which the row, the suggestions, and notes on changes that would not help are added.
     term
-        One of the filter's predicates on the column, from which its name, field id and type are read.
+        One of the filter's predicates on the column; the column's name, field id and type are read from it.
     spread
         The column's bounds in all live data files.
     wanted
@@ -259,14 +290,17 @@ def _partitioning(
     *,
     guessed: bool,
 ) -> Iterator[Suggestion]:
-    """Yield suggestions to partition by a column, or, if the default spec does so, to rewrite files of older specs.
+    """Yield suggestions to partition by a column.
+
+    If the default spec has such a partition field already, but the plan reads files of older specs, the suggestion is
+    to rewrite these files instead.
 
     Parameters
     ----------
-    term, spread, wanted, distinct, guessed
+    scene, term, spread, wanted, distinct, guessed
         See `_estimates`.
     have
-        The partition fields that the default spec derives from the column: see `_transforms`.
+        The transforms of the partition fields that the default spec derives from the column, with the fields' names.
     """
     if term.type is None:
         return
@@ -299,7 +333,19 @@ def _partitioning(
 
 
 def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
-    """Return how many of the files may hold matching rows, judging only by the filter's conditions on one column."""
+    """Return how many of some files may hold a row that matches the filter's conditions on one column.
+
+    The filter's conditions on other columns are ignored.
+
+    Parameters
+    ----------
+    spread
+        The column's bounds in the files.
+    files
+        The files.
+    wanted
+        The values of the column that the filter selects.
+    """
     each = Shares(spread, files.apart())
     left = spread.nulls > 0 if wanted.nulls else np.zeros(len(files.rows), dtype=np.bool_)
     for span in wanted.spans:
@@ -308,16 +354,23 @@ def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
 
 
 def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: Reading) -> str:
-    """Explain why sorting by a column does not help: nearly all rows match, or too few files would be saved.
+    """Explain in a sentence why sorting by a column does not help.
+
+    There are two reasons. Either nearly all rows match the conditions on the column, so that no sort order could skip
+    many files. Or sorting would save too few files to be worth rewriting the table.
 
     Parameters
     ----------
     name
         The column's name.
-    shares, wanted
-        How the column's values are spread over the files, and which of them the filter selects.
-    ordered, now
-        What the filter would read after sorting, and what it reads now.
+    shares
+        The distribution of the column's values in the files that remain after partition pruning.
+    wanted
+        The values of the column that the filter selects.
+    ordered
+        The number of files that the filter would read after sorting, and their bytes.
+    now
+        The number of files that it reads now, and their bytes.
     """
     part = shares.nulls if wanted.nulls else np.zeros(shares.files.groups)
     for span in wanted.spans:

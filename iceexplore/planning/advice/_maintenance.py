@@ -111,18 +111,28 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
 def scattered_manifests(
     table: str, read: int, hold: int, length: int, total: int, files: int, all_files: int, *, prunes: bool
 ) -> Iterator[Suggestion]:
-    """Suggest clustering manifests if many are read for few files each.
+    """Suggest clustering manifests by partition if the files to read are scattered over many manifests.
+
+    The suggestion is made if the plan reads more than twice as many manifests as the files to read would fill.
 
     Parameters
     ----------
-    read, hold, length
-        Number of manifests that are read; number of these that hold a file to read; size in bytes of all that are read.
+    table
+        The table's name, for the SQL statement.
+    read
+        Number of manifests that the plan reads.
+    hold
+        How many of these manifests list a file to read.
+    length
+        Total size in bytes of the manifests that the plan reads.
     total
         Number of data manifests in the root.
-    files, all_files
-        Number of data files to read, and of all data files; both without the data files that a V4 root lists itself.
+    files
+        Number of data files that the plan reads, without those that a V4 root lists itself.
+    all_files
+        Number of live data files of the table, without those that a V4 root lists itself.
     prunes
-        Whether the filter restricts partitions; if not, clustering manifests does not help.
+        Whether the filter excludes any partition; if not, clustering manifests does not help.
     """
     if not prunes or not files or all_files <= 0 or not total:
         return

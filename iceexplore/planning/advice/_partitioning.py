@@ -42,8 +42,8 @@ class Units:
 
 def number_units(width: float) -> Units:
     """Return units of a fixed width; unit 0 begins at 0."""
-    # As a float, the width of a unit of decimals is not exact. So a value that is below the beginning of a unit by no
-    # more than a rounding error is counted in this unit.
+    # For decimals, a width such as 0.01 is not exact as a float, so x / width may be slightly below a whole number. The
+    # added 1e-9 puts a value with which a unit begins into this unit, not into the one before.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
@@ -57,7 +57,15 @@ def text_units(axis: Axis, length: int) -> Units:
 
 
 def time_units(transform: TimeTransform, kind: Type) -> Units:
-    """Return the units into which a time transform divides stored dates or timestamps, counted from 1970."""
+    """Return the years, months, days or hours of a time transform as units; unit 0 begins with 1970-01-01.
+
+    Parameters
+    ----------
+    transform
+        The transform; the number of a unit is the partition value that it returns.
+    kind
+        The column's type, a date or timestamp. The units divide its stored values, such as days since 1970.
+    """
 
     def number(values: Floats) -> Floats:
         return transform.numbers(kind, np.clip(values, -9e18, 9e18).astype(np.int64)).astype(np.float64)
@@ -127,23 +135,28 @@ def candidates(
     *,
     guessed: bool = False,
 ) -> Iterator[Candidate]:
-    """Yield promising partition fields on one column, each with an estimate of what the filter would read.
+    """Yield possible partition fields on one column, each with an estimate of what the filter would read with it.
 
-    Fields with which files would become too small are left out.
+    Each transform is proposed at most once: of the time transforms, only the finest that does not make files too small;
+    ``identity`` for a column with few distinct values; ``bucket`` for a column with many distinct values, if the filter
+    selects single values; and ``truncate`` if the filter selects ranges of numbers or strings. Any field with which
+    files would become too small (`_SMALLEST`) is left out.
 
     Parameters
     ----------
+    kind
+        The column's type.
     every, spread
         All live data files, and the column's bounds in them.
     left
-        Which of the files remain after pruning with today's partition fields.
+        Mask of the files that remain after pruning with today's partition fields.
     wanted
         The values of the column that the filter selects.
     distinct
-        Number of distinct values of the column, if known.
+        Number of distinct values of the column; None if unknown.
     have
-        Transforms of this column that the table is partitioned by. If one is the identity, nothing is yielded. A bucket
-        candidate has a multiple of the present number of buckets. Other candidates do not depend on these transforms.
+        The transforms of the partition fields that the table already derives from this column. If one is ``identity``,
+        nothing is yielded. If one is ``bucket[4]``, a bucket field has a multiple of 4 buckets. Others have no effect.
     guessed
         Whether ``distinct`` is an estimate: there may be several times as many distinct values, most of them rare.
     """
@@ -197,7 +210,7 @@ def candidates(
 
 
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
-    """Estimate what a filter would read if each group of files were split into one partition per unit, such as a day.
+    """Estimate what a filter would read if each of today's partitions were split into one partition per unit.
 
     Parameters
     ----------
@@ -207,6 +220,8 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         Mask of the files that remain after pruning with today's partition fields.
     wanted
         The values of the column that the filter selects.
+    units
+        The units of the additional partition field, for example days.
 
     Returns
     -------
@@ -231,7 +246,8 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
     for span in wanted.spans:
-        # Widen the span to whole units, and do not count a unit twice if two spans are in it.
+        # A scan reads whole partitions, so widen `span` (an interval of values that the filter selects) to whole units.
+        # If the previous interval ends in the first of these units, that unit is already counted: begin with the next.
         first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
         first = max(first, before + 1)
         if end < first:
@@ -244,13 +260,24 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # Rows with null get a partition of their own. Its files are counted in `read`, but not in `total`.
+    # `read` counts the files of the partitions for null, but `total` does not, so `read` may be greater.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 
 
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
-    """Return, for each group, the number of units from its lowest to its highest bound; 1 if no bounds are known."""
+    """Return, for each of today's partitions, how many units there are from its lowest to its highest bound.
+
+    The units of both bounds are counted, so the result is 1 if both are in the same unit. It is also 1 for a partition
+    without known bounds.
+
+    Parameters
+    ----------
+    spread
+        The column's bounds in the files.
+    files
+        The data files, grouped by today's partitions.
+    """
     known = spread.known
     low, high = units.number(spread.low[known]), units.number(spread.high[known])
     least, most = np.full(files.groups, np.inf), np.full(files.groups, -np.inf)
@@ -260,7 +287,9 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate what a filter on ``points`` single values would read if each group of files had ``parts`` buckets.
+    """Estimate what a filter on single values would read if each of today's partitions were split evenly.
+
+    The parts are new partitions: the buckets of ``bucket`` or, for ``identity``, one for each distinct value.
 
     Parameters
     ----------
@@ -268,6 +297,10 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
         All live data files.
     left
         Mask of the files that remain after pruning with today's partition fields.
+    points
+        The number of single values that the filter selects: 3 for ``id IN (5, 6, 7)``.
+    parts
+        The number of parts into which each partition is split.
 
     Returns
     -------
@@ -279,7 +312,8 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    share = 1.0 - (1.0 - 1.0 / parts) ** points  # several values may share a bucket
+    # The share of the parts that hold at least one of the values, if each value is in a random part.
+    share = 1.0 - (1.0 - 1.0 / parts) ** points
     read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
     return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)
 
