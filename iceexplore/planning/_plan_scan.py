@@ -140,10 +140,11 @@ def plan_scan(
 
 
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
-    """Return the rows of the state's root whose manifests `plan_scan` reads with this filter.
+    """Return the row numbers, in the state's root, of the manifests that `plan_scan` reads with this filter.
 
-    Usually, this reads only the root. It also reads the data manifests if the root does not show which delete manifests
-    `plan_scan` reads, because this depends on the data files that match the filter.
+    Usually, it is enough to read the root (the manifest list or V4 root manifest). But which delete manifests
+    `plan_scan` reads may depend on the data files that match the filter; to find these files, this function reads the
+    data manifests.
     """
     scans = _scans(state, wanted, None)
     if not scans:
@@ -164,7 +165,10 @@ def manifests_read(state: TableState, wanted: Filter) -> list[int]:
 
 
 def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
-    """Return the root rows of the manifests that list a file of the plan."""
+    """Return the root rows of the data manifests that list a file of the plan.
+
+    Files that a V4 root lists itself are in no manifest, so they add no row.
+    """
     rows = [p.leaf.root_row for p in picked if p.leaf.kept_files and p.leaf.root_row is not None]
     return np.array(rows, dtype=np.int64)
 
@@ -188,19 +192,26 @@ def _picked(
     beside: Mapping[int, list[int]] = MappingProxyType({}),
     loaded: dict[int, Manifest] | None = None,
 ) -> list[Picked]:
-    """Select, from each data manifest, the files that may match the filter.
+    """Read the data manifests that may list a matching file, and select their files that may match the filter.
+
+    If a V4 root lists data files itself, the first item of the result holds those of them that may match.
 
     Parameters
     ----------
+    scan
+        The root, with the rows of the data manifests to read (``scan.kept``).
     index
-        The index of the scanned root among the roots of the plan.
+        The index of this root among the roots of the plan; 0 unless the plan is incremental.
+    wanted
+        The filter.
     columns
-        The ids of the columns whose metrics are kept.
+        The ids of the columns whose metrics are kept with the selected files.
     beside
-        The root rows of delete manifests that are read together with a data manifest, by the root row of the data
-        manifest.
+        Delete manifests to read in the same parallel pass. The keys are the root rows of data manifests, and each value
+        lists the root rows of the delete manifests that are affiliated with this data manifest.
     loaded
-        A dictionary to which these delete manifests are added, with their root rows as keys.
+        A dictionary to which the delete manifests in ``beside`` are added, with their root rows as keys; None to
+        discard them.
     """
     order = [row for data in scan.kept.tolist() for row in (data, *beside.get(data, ()))]
     deletes = {row for rows in beside.values() for row in rows}
@@ -240,12 +251,16 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-    """Return the root rows of the manifests that may hold deletes for files of some data manifests.
+    """Return the root rows of the manifests that may hold deletes for files of the data manifests in ``read``.
 
     Parameters
     ----------
+    scan
+        The root that lists all these manifests.
+    wanted
+        The filter; its conditions on partitions exclude delete manifests of other partitions.
     read
-        The root rows of these data manifests.
+        The root rows of data manifests.
     """
     rows = scan.delete_rows(state, wanted, read)
     # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests hold deletes, too.
@@ -279,7 +294,19 @@ def _damage(
     deletes: tuple[int, ...],
     files: EntryBatch,
 ) -> list[str]:
-    """Return notes on files and deletes that are missing from the plan, because roots or manifests are damaged."""
+    """Return notes on files and deletes that are missing from the plan, because roots or manifests are damaged.
+
+    Parameters
+    ----------
+    scans
+        The roots of the plan.
+    leaves
+        The data manifests that were read, and whether all entries of each could be read.
+    deletes
+        The root rows of the plan's delete manifests; empty for an incremental plan.
+    files
+        The data files of the plan. A damaged delete manifest is noted only if it may hold a delete for one of them.
+    """
     out = []
     faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}
     roots = [s.root.location for s in scans if s.root.location in faults]
@@ -300,10 +327,21 @@ def _damage(
 
 
 def _note_twice(state: TableState, scan: RootScan, files: EntryBatch, root_row: Int64s) -> None:
-    """Add a problem if data files are live in several manifests.
+    """Add a problem to ``state.problems`` if a data file of the plan is live in several manifests.
 
-    A file that one manifest lists twice is reported when that manifest is read. Very large plans are not checked,
-    because the check would add a third to the time of planning; `Table.verify` checks them.
+    The rows of such a file would be read several times. If there are several such files, the problem names one and
+    counts the others. A file that one manifest lists twice is not included: it is reported when that manifest is read.
+    Plans of more than `_MOST_COMPARED` files are not checked, because the check would add a third to the time of
+    planning; `Table.verify` checks them.
+
+    Parameters
+    ----------
+    scan
+        The root that lists the manifests.
+    files
+        The data files of the plan.
+    root_row
+        For each of these files, the root row of its manifest; null if a V4 root lists the file itself.
     """
     if len(files) > _MOST_COMPARED:
         return

@@ -81,12 +81,26 @@ class ScanPlan(PlannedScan):
     def skipped(self) -> pd.DataFrame:
         """One row per manifest, data file and row group that is not read, with the reason.
 
-        Columns are ``level`` ("manifest list" or, V4, "root manifest"; "leaf manifest"; "row group"), ``kind``,
-        ``name``, ``root_row`` (the row number of the manifest in the root), ``ordinal`` (the position of a data file in
-        its manifest, or of a row group in its file), ``files``, ``rows``, ``bytes`` (null for a manifest with files,
-        because the root does not count their bytes), ``term`` (the condition of the filter that excludes the item),
-        ``by`` (the metadata that show this: "partition", "bounds", "counts", ...), ``column``, ``lower``, ``upper``,
-        ``null_count`` (the values of these metadata), ``why`` (a sentence).
+        Data files in a manifest that is not read have no rows of their own. A number is null where it is unknown. The
+        columns are:
+
+        - ``level``: the metadata with which planning excluded the item: "manifest list" (V4: "root manifest"), "leaf
+          manifest" or "row group".
+        - ``kind``: "manifest", "data file" or "row group".
+        - ``name``: the location of the manifest or data file; for a row group, of its file.
+        - ``root_row``: the row number, in the root, of the manifest or of the manifest that lists the file; null for a
+          data file that a V4 root lists itself.
+        - ``ordinal``: the position of a data file in its manifest, or of a row group in its file; null for a manifest.
+        - ``files``: the number of live data files in a manifest; 1 for a data file; null for a row group.
+        - ``rows``: the number of rows in the item.
+        - ``bytes``: the size of a data file, or the uncompressed size of a row group; for a manifest, null, because the
+          root does not state the bytes of its files (0 if it has no live file).
+        - ``term``: the condition of the filter that excludes the item.
+        - ``by``: the metadata that show this, such as "partition", "bounds", "counts" (of nulls and NaN) or "bloom
+          filter".
+        - ``column``, ``lower``, ``upper``, ``null_count``: the column of the condition, and its bounds and number of
+          nulls.
+        - ``why``: the reason as a sentence.
         """
         return to_frame(self.skipped_arrow)
 
@@ -101,8 +115,10 @@ class ScanPlan(PlannedScan):
     def deletes(self) -> pd.DataFrame:
         """One row per delete file or deletion vector that applies to a data file that is read.
 
-        Columns are ``file_path``, ``kind`` ("vector", "position", "equality"), ``tasks`` (number of data files to which
-        it applies), ``rows`` and other fields of the delete's entry.
+        Columns are ``file_path``, ``kind`` ("vector", "position", "equality"), ``file_format``, ``spec_id``,
+        ``partition`` (as text), ``tasks`` (the number of planned data files to which the delete applies), ``rows``,
+        ``bytes`` (for a deletion vector, those of its blob), ``offset`` (of the blob in its Puffin file; null for
+        delete files), ``referenced_file``, ``equality_ids`` (field ids), ``sequence_number`` and ``snapshot_id``.
         """
         return to_frame(self.deletes_arrow)
 
@@ -122,17 +138,23 @@ class ScanPlan(PlannedScan):
         return to_frame(unmatched_deletes(self.state, self.files.files, self.files.matched, where=self.filter))
 
     def levels(self, *, exact: bool = False) -> pd.DataFrame:
-        """Return the numbers of manifests, files, rows and bytes that remain after each level of planning.
+        """Count the manifests, files, rows and bytes that remain after each level of planning, one row per level.
 
-        The column ``known`` names the source of the numbers. Numbers are null if only the pruned manifests contain
-        them. For example, a root does not state how many rows a pruned manifest has after a manifest DV removed some of
-        its entries. A root never states bytes, so the bytes of the whole table are taken from the snapshot's summary;
-        they are null if the summary does not have them, and for incremental plans.
+        The levels are the whole table (of an incremental plan, all appended files), the manifest list or root manifest,
+        the leaf manifests and, if planned with ``row_groups``, the row groups. Columns are ``level``, ``manifests``,
+        ``files``, ``rows``, ``bytes``, ``row_groups``, and ``known``, a text that states where the numbers come from
+        and which of them are unknown.
+
+        For the whole table, the numbers of pruned manifests are taken from the root. If the root does not state a
+        number, the total is null. For example, a root does not state how many rows remain in a manifest after a
+        manifest DV removed some of its entries. A root never states bytes. So if any manifest is pruned, the bytes of
+        the whole table are taken from the snapshot's summary, which includes delete files; they are null if the summary
+        does not have them, and for incremental plans.
 
         Parameters
         ----------
         exact
-            Also read pruned manifests, for numbers that the root does not contain.
+            Also read the pruned manifests, so that the numbers of the whole table are complete.
         """
         from iceexplore.planning.report._levels import levels_table
 
@@ -163,12 +185,15 @@ class ScanPlan(PlannedScan):
         open_file_cost: int | None = None,
         combined: bool = False,
     ) -> pd.DataFrame:
-        """Return the splits of the files, and the combined task of each, as Iceberg's ``TableScanUtil`` computes them.
+        """Split the planned files, and combine the splits into tasks, as Iceberg's ``TableScanUtil`` does.
 
-        A file with split offsets is split at these, any other file every ``size`` bytes. Small splits are packed into
-        combined tasks of about ``size`` bytes. A split weighs as much as its bytes and those of its deletes together
-        (a deletion vector counts with its own bytes, not those of its file), but at least ``open_file_cost`` for the
-        data file and for each delete. Spark also adjusts the size to its parallelism; this method does not.
+        A file with split offsets is split at these. Any other file is split every ``size`` bytes, unless its format
+        cannot be split. The splits are then packed into combined tasks of about ``size`` bytes, each of which one
+        reader would read. Spark also adjusts the size to its parallelism; this method does not.
+
+        For packing, the weight of a split is the larger of two numbers of bytes. The first is what a reader reads: the
+        split and all deletes of its file (of a deletion vector only the blob, not the whole Puffin file). The second is
+        the cost of opening: ``open_file_cost`` for the data file, and again for each of its deletes.
 
         Parameters
         ----------
@@ -183,10 +208,19 @@ class ScanPlan(PlannedScan):
         combined
             Return one row per combined task instead of one per split.
 
+        Returns
+        -------
+        DataFrame
+            One row per split, with the columns ``task`` (the row number of the file in `tasks`), ``file_path``,
+            ``start`` and ``length`` (bytes in the file), ``rows`` (estimated from bytes), ``deletes`` (their number),
+            ``delete_bytes``, ``weight``, and ``combined`` (the number of the combined task). Or one row per combined
+            task, with the columns ``combined``, ``splits`` (adjacent splits of a file count as one), ``files``,
+            ``bytes``, ``rows``, ``delete_bytes`` (once per file) and ``weight``.
+
         Raises
         ------
         OptionError
-            A number is invalid, or there would be too many splits.
+            A number is invalid, or there would be more than 50 million splits.
         """
         from iceexplore.planning.scan._splits import combined_table, split_table
 
@@ -263,18 +297,21 @@ class ScanPlan(PlannedScan):
         return advise(self)
 
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
-        """Measure how well the planned files are clustered by each of some columns.
+        """Measure how well the planned files are clustered, separately for each of the given columns.
 
-        The depth at a value of a column is the number of files whose range of the column contains the value. The result
-        has the average and the maximum depth of each column (see `Clustering`). The depth is 1 if no ranges overlap.
+        The bounds of a column give each file a range of values. For each value in a file's range, count the planned
+        files whose ranges contain this value: the depth of the file is the highest of these counts. It is 1 if no other
+        file's range overlaps, so that a query for one value reads one file. It is the number of files if every file
+        spans the whole range. The result has the average and the maximum depth of the files for each column (see
+        `Clustering`).
 
         This reads all data manifests for the bounds of the columns, but no data file.
 
         Parameters
         ----------
         columns
-            Names of columns, dotted inside structs; by default the columns of the table's sort order, or without one
-            the first 20 columns that have bounds.
+            Names of columns, dotted inside structs; by default the columns of the table's sort order or, if it has
+            none, the first 20 columns that have bounds.
 
         Raises
         ------
@@ -306,15 +343,16 @@ class ScanPlan(PlannedScan):
     def range_map(self, column: str | None = None, *, by: RangeBy = "range") -> RangeMap:
         """Draw each live file's range of a column, and whether it is read, beside the range that the filter selects.
 
-        This reads all data manifests, but no data file. More than 1,500 files are drawn as a density. The result has
-        ``to_svg()`` and ``to_text()``; ``counts``, the numbers of files that are read or skipped; and ``lit``, which
-        returns the files that would be read for a different range.
+        This reads all data manifests, but no data file. More than 1,500 files are not drawn one by one: files with
+        similar ranges share a cell, which is darker the more files it has. The result has the methods ``to_svg()`` and
+        ``to_text()``; the data frame ``counts``, with the numbers of files that are read, or skipped for each reason;
+        and the method ``lit()``, which returns a mask of the files that the plan would read for another range.
 
         Parameters
         ----------
         column
-            A column's name, dotted inside structs; by default the filter's first column, or without one the first of
-            the table's sort order, partition fields or schema.
+            A column's name, dotted inside structs. The default is the filter's first column or, if the filter has none,
+            the first column of the table's sort order, else of its partition fields, else of its schema.
         by
             The order of files: by the start of their ``range``, by their ``partition``, or by the ``snapshot`` that
             added them, the oldest first.

@@ -68,8 +68,8 @@ class Advice:
         - ``depth``: how many files' ranges overlap on average. For the middle of each file's range, count the files
           whose ranges contain it; the depth is the average of these counts.
         - ``deepest``: the largest number of files whose ranges contain the same value.
-        - ``reads``: the number of files that remain after partition pruning and after the bounds of this column, but
-          not those of other columns, are compared with the filter.
+        - ``reads``: the number of files that remain after partition pruning and after pruning by the metrics of this
+          column; the metrics of other columns are ignored.
         - ``sorted``: the number of files that the filter would read if each partition were sorted by the column; null
           if no file that remains after partition pruning has bounds.
     notes

@@ -71,7 +71,13 @@ class Axis:
 
     @classmethod
     def of(cls, lower: AnyArray, upper: AnyArray) -> Axis | None:
-        """Return the axis of a column with these bounds; None for types without order, or if no bound is known."""
+        """Return the axis of a column with these bounds; None if the type has no order, or if no bound is known.
+
+        Parameters
+        ----------
+        lower, upper
+            The column's bounds in each data file; null where unknown.
+        """
         kind = comparable(lower).type
         if pa.types.is_integer(kind):
             return cls(1.0)
@@ -190,7 +196,11 @@ class Axis:
         return (self.number(value),) * 2
 
     def prefix(self, value: str) -> tuple[float, float]:
-        """Return the numbers (see `number`) of the first and the last text with this prefix in the order of texts."""
+        """Return the lowest and the highest number of the texts that begin with ``value``.
+
+        If ``value`` is a beginning of `shared`, such as ``us`` of ``user-``, all bounds begin with it, so the result
+        contains the numbers of all values.
+        """
         data, low = _encoded(value), self.number(value)
         if not data.startswith(self.shared):
             return (low, self.base**self.digits if self.shared.startswith(data) else low)

@@ -151,9 +151,16 @@ class Scene:
 
 @dataclass
 class ColumnAdvice:
-    """Suggestions for one column, including those that would save too little.
+    """Suggestions for one column.
 
-    ``clustering`` is the column's row in `Advice.clustering`; ``notes`` explain which changes would not help.
+    Attributes
+    ----------
+    suggestions
+        All suggestions, including those that would save too little (`Suggestion.helps` is false).
+    clustering
+        The column's row in `Advice.clustering`; None if it has none.
+    notes
+        Sentences on changes that would not help, with the reasons.
     """
 
     suggestions: list[Suggestion] = field(default_factory=list)

@@ -48,10 +48,10 @@ def number_units(width: float) -> Units:
 
 
 def text_units(axis: Axis, length: int) -> Units:
-    """Return units for the transform ``truncate``: one unit for all texts that have the same first characters.
+    """Return units for the transform ``truncate``: all texts with the same first characters are in the same unit.
 
-    These are the characters that all bounds share (`Axis.shared`), and ``length`` characters after them. `Axis.plain`
-    must be true.
+    The number of these first characters is `Axis.shared_characters` plus ``length``. `Axis.plain` must be true, so that
+    each byte after `Axis.shared` is a character.
     """
     return number_units(axis.base ** (axis.digits - length))
 
