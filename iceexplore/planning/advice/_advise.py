@@ -58,7 +58,8 @@ class Advice:
     suggestions
         Those that save the most bytes come first; of those that save equal bytes, the one that saves more files. Those
         without an estimate come last. Suggestions that save too little are left out: `Suggestion.helps` compares the
-        bytes to read, plus 4 MiB for each file to open (the default of Iceberg's ``read.split.open-file-cost``).
+        cost of reading before and after the change. This cost is the bytes to read, plus 4 MiB for each file to open
+        (the default of Iceberg's ``read.split.open-file-cost``).
     clustering
         One row per column of the filter that has bounds, unless there is no estimate for the conditions on it:
 
@@ -84,7 +85,11 @@ class Advice:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Return the suggestions as a data frame, one row each."""
+        """Return the suggestions as a data frame, one row each.
+
+        The columns are attributes of `Suggestion`; instead of ``before`` and ``after``, there are ``files_before``,
+        ``files_after``, ``bytes_before`` and ``bytes_after``, null where unknown.
+        """
         rows = [
             {
                 "kind": s.kind, "column": s.column, "title": s.title, "unit": s.unit,
@@ -135,8 +140,8 @@ _COUNTED = frozenset({"partition_spec_id", "record_count", "file_size_in_bytes"}
 def _scene(plan: PlannedScan) -> Scene:
     """Read all data manifests, and collect the data that advice on a plan is based on.
 
-    This is the list of the table's live data files, with two masks: the files that remain after partition pruning, and
-    those that remain after column metrics are evaluated as well.
+    Besides the table's live data files, the result has two masks: one of the files that remain after partition pruning,
+    and one of those that remain after column metrics are evaluated as well.
     """
     ids = plan.filter.stats_ids
     found = []

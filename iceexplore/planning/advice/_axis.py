@@ -199,7 +199,8 @@ class Axis:
         """Return the lowest and the highest number of the texts that begin with ``value``.
 
         If ``value`` is a beginning of `shared`, such as ``us`` of ``user-``, all bounds begin with it, so the result
-        contains the numbers of all values.
+        contains the numbers of all bounds. If it differs from `shared`, no bound begins with it, so both results are
+        its `number`.
         """
         data, low = _encoded(value), self.number(value)
         if not data.startswith(self.shared):

@@ -128,7 +128,7 @@ class Scene:
     batch
         The entries of all live data files, with the metrics of the filter's columns.
     files
-        The rows and bytes of the same files, and the partition of each.
+        The rows and bytes of each of these files, and the number of its partition.
     left
         Mask of the live data files that remain after partition pruning.
     kept
@@ -299,15 +299,16 @@ def _partitioning(
 ) -> Iterator[Suggestion]:
     """Yield suggestions to partition by a column.
 
-    If the default spec has such a partition field already, but the plan reads files of older specs, the suggestion is
-    to rewrite these files instead.
+    If the default spec already has the partition field or a finer one, but the plan reads files of older specs, the
+    suggestion is to rewrite these files instead.
 
     Parameters
     ----------
     scene, term, spread, wanted, distinct, guessed
         See `_estimates`.
     have
-        The transforms of the partition fields that the default spec derives from the column, with the fields' names.
+        The partition fields that the default spec derives from the column: the keys are their transforms, the values
+        their names.
     """
     if term.type is None:
         return
@@ -340,16 +341,16 @@ def _partitioning(
 
 
 def _alone(spread: Spread, files: Files, wanted: Wanted) -> int:
-    """Return how many of some files may hold a row that matches the filter's conditions on one column.
+    """Return how many files may hold a row that matches the filter's conditions on one column.
 
     The filter's conditions on other columns are ignored.
 
     Parameters
     ----------
     spread
-        The column's bounds in the files.
+        The column's bounds and share of nulls in each file.
     files
-        The files.
+        The sizes of the same files.
     wanted
         The values of the column that the filter selects.
     """

@@ -113,7 +113,7 @@ def scattered_manifests(
 ) -> Iterator[Suggestion]:
     """Suggest clustering manifests by partition if the files to read are scattered over many manifests.
 
-    The suggestion is made if the plan reads more than twice as many manifests as the files to read would fill.
+    If the files to read would fill n manifests, the suggestion is made if the plan reads at least 2n + 2 manifests.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def scattered_manifests(
     all_files
         Number of live data files of the table, without those that a V4 root lists itself.
     prunes
-        Whether the filter excludes any partition; if not, clustering manifests does not help.
+        Whether partition pruning excludes any data file; if not, clustering manifests does not help.
     """
     if not prunes or not files or all_files <= 0 or not total:
         return

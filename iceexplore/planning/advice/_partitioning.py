@@ -260,7 +260,7 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # `read` counts the files of the partitions for null, but `total` does not, so `read` may be greater.
+    # `read` counts the files of the partitions for null, but `total` does not. So limit `read` to `total`.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 
