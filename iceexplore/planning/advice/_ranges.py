@@ -14,9 +14,10 @@ from iceexplore.planning.advice._axis import Axis
 __all__ = ["Span", "Wanted", "by_column", "wanted_of"]
 
 _INFINITY = math.inf
-#: Maximum number of intervals; if there are more, those with the smallest gaps between them are merged.
+#: Maximum number of spans in `Wanted`. If a filter has more intervals, neighbours with the smallest gaps are merged.
 _MOST = 64
 
+#: Closed intervals as pairs of the lowest and the highest number, in ascending order, without overlaps.
 _Intervals: TypeAlias = tuple[tuple[float, float], ...]
 
 
@@ -45,10 +46,11 @@ class Wanted:
     spans
         The intervals of matching values, in ascending order, without overlaps.
     nulls
-        Whether rows without a value match.
+        Whether rows match in which the column is null.
     points
-        If only single values match, their number; otherwise 0. If bounds are truncated, the span of a single long text
-        is wider than a point.
+        Number of the values if the filter selects only single values: 3 for ``a IN ('x', 'y', 'z')``. 0 for any other
+        filter. If bounds are truncated, a single text that is longer than the bounds counts as 1, too, even though its
+        span includes all texts that have the same beginning (`Axis.seen`).
     """
 
     spans: tuple[Span, ...]
@@ -78,7 +80,15 @@ def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list
 
 
 def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
-    """Return the values that match an expression on one column; None if they are not ranges, as in tests for NaN."""
+    """Convert an expression on one column to the values that match it; return None if this is impossible.
+
+    It is impossible for a test for NaN, for example, because no number represents NaN: see `_taken`.
+
+    Parameters
+    ----------
+    axis
+        The number line: the mapping of the column's values to numbers.
+    """
     found = _taken(expression, axis)
     if found is None:
         return None
@@ -89,9 +99,11 @@ def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
 
 
 def _taken(expression: Expression, axis: Axis) -> tuple[_Intervals, bool] | None:
-    """Return the intervals of matching values, and whether null matches; None if the condition is not a range.
+    """Return the intervals of the values that match an expression, and whether null matches.
 
-    In an ``and``, conditions that are not ranges are ignored.
+    Some predicates cannot be converted to intervals, such as a test for NaN. In an ``and``, they are ignored, so the
+    intervals may also include values that do not match. If such a predicate is in an ``or``, or if there is no other,
+    the result is None. ``axis`` maps values to numbers.
     """
     match expression:
         case And(children):
@@ -111,7 +123,10 @@ def _taken(expression: Expression, axis: Axis) -> tuple[_Intervals, bool] | None
 
 
 def _of(p: Predicate, axis: Axis) -> _Intervals | None:
-    """Return the intervals of the values that match a predicate; None if the predicate is not a range."""
+    """Return the intervals of the values that match a predicate; None if it cannot be converted to intervals.
+
+    The result is None for ``is-nan``, for example. ``axis`` maps values to numbers.
+    """
     match p.op:
         case "=" | "in":
             return _joined(map(axis.seen, p.literals))
@@ -147,7 +162,11 @@ def _joined(parts: Iterable[tuple[float, float]]) -> _Intervals:
 
 
 def _rest(parts: _Intervals, step: float) -> _Intervals:
-    """Return the complement of intervals; ``step`` is the distance between adjacent values."""
+    """Return the complement of intervals, which contains the numbers outside them.
+
+    ``step`` is the distance between adjacent values (`Axis.step`). For integers it is 1, so that the complement of the
+    interval from 3 to 5 ends at 2 and begins again at 6. If it is 0, the complement includes the ends 3 and 5.
+    """
     edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
     return _joined(zip(edges[::2], edges[1::2], strict=True))
 
@@ -161,7 +180,7 @@ def _common(parts: list[_Intervals]) -> _Intervals:
 
 
 def _few(intervals: _Intervals) -> tuple[Span, ...]:
-    """Convert intervals to spans; if there are more than `_MOST`, merge those with the smallest gaps."""
+    """Convert intervals to at most `_MOST` spans; merge neighbours with the smallest gaps if there are more."""
     if len(intervals) <= _MOST:
         return tuple(Span(low, high, int(low == high)) for low, high in intervals)
     gaps = sorted(range(1, len(intervals)), key=lambda i: intervals[i - 1][1] - intervals[i][0])[: _MOST - 1]

@@ -19,7 +19,19 @@ _SHOWN = 20
 def advice_text(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
-    """Return the suggestions as lines of text without terminal control characters."""
+    """Return advice as lines of text without terminal control characters.
+
+    The text includes at most `_SHOWN` suggestions and at most as many notes.
+
+    Parameters
+    ----------
+    filter_text
+        The filter, as text.
+    now
+        The number of data files that the plan reads today, and their bytes.
+    suggestions, clustering, notes
+        The attributes of `Advice` with these names.
+    """
     out = [f"Tuning advice for {_cut(filter_text)}, which reads {amount(now.files, 'file')}, {human_bytes(now.bytes)}"]
     for row in clustering.to_pylist():
         out.append("  " + _clustered(row))
@@ -41,7 +53,10 @@ def advice_text(
 def advice_html(
     filter_text: str, now: Reading, suggestions: Sequence[Suggestion], clustering: pa.Table, notes: Sequence[str]
 ) -> str:
-    """Return the suggestions as an HTML table, with SQL statements that readers can unfold."""
+    """Return advice as HTML: a table of suggestions, followed by SQL statements that readers can unfold.
+
+    The parameters are those of `advice_text`.
+    """
     e = escape.html
     head = (
         f'<div style="font:600 14px system-ui,sans-serif;margin:4px 0">Tuning advice for '

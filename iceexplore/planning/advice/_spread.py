@@ -1,9 +1,12 @@
 """Model how a column's values are spread over data files, and estimate how many files are read after sorting.
 
-All estimates use bounds and counts only. Within a file, values are assumed to be spread evenly between its bounds.
-Partitions in which nearly all files span about the same range are treated differently: each file counts as a random
-sample of one distribution, and the tails of this distribution are estimated from the lowest and the highest value of
-each sample (order statistics). With an even spread, a few outliers would stretch the estimated distribution.
+All estimates use only the bounds and counts in file metrics. The values in a file are assumed to be spread evenly
+between the file's bounds.
+
+This assumption is not used for a partition in which nearly all files have about the same range of values, because a few
+outliers widen the range of a file, although most of its values are far from the bounds. In such a partition, each file
+is taken as a random sample of the partition's values. The lower and the upper tail of their distribution are estimated
+from the lowest and the highest value of each file (order statistics).
 """
 
 from __future__ import annotations
@@ -23,12 +26,14 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: Tails of a distribution are estimated in partitions with at least ``_SAMPLES`` files, and in at most ``_MOST_GROUPS``
-#: such partitions; elsewhere, values are assumed to be spread evenly.
+#: The files of a group are taken as random samples only if at least this number of them has bounds: see
+#: `Shares._samples`.
 _SAMPLES = 8
+#: Only in this number of groups, those with the most files, may files be taken as random samples. In all other groups,
+#: the values in a file are assumed to be spread evenly between its bounds.
 _MOST_GROUPS = 200
-#: The files of a partition count as samples of one distribution if at least this share of them covers the middle of the
-#: partition's range.
+#: The files of a group are taken as random samples if at least this share of their ranges contains a certain value:
+#: the middle between the median of the lower bounds and the median of the upper bounds.
 _COVERING = 0.9
 
 
@@ -91,8 +96,10 @@ class Spread:
 
     Attributes
     ----------
+    axis
+        The number line: the mapping of the column's values to numbers.
     low, high
-        Bounds as numbers; NaN where unknown.
+        Bounds as numbers. Both are NaN if one of them is unknown or infinite, or if they are in the wrong order.
     nulls
         Share of rows that are null or NaN; 0 if the counts are missing.
     bare
@@ -107,7 +114,10 @@ class Spread:
 
     @classmethod
     def of(cls, stats: pa.StructArray) -> Spread | None:
-        """Build a spread from a column of `EntryBatch.stats`; None if the column has no order, or no bound is known."""
+        """Build a spread from one column's metrics, as in `EntryBatch.stats`.
+
+        Return None if values of the column's type cannot be mapped to numbers, or if no file has two usable bounds.
+        """
         lower, upper = (pc.struct_field(stats, name) for name in ("lower", "upper"))
         axis = Axis.of(lower, upper)
         if axis is None:
@@ -134,10 +144,11 @@ class Spread:
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
-        """Return the average and the largest number of files whose ranges contain the same value.
+        """Return in how many files a value may be: on average, and at most.
 
-        For the average, this number is taken at the middle of each file's range. The largest number is that of the
-        value that is in the most ranges.
+        A value may be in a file if it is not outside the file's bounds. The average is taken over one value for each
+        file with bounds: the middle between its bounds. The maximum is taken over all values. If no file has bounds,
+        both results are 0.
         """
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
@@ -150,7 +161,15 @@ class Spread:
 
 @dataclass(frozen=True)
 class Shares:
-    """Estimates of the share of each group's rows that are null, or that are in a range of values."""
+    """For each group of data files, estimates of the share of rows whose value is null, or is in a given range.
+
+    Attributes
+    ----------
+    spread
+        The bounds of one column in each file, and its share of nulls.
+    files
+        The sizes of the same files, in the same order, and the group of each file.
+    """
 
     spread: Spread
     files: Files
@@ -163,7 +182,7 @@ class Shares:
     def touched(self, span: Span) -> Mask:
         """Return, for each group, whether one of its files may hold a value in a span.
 
-        A file without bounds may, unless all its values are null or NaN.
+        A file without bounds may hold any value, unless all its values are known to be null or NaN.
         """
         own = self.spread
         with np.errstate(invalid="ignore"):
@@ -192,9 +211,9 @@ class Shares:
 
     @property
     def shuffled(self) -> bool:
-        """Return whether most files are in groups that are not sorted at all.
+        """Return whether more than half of the files are in groups that are not sorted at all.
 
-        In such a group, nearly all files have about the same range of values.
+        In such a group, nearly all files have about the same range of values: see `_samples`.
         """
         return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
 
@@ -205,9 +224,11 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return the distributions of groups whose files seem to be random samples of one distribution.
+        """Return, by group number, the distribution of the values in each group that is not sorted at all.
 
-        A distribution has ascending points, and the cumulative share at each. Other groups are left out.
+        Nearly all files of such a group have about the same range of values, so that each file seems to be a random
+        sample of the group's values. Other groups are left out. A distribution is a pair of arrays: ascending numbers,
+        and for each of them the share of the values that are below it (see `_tails`).
         """
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
@@ -226,12 +247,20 @@ class Shares:
 
 
 def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None) -> Reading:
-    """Estimate what a filter would read if each group were sorted, and split into as many files as now, of equal size.
+    """Estimate the number of files and bytes that a filter would read if each group were sorted by a column.
+
+    The rows of a group are assumed to be rewritten in the order of the column, nulls first, into as many files as now,
+    all of the same size.
 
     Parameters
     ----------
+    shares
+        The files, their groups, and the column's bounds in them.
+    wanted
+        The values of the column that the filter selects.
     distinct
-        Number of distinct values of the column, if known: each value then has an equal share of the rows.
+        Number of distinct values of the column; None if unknown. If it is known, each of the values is assumed to occur
+        in equally many rows.
     """
     files = shares.files
     count = files.counts
@@ -239,10 +268,21 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Add to ``read``, for each group, the sorted files that hold the rows from share ``first`` to share ``end``.
+        """Count the files that hold one range of each group's sorted rows, and add the counts to ``read``.
 
-        Files that have already been added are left out. ``there`` masks the groups to count. If ``points`` is not 0,
-        only that many single values are looked up: no more files are added than can hold them.
+        For example, the rows from the share 0.25 to the share 0.5 of a group with ten files are in three files: the
+        third, fourth and fifth. Files that an earlier call has counted are not counted again.
+
+        Parameters
+        ----------
+        first, end
+            The range of rows in each group, as shares of its rows from 0 to 1.
+        there
+            Mask of the groups whose files are counted.
+        points
+            0 if the filter selects all rows of the range. Otherwise, the number of single values that it selects in the
+            range. Then only a limited number of files is counted for each value: the number of files divided by
+            ``distinct``, rounded up, or one file if ``distinct`` is unknown.
         """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
@@ -260,8 +300,8 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # Each span holds at least one distinct value, so at least the share 1 / distinct of the rows; and its rows
-            # come after those of the previous span.
+            # A span contains at least one of the distinct values. Each distinct value has the share 1 / distinct of the
+            # rows, so this is the lowest share that a span can have. A span's rows follow those of the previous span.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until
@@ -282,9 +322,9 @@ def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats,
     low, high
         The lowest and the highest value of each file.
     rows
-        The number of values in a file, taken as equal for all files.
+        The number of values in a file. All files are assumed to have the same number.
     step
-        Distance between adjacent values; 0 if there is none, as for floats.
+        Distance between adjacent values (`Axis.step`); 0 for types without a fixed distance, such as floats.
     """
     quantile = (np.arange(len(low)) + 0.5) / len(low)
     places = np.concatenate([[low.min()], np.sort(low) + step, np.sort(high) + step])
@@ -296,7 +336,16 @@ def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats,
 
 
 def _at(places: Floats, shares: Floats, x: float, side: str) -> float:
-    """Interpolate the cumulative share at ``x``; if it jumps there, return the share before (``left``) or after."""
+    """Return the share of a distribution's values that are below ``x``, by interpolation between known points.
+
+    Parameters
+    ----------
+    places, shares
+        The known points: numbers in ascending order, and for each of them the share of the values that are below it.
+    side
+        If several of the points are at ``x``, their shares may differ. ``left`` returns the lowest of these shares, and
+        ``right`` the highest.
+    """
     i = int(np.searchsorted(places, x, side="left" if side == "left" else "right"))
     if i == 0:
         return 0.0

@@ -25,10 +25,22 @@ def missing_bounds(
 ) -> Iterator[Suggestion]:
     """Suggest writing bounds for files that lack bounds of a column, so that filters can prune them.
 
+    Yield nothing if the plan reads no such file. The saving is estimated from the files that have bounds: the filter is
+    assumed to prune the same share of the files without bounds, once they have bounds. If no file has bounds, the
+    saving is unknown.
+
     Parameters
     ----------
+    table, column
+        The names of the table and of the column.
+    stats
+        The column's metrics, one row for each of ``files``; None if no file has any.
+    files
+        All live data files.
     left, kept
-        Masks of the files that remain after partition pruning, and of those that are read.
+        Masks of the files that remain after partition pruning, and of the files that the plan reads.
+    now
+        The number of data files that the plan reads, and their bytes.
     """
     count = len(files)
     if stats is None:
@@ -78,10 +90,26 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest untruncated bounds if a literal of the filter is longer than the bounds, and its beginning is a bound.
+    """Suggest writing untruncated bounds if a file has a bound that may be a truncated literal of the filter.
 
     For example, bounds are truncated to four characters, the filter is ``name = 'abcdefgh'``, and a file has the lower
-    bound ``abcd``. Then this bound cannot show whether the file holds the value.
+    bound ``abcd``. This bound does not show whether the lowest value in the file is below or above the literal. An
+    untruncated bound might exclude the file.
+
+    Parameters
+    ----------
+    table, column
+        The names of the table and of the column.
+    terms
+        The filter's predicates on the column.
+    stats
+        The column's metrics, one row for each of ``files``.
+    files
+        All live data files.
+    kept
+        Mask of the files that the plan reads.
+    now
+        The number of data files that the plan reads, and their bytes.
     """
     lower, upper = (pc.struct_field(stats, n) for n in ("lower", "upper"))
     if not pa.types.is_string(lower.type):
@@ -95,8 +123,8 @@ def cut_bounds(
             if not isinstance(literal, str) or len(literal) <= longest:
                 continue
             head = literal[:longest]
-            # Writers increment the last character of a truncated upper bound. The code points after U+D7FF are
-            # surrogates, which a bound cannot hold; then no incremented bound is looked for.
+            # After truncating an upper bound, writers increment its last character: ``abcd`` becomes ``abce``. U+D7FF
+            # is not incremented here, because the next code point is a surrogate, which no text can contain.
             following = head[:-1] + chr(min(ord(head[-1]) + 1, 0x10FFFF)) if ord(head[-1]) != 0xD7FF else head
             hit |= _mask(pc.or_kleene(pc.equal(lower, head), pc.equal(upper, following)))
     hit &= kept

@@ -46,12 +46,16 @@ def call(procedure: str, table: str, **arguments: str) -> str:
 
 
 def sort(table: str, column: str, files: Files, *, ordered: bool = False) -> tuple[str, ...]:
-    """Return statements that sort future writes and existing data, keeping the average file size.
+    """Return SQL statements that set the table's sort order to a column, and rewrite all data files in this order.
 
     Parameters
     ----------
+    table, column
+        The names of the table and of the column.
+    files
+        The table's data files. Their average size becomes the target size of the rewritten files.
     ordered
-        Whether the table's sort order already begins with the column, so that it need not be set.
+        Whether the table's sort order already begins with the column. If true, no statement sets it.
     """
     size = max(1, round(float(files.bytes.mean()))) if len(files.bytes) else 1
     order = f"{sql_name(column)} ASC NULLS FIRST"
@@ -65,14 +69,16 @@ def sort(table: str, column: str, files: Files, *, ordered: bool = False) -> tup
 def add_partition_field(
     table: str, column: str, transform: Transform, instead_of: str | None = None
 ) -> tuple[str, ...]:
-    """Return statements that add a partition field and rewrite existing data with it.
+    """Return SQL statements that add a partition field, and rewrite all data files with it.
 
     Parameters
     ----------
+    table, column
+        The names of the table and of the column from which the partition field is derived.
     transform
         The field's transform.
     instead_of
-        Name of a partition field that the new one makes redundant.
+        Name of a partition field that the new one replaces; None to replace no field.
     """
     made = transform.to_sql(sql_name(column))
     change = (

@@ -58,13 +58,17 @@ def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[st
 
 
 def _child(batch: EntryBatch, key: str) -> AnyArray:
-    """Return the values of the partition field with the id ``key``; null in every row if the batch has none."""
+    """Return the values of the partition field with the id ``key``; all are null if the batch has no such field."""
     at = -1 if batch.partition is None else batch.partition.type.get_field_index(key)
     return pa.nulls(len(batch)) if at < 0 or batch.partition is None else pc.struct_field(batch.partition, [at])
 
 
 def _dense(code: Ints) -> Ints:
-    """Renumber codes without gaps, so that products of codes stay small; equal codes stay equal."""
+    """Renumber codes from 0 without gaps; equal codes stay equal.
+
+    `paired_partition_codes` combines the codes of several partition fields by multiplication. It renumbers the result
+    after each field so that the numbers do not overflow.
+    """
     return np.unique(code, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
@@ -89,7 +93,11 @@ def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
 
 
 def _bits(values: AnyArray) -> AnyArray:
-    """Convert floats to their bits, with the same bits for every NaN, so that they are equal where the spec says so."""
+    """Convert floats to integers that are equal if the floats are equal by the rules of `equal_codes`.
+
+    The integer has the bits of the float in double precision; every NaN gets the same integer. Values of other types
+    are converted by `_plain`.
+    """
     if pa.types.is_floating(values.type):
         null = np.asarray(values.is_null())
         plain = np.asarray(pc.fill_null(values.cast(pa.float64()), 0.0))
@@ -110,7 +118,10 @@ def _plain(values: AnyArray) -> AnyArray:
 
 
 def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
-    """Return a type that holds the values of all these types; None if there is none."""
+    """Return an Arrow type in which values of all given types can be compared; None if there is none.
+
+    For example, it is int64 for int32 and int64, and None for int32 and string.
+    """
     if all(pa.types.is_integer(k) for k in kinds):
         return pa.int64()
     if all(pa.types.is_floating(k) for k in kinds):
@@ -126,9 +137,10 @@ def _common(kinds: set[pa.DataType]) -> pa.DataType | None:
 
 
 def ranks(*arrays: AnyArray) -> list[Ints] | None:
-    """Rank the values of all arrays together, from 0 (null and NaN: -1); return None if the types are not comparable.
+    """Rank the values of all arrays together, in ascending order: the lowest value of all has rank 0.
 
-    Text is ordered by its UTF-8 bytes, as in Iceberg.
+    Equal values have equal ranks, and null and NaN have -1. Text is ordered by its UTF-8 bytes, as in Iceberg. Return
+    one array of ranks for each of ``arrays``, or None if their types cannot be compared.
     """
     sides = [_plain(a) for a in arrays]
     kinds = {s.type for s in sides if not pa.types.is_null(s.type)}

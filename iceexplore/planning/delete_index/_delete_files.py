@@ -31,16 +31,26 @@ __all__ = [
 
 
 def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBatch) -> list[int]:
-    """Return which manifests may hold a delete that applies to one of the data files; this reads none of them.
+    """Return which manifests may hold a delete that applies to one of the data files, without reading the manifests.
 
-    Manifests are row numbers of the root, in the argument ``rows`` as in the result.
+    A manifest is left out for one of these reasons:
 
-    No delete has a sequence number above that of its manifest, so a manifest is left out if all data files have higher
-    sequence numbers. In versions 1 to 3 a manifest has one spec, and its partition summaries limit the values of each
-    field: the manifest is left out if no data file of the spec has such a value. Summaries of an unpartitioned spec
-    exclude nothing, as its equality deletes are global. A V4 root has no summaries, but metrics of the columns and
-    expressions from which partition fields are derived, and its manifests may hold several specs: see
-    `_near_by_statistics`.
+    - All data files have higher sequence numbers than the manifest. No delete in it has a higher sequence number than
+      the manifest, and a delete does not apply to newer data files.
+    - In versions 1 to 3, a manifest has only one spec, and a partition summary for each partition field: the bounds of
+      its values, and whether there are nulls or NaN. The manifest is left out if, for some field, no data file of this
+      spec has a value that the summary includes. Manifests of an unpartitioned spec are not left out, because its
+      equality deletes apply to the data files of all specs.
+    - In V4, a root has no partition summaries. Instead, column metrics exclude manifests: see `_near_by_statistics`.
+
+    Parameters
+    ----------
+    root
+        The manifest list or, in V4, the root manifest.
+    rows
+        The manifests to check, as row numbers in the root. The result contains those that are not left out.
+    files
+        The data files.
     """
     if not len(files) or not rows:
         return []
@@ -63,12 +73,24 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: EntryBatch) -> Mask:
     """Return which manifests of a V4 root may hold a delete for one of the data files, judging by the root's metrics.
 
-    A V4 manifest may hold entries of any spec, even though its entry in the root names one, and the metrics of a
-    partition field do not cover deletes of a spec without that field. So a manifest is left out only if such deletes
-    cannot apply: all data files have the spec that the root names for the manifest (deletes of other specs do not apply
-    to them), and the table has no unpartitioned spec, whose equality deletes are global. A partition field is ignored
-    if its value is null or NaN for some data file: V4 tuples are rebuilt from metrics, and null may mean that the value
-    could not be rebuilt.
+    The partition values of the data files are compared with the bounds of each partition field. A V4 root may have
+    such bounds for a manifest: the metrics of the column or expression from which the field is derived.
+
+    The bounds do not cover all deletes in a manifest. The root names one spec for each manifest, but the manifest may
+    also hold deletes of other specs, which need not have the field. So a manifest is left out only if deletes of other
+    specs cannot apply to the data files, because both of these conditions hold:
+
+    - All data files have the spec that the root names for the manifest.
+    - No spec of the table is unpartitioned. (Equality deletes of an unpartitioned spec apply to data files of all
+      specs.)
+
+    A partition field is not compared if its value is null or NaN for one of the data files. In V4, partition values are
+    derived from the metrics of a file, and null may also mean that the value could not be derived.
+
+    Parameters
+    ----------
+    rows
+        The manifests, as row numbers in the root. The result has one boolean for each.
     """
     near = np.ones(len(rows), dtype=bool)
     numbers = pc.unique(whole(files.entries["partition_spec_id"])).to_pylist()
@@ -94,7 +116,11 @@ def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: En
 
 
 def _between(lowest: Ints, highest: Ints, values: Ints) -> Mask:
-    """Return which ranges of ranks contain one of the values; a negative bound is unknown and excludes nothing."""
+    """Return which ranges contain at least one of the values, all given as ranks (see `ranks`).
+
+    The range ``i`` goes from ``lowest[i]`` to ``highest[i]``, both included. If one of these is negative, the range has
+    no limit on this side. Negative ``values`` are ignored.
+    """
     highest = np.where(highest < 0, np.iinfo(np.int64).max, highest)
     there = np.sort(values[values >= 0])
     found: Mask = np.searchsorted(there, lowest, "left") < np.searchsorted(there, highest, "right")
@@ -102,7 +128,15 @@ def _between(lowest: Ints, highest: Ints, values: Ints) -> Mask:
 
 
 def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: EntryBatch) -> Mask:
-    """Return which manifests of a spec may have deletes in the partition of one of the spec's data files."""
+    """Return which manifests may hold deletes in a partition of the data files, judging by partition summaries.
+
+    Parameters
+    ----------
+    manifests
+        Rows of the manifest list: manifests of the spec ``spec``.
+    files
+        Data files; those of other specs are ignored.
+    """
     near = np.ones(len(manifests), dtype=bool)
     same = pc.fill_null(pc.equal(whole(files.entries["partition_spec_id"]), spec.spec_id), False)
     tuples = None if files.partition is None else files.partition.filter(same)
@@ -124,14 +158,26 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
 
 
 def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
-    """Return which summaries of one partition field allow at least one of these values."""
+    """Return which partition summaries may include at least one of these values.
+
+    Bounds that are missing, damaged or in the wrong order exclude nothing.
+
+    Parameters
+    ----------
+    summary
+        The summaries of one partition field, one per manifest.
+    kind
+        The type of the partition field.
+    values
+        Values of the field; null and NaN are looked up, too.
+    """
     low, low_damaged = decode_values(kind, pc.struct_field(summary, "lower_bound"))
     high, high_damaged = decode_values(kind, pc.struct_field(summary, "upper_bound"))
     order = ranks(low, high, values)
     if order is None:
         return np.ones(len(summary), dtype=bool)
     lowest, highest, there = order
-    turned = (highest >= 0) & (lowest > highest)  # bounds in the wrong order prove nothing
+    turned = (highest >= 0) & (lowest > highest)  # bounds in the wrong order exclude nothing
     found = _between(lowest, highest, there)
     found |= bool_array(low_damaged) | bool_array(high_damaged) | turned
     if values.null_count:
@@ -186,7 +232,10 @@ def live_deletes(
     files: EntryBatch | None = None,
     loaded: Mapping[int, Manifest] = MappingProxyType({}),
 ) -> DeleteFiles:
-    """Read the deletes of a state's snapshot, always including those in the root itself.
+    """Read the live delete files and deletion vectors of a state's snapshot.
+
+    The root is the snapshot's manifest list or, in V4, its root manifest. A root manifest may itself hold deletes, not
+    only manifests; these are always included in the result.
 
     Parameters
     ----------
@@ -194,9 +243,10 @@ def live_deletes(
         Row numbers, in the root, of the manifests to read; by default all that may hold deletes. These are the delete
         manifests and, in V4, also the data manifests, because V4 stores deletion vectors on the entries of data files.
     files
-        Data files: manifests whose deletes certainly apply to none of them are skipped. None skips nothing.
+        Data files. A manifest is skipped if its deletes certainly apply to none of these files: see `concerned`. If
+        ``files`` is None, no manifest is skipped.
     loaded
-        Manifests that have already been read, by row number in the root.
+        Manifests that have already been read, by row number in the root. They are not read again.
     """
     root = state.root()
     if root is None:
@@ -235,7 +285,7 @@ def _of_leaf(leaf: Manifest) -> EntryBatch | None:
 
 
 def _is_vector(entries: pa.Table) -> Mask:
-    """Return which entries are deletion vectors: see `DeleteFiles`."""
+    """Return which entries are deletion vectors, as defined in `DeleteFiles`."""
     place = whole(entries["deletion_vector"])
     puffin = bool_array(pc.equal(entries["file_format"], PUFFIN.name))
     by_position = bool_array(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))

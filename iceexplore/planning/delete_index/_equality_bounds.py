@@ -1,4 +1,4 @@
-"""Compare bounds and counts of equality columns between data files and delete files."""
+"""Compare metrics of equality columns, to find equality deletes that certainly match no row of a data file."""
 
 from __future__ import annotations
 
@@ -27,16 +27,21 @@ _METRICS = "write.metadata.metrics."
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Lower and upper bounds of one column in data files and in deletes, as ranks among all of these bounds.
+    """The interval that contains all values of one column, for each data file and for each delete.
+
+    An interval is given by the ranks of the lower and the upper bound. All bounds of the data files and of the deletes
+    are ranked together: the lowest of them has rank 0.
 
     Attributes
     ----------
     file_low, file_high, delete_low, delete_high
-        Ranks of the bounds, which are inclusive: 0 and `END` if the bounds are unknown; `END` + 1 and -1 if all values
-        are certainly null or NaN.
+        Ranks of the bounds, which belong to the interval. If the bounds are unknown, the interval goes from 0 to `END`,
+        so that it overlaps every interval that is not empty. If all values are certainly null or NaN, the interval is
+        empty: it goes from `END` + 1 to -1.
     file_extra, delete_extra
-        0, plus 1 if there may be nulls, plus 2 if there may be NaN. Null equals null, and NaN equals NaN.
-        None for locations, which are neither null nor NaN, and in the result of `widened`.
+        1 if there may be nulls, 2 if there may be NaN, 3 if there may be both, otherwise 0. A null in a delete matches
+        a null in a data file, and NaN matches NaN. Both arrays are None if they are not needed: for the locations of
+        data files, which are neither null nor NaN, and in the result of `widened`.
     used
         One boolean per delete: whether the column is one of its equality columns. None if all deletes are compared.
     """
@@ -63,18 +68,18 @@ class Intervals:
         return out
 
     def widened(self) -> Intervals:
-        """Return intervals that are widened so that `file_extra`, `delete_extra` and `used` need not be checked.
+        """Return intervals that can be compared without `file_extra`, `delete_extra` and `used`.
 
-        If a file and a delete may have a value in common, their widened intervals overlap. The intervals of other pairs
-        may overlap, too.
+        For this, some intervals are widened. If the new intervals of a file and a delete do not overlap, the two have
+        no value in common, and `apart` is true for them. If they overlap, `apart` may be true or false.
         """
         if self.file_extra is None or self.delete_extra is None or self.used is None:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file with only nulls and NaN has no interval, and gets an arbitrary one. This is safe: all deletes that may
-        # match its nulls or NaN are in `wide`, and overlap everything. If the interval overlaps that of another delete,
-        # the pair is merely not excluded here.
+        # A file with only nulls and NaN has an empty interval, which nothing overlaps. But the deletes that may match
+        # its nulls or NaN have to overlap it. They are marked in `wide` and get the widest interval, so any interval
+        # that is not empty will do for the file: it gets the one from 0 to 0.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
@@ -85,13 +90,20 @@ class Intervals:
 def equality_intervals(
     metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch, column: int, used: Mask
 ) -> Intervals | None:
-    """Return the intervals of one equality column; None if they cannot exclude any pair.
+    """Return the intervals of one equality column in data files and deletes.
+
+    Return None if no delete can be excluded by this column: the data files or the deletes have no metrics of it, or it
+    is an equality column of no delete.
 
     Parameters
     ----------
+    files, deletes
+        The entries of the data files and of the deletes, with their column metrics.
+    column
+        The column's field id.
     used
-        Which deletes have the column among their equality columns. Pairs with other deletes are not
-        excluded.
+        One boolean per delete: whether the column is one of its equality columns. A delete for which this is false is
+        never excluded by the column.
     """
     ours, theirs = files.stats.get(column), deletes.stats.get(column)
     if ours is None or theirs is None or not used.any():
@@ -109,16 +121,20 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    """Return the arrays ``low``, ``high`` and ``extra`` of `Intervals`, for either the data files or the deletes.
+    """Build three attributes of `Intervals`, either those of the data files or those of the deletes.
+
+    For the data files, these are `Intervals.file_low`, `Intervals.file_high` and `Intervals.file_extra`.
 
     Parameters
     ----------
+    stats
+        The column's metrics in the data files or in the deletes.
     low, high
-        Ranks of the bounds; -1 where a bound is unknown.
+        Ranks of the bounds in ``stats``; -1 where a bound is unknown.
     required
         Whether the column can never be null, so that a missing null count means that there are no nulls.
     """
-    # A lower bound without an upper one, or the reverse, proves nothing (as in Java). Nor do bounds in the wrong order.
+    # If only one of the two bounds is known, it is not used, as in Java. Nor are bounds in the wrong order.
     known = (low >= 0) & (high >= low)
     low, high = np.where(known, low, 0), np.where(known, high, END)
     values, nulls, nans = (pc.struct_field(stats, n) for n in ("value_count", "null_count", "nan_count"))
@@ -153,15 +169,19 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 
 
 def reaching(stats: pa.StructArray) -> pa.StructArray:
-    """Return metrics in which the upper bounds of texts and bytes also include all longer values that begin with them.
+    """Raise the upper bounds of texts and bytes, so that longer values which begin with a bound are not above it.
 
-    A writer may have truncated a bound, to an unknown length, without incrementing it, and no delete may be missed
-    because of that.
+    Some writers truncate an upper bound without incrementing its last character, and `cut_off` knows only usual lengths
+    of truncated bounds. For example, the highest value in a delete file is ``abcdef``, but the upper bound is ``abcd``.
+    Unless this bound is raised, a filter for ``abcdef`` wrongly excludes the delete file.
+
+    ``stats`` are the metrics of one column; the result has the same rows. Metrics of other types are not changed.
     """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
     if pa.types.is_string(upper.type):
-        # The highest code point, four times: hardly any text that begins with the bound is above this.
+        # U+10FFFF is the highest code point. A longer text that begins with the bound would be above the raised bound
+        # only if it, too, continued with four of these code points, which is very unlikely.
         children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")
     elif pa.types.is_binary(upper.type):
         children["upper"] = pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
@@ -171,9 +191,17 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
 
 
 def cut_off(metadata: TableMetadata, column: int | None, values: AnyArray) -> Mask:
-    """Return which text or binary bounds may be truncated, judging by their length.
+    """Return which bounds of texts or bytes may be truncated, judging by their length.
 
-    Table properties and writers' defaults state the lengths to which bounds are truncated.
+    A bound may be truncated if it has one of the lengths to which writers truncate bounds: see `_cuts`. Bounds of other
+    types are never truncated.
+
+    Parameters
+    ----------
+    column
+        The column's field id; None for the bounds of ``file_path``.
+    values
+        Lower or upper bounds of the column.
     """
     if pa.types.is_string(values.type):
         length = pc.utf8_length(values)
@@ -189,7 +217,13 @@ def cut_off(metadata: TableMetadata, column: int | None, values: AnyArray) -> Ma
 
 
 def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
-    """Return the lengths to which bounds may be truncated: the usual one, and those in the table's properties."""
+    """Return the lengths to which writers may have truncated the bounds of a column.
+
+    These are the default length, 16, and the length ``n`` of each mode ``truncate(n)`` in the table properties
+    ``write.metadata.metrics.default`` and ``write.metadata.metrics.column.NAME``, where NAME is the column's name.
+
+    ``column`` is a field id; None for ``file_path``, to which only the default mode applies.
+    """
     properties: Mapping[str, Any] = metadata.properties
     known = None if column is None else metadata.all_fields().get(column)
     modes = [properties.get(_METRICS + "default")]
@@ -209,7 +243,7 @@ def _beyond(upper: AnyArray) -> AnyArray:
     A writer may have truncated a bound without incrementing its last character. Text is converted to binary.
     """
     if pa.types.is_string(upper.type):
-        # 0xff is above every byte of UTF-8.
+        # UTF-8 has no byte 0xff, so the bound with this byte appended is above every longer text that begins with it.
         return pc.binary_join_element_wise(upper.cast(pa.binary()), b"\xff", b"")
     if pa.types.is_binary(upper.type):
         return pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
