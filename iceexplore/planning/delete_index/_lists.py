@@ -135,16 +135,20 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
 
     Parameters
     ----------
+    count
+        The number of data files.
     found
-        The pairs, explicit or as ranges (`Spans`). No pair is in two of these items.
+        The pairs. Each item of the sequence is either two arrays (data files, deletes) or a `Spans`. No pair may occur
+        twice.
     without
-        Mask of the files whose lists stay empty.
+        One boolean per data file: True for files whose lists must be empty.
 
     Raises
     ------
     UnsupportedError
-        There are more than 268,435,456 pairs, and they cannot share ranges. This happens if many deletes reference a
-        data file, and many others apply to a whole partition.
+        There are more than 268,435,456 pairs, and their lists cannot share ranges of one array. They can only if all
+        pairs are in one `Spans`. They cannot if, for example, some position deletes reference one data file each, and
+        others apply to a whole partition.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

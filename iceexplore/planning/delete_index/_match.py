@@ -46,25 +46,29 @@ def match_deletes(
     A deletion vector or position delete applies if its data sequence number is not below that of the data file, an
     equality delete if it is above. All apply only within the same spec and partition, except for equality deletes of
     an unpartitioned spec, which are global. A deletion vector replaces all position delete files of its data file. A
-    position delete does not apply to data files that it does not reference or whose location is outside its bounds of
-    ``file_path``; an equality delete does not apply where bounds and counts of its equality columns show that no row is
-    equal. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. Other columns of an equality
-    delete file are ignored.
+    position delete that references one data file applies to no other, and no position delete applies to a data file
+    whose location is outside the delete's bounds of ``file_path``. An equality delete does not apply to a data file if
+    the bounds and the counts of nulls and NaN prove that no row of the data file equals a row of the delete in the
+    equality columns. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. Metrics of the other
+    columns of an equality delete are ignored.
 
     These faults are added to ``state.problems``:
 
     - Several deletion vectors reference one data file: the newest is used.
-    - A deletion vector references no data file, or a delete references a data file of another partition or a newer
-      one: the delete does not apply.
-    - A delete references its data file with another scheme or authority, or by another location of a moved table: the
-      delete applies.
+    - A deletion vector references no data file: it does not apply.
+    - A delete references a data file in another partition, or one with a higher data sequence number: the delete does
+      not apply.
+    - The location in the delete and the location of the data file differ, even in canonical form, but their paths
+      without scheme and authority are equal or, in a moved table, both resolve to the same file: the delete applies.
 
     Parameters
     ----------
     files
         Data files with their partition tuples, and the column metrics of `equality_columns` if available.
     where
-        The filter of the scan: an equality delete is left out if no row equal to one of its rows can match.
+        The filter of the scan; None for none. An equality delete is left out if its partition and the metrics of its
+        equality columns prove that none of its rows matches the filter: rows with the same values do not match the
+        filter either, so the scan does not return them anyway.
     manifests
         Row numbers, in the root, of the manifests to read; by default all that may hold deletes. In V4, these include
         data manifests, because V4 stores deletion vectors on the entries of data files.
@@ -103,6 +107,8 @@ class DeleteIndex:
 
     Attributes
     ----------
+    state
+        The table state of the snapshot that has the files and deletes. Faults are added to its problems.
     files
         The data files.
     found
@@ -178,7 +184,7 @@ class DeleteIndex:
         files, deletes = files[mine], deletes[mine]
         order = np.lexsort((deletes, self.found.sequence[deletes]))
         out = np.full(len(self.files), -1, dtype=np.int64)
-        out[files[order]] = deletes[order]  # if a file has several, the newest is assigned last
+        out[files[order]] = deletes[order]  # of several deletion vectors of a file, the newest is assigned last
         return out
 
     def position_pairs(self) -> list[Found]:
@@ -207,14 +213,25 @@ class DeleteIndex:
 
     @property
     def position_scope(self) -> Scope:
-        """Return what to join: the data files, and the position deletes that may apply to their whole partition."""
+        """Return the scope that pairs each delete of `of_partition` with the data files of its partition.
+
+        Data files with a higher sequence number than the delete are left out. `joined` reads this scope.
+        """
         rows = np.flatnonzero(self.of_partition)
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
     def path_intervals(self, rows: Ints) -> list[Intervals]:
-        """Return intervals that compare the data files' locations with the ``file_path`` bounds of deletes.
+        """Return the data files' locations and the ``file_path`` bounds of some deletes, as `Intervals` for `joined`.
 
-        ``rows`` are the row numbers of these deletes in `found`. The list is empty if none of them has bounds.
+        Parameters
+        ----------
+        rows
+            Row numbers, in `found`, of the deletes whose bounds to use. Bounds of other deletes count as unknown.
+
+        Returns
+        -------
+        list
+            One item; none if no delete in ``rows`` has both bounds.
         """
         low, high = path_bounds(self.found.batch)
         mine = np.zeros(len(self.found), dtype=bool)
@@ -231,7 +248,11 @@ class DeleteIndex:
 
     @cached_property
     def equality_bounds(self) -> dict[int, Intervals]:
-        """Return, by field id, the intervals of the equality columns whose metrics can exclude a delete from a file."""
+        """Return the `Intervals` of equality columns, by field id.
+
+        A column is left out if the data files or the deletes have no metrics of it, or if the filter excludes all
+        deletes that compare it.
+        """
         out = {}
         wanted = self.found.equality & ~self.ruled_out
         for column in self.found.batch.stats:
@@ -242,14 +263,21 @@ class DeleteIndex:
         return out
 
     def equality_pairs(self) -> list[Found]:
-        """Return pairs of a data file and an equality delete that applies to it, one item per `equality_scopes`.
+        """Return pairs of a data file and an equality delete that applies to it.
 
-        Pairs that the metrics of equality columns exclude are left out, unless there are too many pairs (`joined`).
+        The list has one item for each item of `equality_scopes`. A pair is left out if the metrics of an equality
+        column prove that no row of the data file equals a row of the delete. If there are too many pairs to compare
+        their metrics, all of them are kept; see `joined`.
         """
         return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
 
     def equality_scopes(self) -> list[Scope]:
-        """Return the non-empty scopes of equality deletes: one for deletes within partitions, one for global ones."""
+        """Return the scopes that pair equality deletes with data files, for `joined`.
+
+        One scope has the deletes that apply only within their partition, the other has the global deletes
+        (`is_global`), which apply in all partitions. A scope without deletes is left out. Deletes that the filter
+        excludes (`ruled_out`) are in neither.
+        """
         wanted = self.found.equality & ~self.ruled_out
         # Unlike a position delete, an equality delete does not apply to files with its own sequence number.
         below = self.found.sequence - 1
@@ -260,7 +288,7 @@ class DeleteIndex:
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
 
     def result(self, *, replaced: bool = False) -> MatchedDeletes:
-        """Return the deletes that apply to each file, and add the faults that `match_deletes` lists to the problems.
+        """Return the deletes that apply to each file, and add faults to the state's problems (see `match_deletes`).
 
         Parameters
         ----------
@@ -289,7 +317,7 @@ class DeleteIndex:
         )
 
     def _note(self) -> None:
-        """Add the faults that `match_deletes` lists to the state's problems, at most `_MOST_NOTES` of each kind."""
+        """Add faults to the state's problems, at most `_MOST_NOTES` of each kind; `match_deletes` explains them."""
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()
@@ -314,7 +342,8 @@ class DeleteIndex:
         file, delete
             Row numbers in `files` and `found`.
         count
-            The number of pairs that have this kind of fault. The problem mentions it if not every pair gets a problem.
+            The number of pairs with this kind of fault. If it is above `_MOST_NOTES`, only some of the pairs get a
+            problem, and the text of the problem mentions this number.
         """
         name = self.files.entries["location"][file].as_py()
         where = self.found.batch.entries["location"][delete].as_py()
@@ -343,7 +372,7 @@ _MOST_NOTES = 5
 
 
 def _matches_by(batch: EntryBatch, column: int) -> Mask:
-    """Return which equality deletes have a column among their equality columns."""
+    """Return which deletes of a batch are equality deletes that compare the column with the field id ``column``."""
     ids = whole(batch.entries["equality_ids"])
     out = np.zeros(len(batch), dtype=bool)
     parents = np.asarray(pc.list_parent_indices(ids))

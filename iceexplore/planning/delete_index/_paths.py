@@ -1,9 +1,10 @@
-"""Find the data file that a delete references, even if its location is written differently from the data file's.
+"""Find the data file that a delete references, even if the location in the delete differs from that of the file.
 
-Locations are compared as written, in canonical form, by the file that they lead to, and by path. In a table that has
-moved, several locations may lead to one file: two prefixes may now be the same folder, or a broken path was resolved by
-its last parts (`iceexplore.storage.Storage.place`). A delete must find its data file in all these cases; otherwise the
-rows that it removed would reappear.
+Locations are compared in four ways, one after the other: exactly as written; in canonical form; by the real file that
+they resolve to, if the table has moved; and by path alone, without scheme and authority. In a moved table, two
+locations may resolve to one file: for example, two old prefixes are now the same folder, or only the end of an old path
+was found (`iceexplore.storage.Storage.place`). A delete must find its data file in all these cases; otherwise the rows
+that it removed would reappear.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     files, deletes
         Indices into the two arrays.
     otherwise
-        For each pair, whether the location of the data file and the location in the delete differ, even in canonical
-        form. Then either both lead to the same file of a moved table, or only their paths are equal, without scheme and
-        authority. Equal paths make a pair only if exactly one live data file of the state has this path, and its
-        location is not the referenced one.
+        One boolean per pair: True if the location of the data file and the location in the delete differ, even in
+        canonical form. There are two such cases. In a moved table, both locations may resolve to the same real file.
+        In any table, their paths may be equal although scheme or authority differ, such as ``s3://a/x`` and
+        ``s3://b/x``. The second case makes a pair only if it is unambiguous: no live data file of the state has the
+        location in the delete, and no two live data files at different locations have this path.
     """
     locations = pc.fill_null(locations, "")
     # Build the hash table of `referenced`, not of `locations`: deletes are usually fewer than data files.
@@ -56,8 +58,9 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     met[ours[ours >= 0]] = True
     lost = np.flatnonzero(theirs >= 0)
     lost = lost[~met[theirs[lost]]]
-    # A data file and a delete with the same number are a pair. A data file whose location, as written, is in no delete
-    # gets a number that no delete has.
+    # A data file and a delete are a pair if the file's number in `ours` equals the delete's number in `theirs`. Files
+    # whose location, as written, occurs in no delete have -1, but so do the deletes that reference no data file. So
+    # give each of these files a number that no delete has.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
     otherwise = np.zeros(len(referenced), dtype=bool)
@@ -78,22 +81,24 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Find the data files of deletes that reference them by a location that is written differently.
+    """Find the data files of deletes that reference them by a location in another form, such as ``s3a:`` for ``s3:``.
 
-    Locations are compared in canonical form, then by the file that they lead to (in a moved table), then by path. The
-    file name, after the last slash, must always be the same.
+    Locations are compared in canonical form, then by the real file that they resolve to (only in a moved table), then
+    by path without scheme and authority. The file names, after the last slash, must be equal in all three cases.
 
     Parameters
     ----------
     locations, referenced
         See `named_files`.
     lost
-        Row numbers of the deletes for which to find a data file.
+        Row numbers of the deletes whose data files are to be found.
     ours, theirs
-        A number for each data file and for each delete. A delete whose data file is found gets the number of the data
-        file: this changes ``theirs``. Data files with the same location get the same number: this changes ``ours``.
+        One number per data file, and one per delete. A delete references the data files that have its number. Both
+        arrays are changed in place: ``theirs[d]`` becomes the number of the data file that is found for delete ``d``,
+        and data files with the same location get the same number in ``ours``.
     otherwise
-        One boolean per delete, set to True if the data file is found, but its canonical location is another one.
+        One boolean per delete, changed in place: True if a data file is found whose location and the location in the
+        delete differ even in canonical form.
     """
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
@@ -101,7 +106,8 @@ def _by_meaning(
     if not len(near) or not len(lost):
         return
     texts = build.to_pylist(locations.take(build.array(near)))
-    # If two entries have the same location, give them the same number, so that a delete applies to both.
+    # If several data files have the same location (a file that was added twice), give them the same number, so that a
+    # delete that references this location is paired with all of them.
     for text, row in zip(texts, near.tolist(), strict=True):
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
@@ -133,8 +139,10 @@ def _by_meaning(
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
     """Return the data files that some delete in ``lost`` may reference, and the deletes that may reference one.
 
-    Both results are row numbers. A delete may reference a data file if both locations have the same file name after the
-    last slash. If the table has not moved, and no path could be written differently (`_odd`), both paths must be equal.
+    This is a quick first selection; both results are row numbers. A delete may reference a data file only if the file
+    name, after the last slash, is the same in both locations. The whole path, without scheme and authority, must also
+    be the same, unless one file may have several paths: in a moved table, or if one of the selected locations is not
+    normalized (`_odd`).
 
     Parameters
     ----------
@@ -166,9 +174,10 @@ def _last(values: Strings) -> Strings:
 
 
 def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
-    """Return the locations of the live data files that have one of these paths.
+    """Return the locations of the state's live data files whose path is one of ``paths``.
 
-    The result has canonical locations as keys, and locations as written as values. This reads all data manifests.
+    A path is a location without scheme and authority. The keys of the result are the locations in canonical form, and
+    the values are the same locations as written in the manifests. This reads all data manifests.
     """
     root = state.root()
     if root is None:
@@ -196,19 +205,23 @@ def path_intervals(
 ) -> Intervals:
     """Return locations of data files, and bounds of ``file_path``, as intervals of paths without scheme and authority.
 
-    Bounds exclude no data file if they are missing, possibly truncated, of different schemes, or could be written
-    differently. An upper bound includes every path that begins with it.
+    The two bounds of a delete exclude no data file if one of them is missing, may be truncated or is not normalized
+    (`_odd`), if they are in the wrong order, or if their schemes or authorities differ. A data file whose own location
+    is not normalized is never excluded. An upper bound includes every path that begins with it.
 
     Parameters
     ----------
+    locations
+        Locations of the data files.
     low, high
-        Bounds of the delete files.
+        Lower and upper bounds of ``file_path``, one each per delete; null if missing.
     cut
-        Function that returns which texts may be truncated.
+        Function that returns which bounds may be truncated.
     prefixes
-        Mapped prefixes of a moved table, the longest first (`Storage.prefixes`). A file may have one location under
-        each prefix. So only locations and bounds under one prefix are compared, the one with the most data files.
-        Bounds under other prefixes exclude nothing, and data files under other prefixes are never excluded.
+        Known prefixes of a moved table, the longest first (`Storage.prefixes`); empty if the table has not moved. The
+        same file may have a location under each prefix, so locations under different prefixes cannot be compared. Only
+        one prefix is used: the one that has the most data files under it. Bounds that are not under this prefix exclude
+        nothing, and data files that are not under it are never excluded.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -216,7 +229,7 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix with the most data files
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix that most data files are under
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)
     return Intervals(
@@ -238,7 +251,8 @@ def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
 
     Scheme and authority are ignored. A path in ``high`` ranks above all paths that begin with it. Null has rank -1.
     """
-    # 0xff is above every byte of UTF-8.
+    # No UTF-8 text contains the byte 0xff, and all its bytes are lower. So an upper bound to which 0xff is appended is
+    # above all paths that begin with the bound.
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")
     order = ranks(_tail(locations), _tail(low), beyond)
     assert order is not None  # texts are always comparable
@@ -260,7 +274,11 @@ def _head(values: Strings) -> Strings:
 
 
 def _odd(values: Strings) -> Mask:
-    """Return which locations are null, have no path, or could be written differently, such as those with ``//``."""
+    """Return which locations are null or not normalized, so that their paths must not be compared as text.
+
+    These are not normalized: paths that contain ``//``, ``/./`` or ``/../``, or end with a slash; locations without a
+    path, such as ``s3://bucket``; and ``file://`` without a third slash.
+    """
     odd = bool_array(pc.match_substring_regex(_tail(values), r"//|(^|/)\.\.?(/|$)|/$|^[^/]*:"))
     odd |= bool_array(pc.match_substring_regex(values, r"^(?i:file)://[^/]")) | bool_array(values.is_null())
     out: Mask = odd

@@ -1,4 +1,4 @@
-"""Join data files and deletes by group and sequence number, or by overlapping intervals."""
+"""Pair data files with deletes of the same group (such as a partition), by sequence numbers and overlapping bounds."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from iceexplore.planning.delete_index._equality_bounds import END, Intervals
 __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
 #: If there are more pairs of a data file and a delete than this, their bounds are not compared, and no pair is
-#: excluded. Otherwise, bounds of ``_AT_ONCE`` pairs are compared at a time.
+#: excluded.
 MOST_PAIRS = 1 << 25
+#: Approximate number of pairs that `pieces` yields at a time, which limits the memory for comparing their bounds.
 _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Pairs of a data file and a delete in a short form: the deletes of each file are one range of `order`.
+    """Pairs of a data file and a delete in a compact form: the deletes of each data file are one slice of `order`.
 
-    `Scope.overlapping` also uses it the other way round: the files of each delete are one range of `order`.
+    In the second result of `Scope.overlapping`, files and deletes are swapped: there, the data files of each delete are
+    one slice of `order`.
 
     Attributes
     ----------
     order
-        Row numbers of deletes.
+        Row numbers of deletes (if swapped, of data files). Slices may overlap.
     start, stop
-        One value per file: its deletes are ``order[start:stop]``. It has none if stop is not above start.
+        One value per data file (if swapped, one per item of `Scope.deletes`). The slice of data file ``i`` is
+        ``order[start[i]:stop[i]]``; it is empty if ``stop[i] <= start[i]``.
     """
 
     order: Ints
@@ -39,23 +42,26 @@ class Spans:
     stop: Ints
 
 
-#: Pairs of a file and a delete: explicit, or as a range of deletes for each file.
+#: Pairs of a data file and a delete: either two arrays of row numbers (data files, deletes), or `Spans`.
 Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """Data files and deletes to join: a delete may apply to a file of its group with an equal or lower sequence number.
+    """The data files and deletes to join.
+
+    A delete may apply to a data file if both are in the same group and the file's sequence number is not above the
+    delete's. A group is a partition; for global equality deletes, all data files are in one group.
 
     Attributes
     ----------
     file_group, delete_group
-        The number of each file's and each delete's group, such as its partition. A file with a negative number matches
-        nothing.
+        Group numbers, one per data file and one per delete. A file with a negative number is in no group.
     file_sequence, delete_sequence
-        Data sequence numbers; those of equality deletes are reduced by one, as they apply to older files only.
+        Data sequence numbers, one per data file and one per delete. Those of equality deletes are reduced by one,
+        because an equality delete applies only to data files with a lower sequence number.
     deletes
-        The deletes that take part, as indices into `delete_group` and `delete_sequence`.
+        Row numbers of the deletes to join, as indices into `delete_group` and `delete_sequence`; others are ignored.
     """
 
     file_group: Ints
@@ -70,8 +76,9 @@ class Scope:
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
-        # A key combines the group and the rank of the sequence number (`place`). In the order of the keys, the deletes
-        # that apply to a file are adjacent: from the key with the file's own sequence number to the end of its group.
+        # A key combines the group and the rank of the sequence number (`place`). Sort the deletes by key. Then those
+        # that apply to a file are adjacent: in the file's group, they start with the first that has at least the file's
+        # own sequence number, and go on to the end of the group.
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")
@@ -80,14 +87,23 @@ class Scope:
         return Spans(self.deletes[order], start, stop)
 
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
-        """Return the pairs whose intervals of one column overlap, as two disjoint sets; ignore sequence numbers.
+        """Return the pairs within a group whose intervals of one column overlap; sequence numbers are not compared.
+
+        Two intervals overlap if one of them begins inside the other. Each pair is in only one of the two results.
+
+        Parameters
+        ----------
+        intervals
+            The intervals of all data files and deletes. This method compares the intervals that `Intervals.widened`
+            returns, so the result may include pairs that `Intervals.apart` excludes.
 
         Returns
         -------
         by_file
-            For each file, the deletes whose interval begins inside the interval of the file.
+            For each data file, the deletes whose interval begins inside the data file's interval or at its start.
         by_delete
-            For each of `deletes`, the files whose interval begins inside that of the delete, but not at its start.
+            For each of `deletes`, the data files whose interval begins inside the delete's interval, but not at its
+            start. Files and deletes are swapped in this result; see `Spans`.
         """
         wide = intervals.widened()
         width = END + 2
@@ -109,9 +125,20 @@ class Scope:
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     """Return the pairs in a scope, without those that the intervals of at least one column exclude.
 
-    If there are many pairs, they are first reduced by the one column that excludes the most. If this leaves more than
-    `MOST_PAIRS` pairs, no pair is excluded at all: readers then apply more deletes, which is slower but equally
-    correct. If no pair is excluded, the result is `Spans`.
+    If the scope has more than `_AT_ONCE` pairs, the column that excludes the most pairs is used first:
+    `Scope.overlapping` finds the remaining pairs without listing all pairs. Only the remaining pairs are then compared
+    by all columns. If more than `MOST_PAIRS` remain, no pair is excluded at all: readers then apply more deletes than
+    necessary, which is slower but equally correct.
+
+    Parameters
+    ----------
+    intervals
+        The intervals of each column whose bounds can exclude a pair; see `Intervals.apart`.
+
+    Returns
+    -------
+    Found
+        `Spans` if no pair is excluded; otherwise two arrays of row numbers, of data files and of deletes.
     """
     spans = scope.spans()
     total = total_of(spans)
@@ -131,8 +158,8 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     for flipped, way in enumerate((spans,) if best is None else best):
         for files, deletes in pieces(way):
             if flipped:
-                # The second result of `overlapping` has a range of files for each delete, so `pieces` yields, in this
-                # order, indices into `scope.deletes` and files.
+                # In the second result of `overlapping`, files and deletes are swapped: here, `files` are indices into
+                # `scope.deletes`, and `deletes` are row numbers of data files.
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
             if best is not None:
@@ -147,15 +174,18 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
 
 
 def total_of(spans: Spans) -> int:
-    """Return the number of pairs in all ranges."""
+    """Return the number of pairs of a data file and a delete in ``spans``."""
     return int(np.maximum(spans.stop - spans.start, 0).sum())
 
 
 def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
-    """Yield all pairs, in chunks of about `_AT_ONCE` pairs; a chunk consists of two arrays.
+    """Yield all pairs of ``spans`` in chunks of about `_AT_ONCE` pairs; each chunk is two arrays of equal length.
 
-    If the ranges hold the deletes of each file, the arrays hold the pairs' files and deletes: the first has the index
-    of a range in ``start`` and ``stop``, the second has the item of ``order`` in this range.
+    For each pair, the first array has the number of a data file (its index in ``spans.start``), and the second has the
+    row number of a delete (an item of ``spans.order``). If files and deletes are swapped (see `Spans`), the first array
+    has indices into `Scope.deletes`, and the second has row numbers of data files.
+
+    The pairs of one data file are never split, so a chunk may be larger than `_AT_ONCE`.
     """
     sizes = np.maximum(spans.stop - spans.start, 0)
     ends = np.cumsum(sizes)

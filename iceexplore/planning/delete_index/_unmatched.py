@@ -39,9 +39,9 @@ Reason = tuple[str, str]
 class Reasons:
     """Reasons why deletes do not apply to data files.
 
-    `matching` is the delete index that holds both. In the methods, ``delete`` is a row number in ``matching.found``,
-    and ``file`` is a row number in ``matching.files``. A reason consists of a code, one of those in `UNMATCHED_SCHEMA`,
-    and a text.
+    `matching` is the delete index that holds the deletes and the data files. In the methods, ``delete`` is a row number
+    in ``matching.found``, and ``file`` is a row number in ``matching.files``. A reason consists of a code, one of those
+    of `UNMATCHED_SCHEMA`, and a text.
     """
 
     matching: DeleteIndex
@@ -63,7 +63,7 @@ class Reasons:
         return "file-path", f"it removes rows only of data files whose locations are from {low} to {high}"
 
     def of_bounds(self, file: int, delete: int) -> Reason:
-        """Explain that bounds or null counts prove that an equality delete shares no value with a data file."""
+        """Explain that, by bounds or null counts, no row of a data file can equal a row of an equality delete."""
         m = self.matching
         pair = np.array([file]), np.array([delete])
         column = next(c for c, found in m.equality_bounds.items() if found.apart(*pair)[0])
@@ -79,7 +79,7 @@ class Reasons:
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
         """Return the metrics of one column in one file; empty if there are none."""
-        # pyarrow-stubs declares a struct array as a list of records
+        # The cast corrects pyarrow-stubs, which declare that ``as_py`` of a struct returns a list of dictionaries.
         return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
 
     @staticmethod
@@ -89,14 +89,16 @@ class Reasons:
         return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
-        """Explain why a delete has no data file of the plan to apply to, before bounds and counts are compared.
+        """Explain why the plan has no data file to which a delete could apply.
 
-        The reason is the filter, the location that the delete references, its partition or its sequence number.
+        The reason is the filter, the location that the delete references, its partition or its sequence number; column
+        bounds and null counts are not compared.
 
         Parameters
         ----------
         live
-            Locations, by canonical location, of the state's live data files that have the path of the referenced one.
+            Locations of live data files, from `live_places`. All live data files that have the path of the referenced
+            location must be among them. It is not used if the delete references no data file.
         """
         m = self.matching
         if m.ruled_out[delete]:
@@ -122,7 +124,7 @@ class Reasons:
         return f"the filter {what} excludes it: its rows have {', '.join(ranges) or 'no matching partition'}"
 
     def _apart(self, file: int, delete: int) -> Reason:
-        """Explain that the data file that a delete references is in another partition, or newer than the delete."""
+        """Explain why a delete does not apply to the data file that it references: other partition, or newer file."""
         m = self.matching
         if m.groups[0][file] != m.groups[1][delete]:
             one = partition_texts(m.state, m.files.take([file]))
@@ -137,9 +139,14 @@ class Reasons:
         )
 
     def _nowhere(self, referenced: str, live: dict[str, str]) -> Reason:
-        """Explain why no data file of the plan has the location that a delete references.
+        """Explain why the data file that a delete references is not in the plan.
 
-        ``live`` has the locations, by canonical location, of the state's live data files that have the same path.
+        Parameters
+        ----------
+        referenced
+            The location that the delete references.
+        live
+            Locations of live data files, as in `alone`.
         """
         if canonical(referenced) in live:
             return "not-in-plan", f"its data file is not in the plan: {referenced}"
@@ -152,7 +159,11 @@ class Reasons:
         return "dangling", f"its data file is not live: {referenced}"
 
     def _no_place(self, delete: int) -> Reason:
-        """Explain why a delete that references no data file applies to none: all are too new or in other partitions."""
+        """Explain why a delete that references no particular data file applies to none.
+
+        Either the plan has no data file in the delete's partition, or all data files there have too high sequence
+        numbers. For a global equality delete, all data files of the plan count as being in its partition.
+        """
         m = self.matching
         if m.is_global[delete]:
             mine, where = np.arange(len(m.files)), "the plan"
@@ -173,8 +184,19 @@ def _place(text: str | None, spec: int | None) -> str:
     return f"{text or 'unpartitioned'} (spec {spec})"
 
 
-#: Values of ``code`` are ``bounds``, ``dangling``, ``file-path``, ``filter``, ``no-file``, ``not-in-plan``,
-#: ``partition``, ``path``, ``sequence`` and ``vector``; ``more`` marks a last row that counts the rows not shown.
+#: Columns of the table of deletes that are not applied. The values of ``code`` are:
+#:
+#: - ``bounds``: metrics prove that no row of the data file equals a row of the equality delete.
+#: - ``dangling``: the referenced data file is not live.
+#: - ``file-path``: the data file's location is outside the delete's bounds of ``file_path``.
+#: - ``filter``: the filter excludes all rows of the equality delete.
+#: - ``no-file``: a deletion vector references no data file.
+#: - ``not-in-plan``: the referenced data file is live, but not in the plan.
+#: - ``partition``: the data file is in another partition, or no data file is in the delete's partition.
+#: - ``path``: several live data files have the path of the referenced one, with other schemes or authorities.
+#: - ``sequence``: the delete's sequence number is too low.
+#: - ``vector``: a deletion vector replaces the delete.
+#: - ``more``: a last row that counts the rows not shown.
 UNMATCHED_SCHEMA = build.schema(
     [
         ("delete_file", pa.string()), ("kind", pa.string()), ("sequence_number", pa.int64()),
@@ -194,21 +216,27 @@ def unmatched_deletes(
 ) -> pa.Table:
     """Return deletes that match no data file, and pairs of a data file and a delete that does not apply to it.
 
-    This reads all delete manifests and, if a delete references a data file that is not in ``files``, all data
-    manifests.
+    This reads all manifests that may hold deletes. It also reads all data manifests if there is a delete that
+    references one data file but matches none.
 
     Parameters
     ----------
-    files, matched, where
-        The data files, the result of `match_deletes` for them, and its filter.
+    files
+        The data files of the plan.
+    matched
+        The result of `match_deletes` for these files.
+    where
+        The filter that `match_deletes` used; None for none.
     limit
         Maximum number of rows; one more row counts those that are not shown.
 
     Returns
     -------
     pyarrow.Table
-        Of `UNMATCHED_SCHEMA`. A row without ``data_file`` describes a delete that has no data file in its scope. A row
-        with ``data_file`` describes a pair for which sequence numbers and partitions alone would let the delete apply.
+        The columns are those of `UNMATCHED_SCHEMA`. In a row without ``data_file``, the delete can apply to none of the
+        data files because of the filter, the location that it references, its partition or its sequence number. In a
+        row with ``data_file``, partition and sequence number would let the delete apply to this data file, but its
+        bounds or null counts exclude the file, or a deletion vector replaces the delete.
     """
     found = live_deletes(state)
     matching = DeleteIndex(state, files, found, where)
@@ -262,13 +290,18 @@ def _keys(batch: EntryBatch) -> Strings:
 
 
 class _Scopes:
-    """The pairs of a data file and a delete that are in scope, judging by sequence numbers and partitions only."""
+    """The pairs of a data file and a delete whose partitions and sequence numbers let the delete apply.
+
+    Bounds are not compared, and deletion vectors do not replace other deletes here. A delete that references one data
+    file is paired only with this file. Equality deletes that the filter excludes are in no pair.
+    """
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # `of_partition` includes deletes whose two bounds of file_path are equal, if no data file has this location. If
-        # such a delete is applied to some file, the bounds are truncated, and the delete may apply to the whole
-        # partition. If it is not applied, the bounds are the location of its only data file, which is not in the plan.
+        # `of_partition` also has deletes whose two bounds of file_path are equal, but are not the location of any data
+        # file of the plan. Either the bounds are truncated, or the plan does not have the one data file that the delete
+        # references. If the delete is applied to some file, the bounds are truncated: pair the delete with its whole
+        # partition. If not, leave it out here, and `Reasons.alone` explains why the plan does not have its data file.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))
@@ -277,7 +310,7 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Return which deletes have at least one data file in their scope."""
+        """Return which deletes are in at least one pair (see `_Scopes`)."""
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)
         out[m.named[1][m.in_scope]] = True
@@ -290,9 +323,10 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """Return how many deletes in scope are not applied, counted once per data file.
+        """Return the number of pairs (see `_Scopes`) in which the delete is not applied to the data file.
 
-        The first number counts deletion vectors and position deletes, the second counts equality deletes.
+        The first number counts the pairs with a deletion vector or position delete, the second those with an equality
+        delete. ``matched`` has the deletes that are applied.
         """
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)
@@ -302,9 +336,10 @@ class _Scopes:
         return max(0, here - by_position), max(0, sum(map(total_of, self._equality)) - by_value)
 
     def positions(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Yield each pair of a data file and a deletion vector or position delete in scope that does not apply to it.
+        """Yield each pair (see `_Scopes`) in which a deletion vector or position delete is not applied to the file.
 
-        A pair consists of the row numbers of data file and delete, and the reason (code and text).
+        Each item consists of the row number of the data file, the row number of the delete, and the reason (code and
+        text), which a method of ``reasons`` returns.
         """
         m = self.matching
         files, deletes, _ = m.named
@@ -323,9 +358,10 @@ class _Scopes:
                 yield f, d, reasons.of_path(f, d) if apart[at] else reasons.of_vector(f, d)
 
     def equality(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Yield each pair of a data file and an equality delete in scope that does not apply to it.
+        """Yield each pair (see `_Scopes`) in which an equality delete is not applied to the file.
 
-        A pair consists of the row numbers of data file and delete, and the reason (code and text).
+        Each item consists of the row number of the data file, the row number of the delete, and the reason (code and
+        text), which a method of ``reasons`` returns.
         """
         columns = list(self.matching.equality_bounds.values())
         for spans in self._equality:

@@ -54,8 +54,9 @@ class Clustering:
         ``partition_average_depth`` and ``partition_max_depth``, which count only files of the same partition: these are
         the depths that sorting within partitions can reduce (null if the table has no partitioned spec).
     notes
-        Sentences on columns that are left out: those that the caller or the sort order named but that have no
-        comparable bounds; otherwise, those after the first 20.
+        Sentences about columns that are missing in `columns`. If the caller or the sort order chose the columns, a
+        sentence names those of them that have no comparable bounds. If not, only the first 20 columns with bounds are
+        measured, and a sentence mentions it if there are more.
     """
 
     name: str
@@ -88,7 +89,7 @@ class Clustering:
 
     @property
     def _whole(self) -> bool:
-        """Return whether depths within partitions are missing for all columns, as in an unpartitioned table."""
+        """Return whether depths within partitions are null for all measured columns, as in an unpartitioned table."""
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 
     def _card(self) -> Card:
@@ -160,7 +161,27 @@ def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Cl
 
 
 def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | None) -> tuple[dict[int, str], bool]:
-    """Return the names of columns by field id, and whether the caller or the sort order chose them."""
+    """Return the columns to measure, and whether the caller or the sort order chose them.
+
+    Parameters
+    ----------
+    columns
+        The names that the caller chose. If None, the columns of the table's sort order are measured or, if it has none,
+        all columns that have a single value per row.
+
+    Returns
+    -------
+    names
+        The columns' full names by field id.
+    chosen
+        True if the caller or the sort order chose the columns; False if these are all columns with a single value per
+        row.
+
+    Raises
+    ------
+    OptionError
+        A name is unknown, or belongs to a column that does not have a single value per row.
+    """
     known = {name: f.field_id for name, f in _columns(schema)}
     if columns is not None:
         given = [columns] if isinstance(columns, str) else list(columns)
@@ -189,14 +210,20 @@ def _columns(schema: Schema) -> list[tuple[str, Any]]:
 
 
 def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: bool) -> dict[str, Any] | None:
-    """Return a row of `Clustering.columns`; None if no file has both bounds, or bounds of this type have no order.
+    """Measure one column, and return the result as a row of `Clustering.columns`.
+
+    The result is None if no file has both bounds of the column, or if values of its type cannot be compared.
 
     Parameters
     ----------
+    name
+        The column's name.
+    stats
+        The column's metrics, one item per data file; None if no data file has any.
     group
-        The number of each file's partition.
+        The number of each data file's partition.
     parted
-        Whether the table has a partitioned spec; if not, the depths within partitions are null.
+        Whether at least one of the table's specs is partitioned. If not, the depths within partitions are null.
     """
     order = None if stats is None else ranks(*(pc.struct_field(stats, side) for side in ("lower", "upper")))
     if order is None:
@@ -223,20 +250,23 @@ def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: b
 def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the depth of each range, and the number of other ranges that overlap it.
 
-    The depth of a range is the largest number of ranges, including itself, that contain the same rank in it.
+    For each rank in a range, count the ranges that contain this rank: the depth of the range is the highest of these
+    counts. For example, of the ranges 0 to 2, 1 to 1 and 2 to 3, two contain rank 1, and two contain rank 2. So all
+    three have depth 2. The first range overlaps two others; the second and the third overlap one each.
 
     Parameters
     ----------
     low, high
-        Closed ranges of ranks, from 0.
+        The first and the last rank of each range, both inclusive; ranks are integers from 0.
     group
-        The group of each range, as a number from 0; only ranges of the same group count as overlapping.
+        The group of each range, as a number from 0; ranges of different groups do not count as overlapping. None if all
+        ranges are in one group.
     """
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Shift the ranks of each group, so that ranges of different groups never overlap. Then replace the numbers by
-        # their ranks, so that `size` stays small.
+        # Shift the ranks of each group, so that ranges of different groups never overlap. The shifted ranks may have
+        # large gaps; number them without gaps, because the arrays below have one item per rank.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1
@@ -248,8 +278,10 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     out = np.zeros(count, dtype=np.int64)
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
-        # ``level[r]`` is the largest depth at the 2**step ranks from r on. Two such blocks of ranks, which may overlap,
-        # cover each range in `mine`: one begins with the first rank of the range, the other ends with its last rank.
+        # For each rank, count the ranges that contain it: ``level[r]`` is the highest of these counts among the 2**step
+        # ranks that begin with rank r.
+        # A range in `mine` has at least 2**step ranks, but fewer than twice as many. So two blocks of 2**step ranks
+        # cover it: one that begins with its first rank, and one that ends with its last rank. They may overlap.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])
