@@ -146,9 +146,9 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     Raises
     ------
     UnsupportedError
-        There are more than 268,435,456 pairs, and their lists cannot share ranges of one array. They can only if all
-        pairs are in one `Spans`. They cannot if, for example, some position deletes reference one data file each, and
-        others apply to a whole partition.
+        There are more than 268,435,456 pairs, and the lists cannot share ranges of one array. Lists can share ranges
+        only if all pairs are in one `Spans`. This is not the case if, for example, some position deletes reference one
+        data file each, and others apply to a whole partition.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

@@ -97,8 +97,8 @@ def _by_meaning(
         arrays are changed in place: ``theirs[d]`` becomes the number of the data file that is found for delete ``d``,
         and data files with the same location get the same number in ``ours``.
     otherwise
-        One boolean per delete, changed in place: True if a data file is found whose location and the location in the
-        delete differ even in canonical form.
+        One boolean per delete, changed in place: set to True if a data file is found, but its location and the location
+        in the delete differ even in canonical form.
     """
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
@@ -206,15 +206,15 @@ def path_intervals(
     """Return locations of data files, and bounds of ``file_path``, as intervals of paths without scheme and authority.
 
     The two bounds of a delete exclude no data file if one of them is missing, may be truncated or is not normalized
-    (`_odd`), if they are in the wrong order, or if their schemes or authorities differ. A data file whose own location
-    is not normalized is never excluded. An upper bound includes every path that begins with it.
+    (`_odd`), if the lower one is above the upper one, or if their schemes or authorities differ. A data file whose own
+    location is not normalized is never excluded. An upper bound includes every path that begins with it.
 
     Parameters
     ----------
     locations
         Locations of the data files.
     low, high
-        Lower and upper bounds of ``file_path``, one each per delete; null if missing.
+        The lower and the upper bound of ``file_path`` of each delete; null if missing.
     cut
         Function that returns which bounds may be truncated.
     prefixes

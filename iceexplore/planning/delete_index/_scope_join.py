@@ -125,10 +125,10 @@ class Scope:
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     """Return the pairs in a scope, without those that the intervals of at least one column exclude.
 
-    If the scope has more than `_AT_ONCE` pairs, the column that excludes the most pairs is used first:
-    `Scope.overlapping` finds the remaining pairs without listing all pairs. Only the remaining pairs are then compared
-    by all columns. If more than `MOST_PAIRS` remain, no pair is excluded at all: readers then apply more deletes than
-    necessary, which is slower but equally correct.
+    If the scope has more than `_AT_ONCE` pairs, the column that excludes the most pairs is used first.
+    `Scope.overlapping` finds the pairs that this column does not exclude, and only these are then compared by all
+    columns. If there are more than `MOST_PAIRS` of them, no pair is excluded at all: readers then apply more deletes
+    than necessary, which is slower but equally correct.
 
     Parameters
     ----------

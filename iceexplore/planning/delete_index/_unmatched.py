@@ -98,7 +98,7 @@ class Reasons:
         ----------
         live
             Locations of live data files, from `live_places`. All live data files that have the path of the referenced
-            location must be among them. It is not used if the delete references no data file.
+            location must be among them. They are not used if the delete references no data file.
         """
         m = self.matching
         if m.ruled_out[delete]:
@@ -228,7 +228,7 @@ def unmatched_deletes(
     where
         The filter that `match_deletes` used; None for none.
     limit
-        Maximum number of rows; one more row counts those that are not shown.
+        Maximum number of deletes and pairs to return. If there are more, an additional last row counts the rest.
 
     Returns
     -------

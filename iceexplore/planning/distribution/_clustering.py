@@ -56,7 +56,7 @@ class Clustering:
     notes
         Sentences about columns that are missing in `columns`. If the caller or the sort order chose the columns, a
         sentence names those of them that have no comparable bounds. If not, only the first 20 columns with bounds are
-        measured, and a sentence mentions it if there are more.
+        measured; if there are more columns with bounds, a sentence mentions this.
     """
 
     name: str
