@@ -27,17 +27,21 @@ _MOST_NAMED = 5000
 
 @dataclass(frozen=True, eq=False)
 class LiveFiles:
-    """All live data files of a plan's roots, in the order of the roots and manifests.
+    """All data files that a plan would read if it had no filter, in the order of the plan's roots and their manifests.
 
     Attributes
     ----------
     batch
-        Entries, partition tuples, and the requested column metrics.
-    root, root_row, ordinal
-        int64, one per file: the index of its root among the plan's roots, the row of its manifest in that root (-1 for
-        a file that a V4 root lists itself), and its ordinal in the manifest.
+        The entries of the files, with partition tuples and the metrics of the requested columns. Locations are null if
+        there are more than `_MOST_NAMED` files.
+    root
+        int64, one per file: the index of the file's root in ``plan.roots``.
+    root_row
+        int64, one per file: the row of the file's manifest in this root; -1 for a file that a V4 root lists itself.
+    ordinal
+        int64, one per file: the number of its entry in the manifest.
     unreadable
-        The number of manifests that could not be read in full, so that some of their files are missing.
+        The number of manifests with errors. Files that they list may be missing from `batch`.
     """
 
     batch: EntryBatch
@@ -51,9 +55,14 @@ class LiveFiles:
 
 
 def read_live_files(plan: PlannedScan, columns: Collection[int]) -> Generator[str, None, LiveFiles]:
-    """Read all data manifests with the metrics of these columns; yield the progress as text, and return the live files.
+    """Read all data manifests of a plan, including pruned ones, and return the live data files that they list.
 
-    No data file is read.
+    After each manifest, yield the progress as text. No data file is read.
+
+    Parameters
+    ----------
+    columns
+        Field ids of the columns whose metrics are read.
     """
     parts = parts_of(columns)
     batches: list[EntryBatch] = []
@@ -92,9 +101,15 @@ def finished(steps: Generator[str, None, T]) -> T:
 
 
 def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
-    """Return the rows (in ``files``) of the data files that the plan reads, in the order of its tasks.
+    """Find the data files that the plan reads among all live files, and return their indices in ``files``.
 
-    A file is identified by its root, the row of its manifest there, and its ordinal in the manifest.
+    The indices are in the order of the plan's tasks. Files are matched by root, row of the manifest in the root, and
+    number of the entry in the manifest, because ``files`` may lack locations.
+
+    Parameters
+    ----------
+    files
+        All live files of the same plan, as `read_live_files` returns them.
     """
     if plan.appends is not None or len(plan.roots) != 1:
         known = {key: i for i, key in enumerate(zip(*(build.to_pylist(a) for a in _keys(files)), strict=True))}

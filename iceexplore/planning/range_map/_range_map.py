@@ -41,7 +41,8 @@ VERDICTS = (
 #: in this tuple.
 KINDS = ("range", "no bounds", "only nulls")
 
-#: The maximum numbers of rows, cells and group names in the picture.
+#: Limits of a picture that has too many files to draw each as a line: its number of rows and of cells. The third number
+#: is the maximum number of group names beside the rows of any picture; groups are partitions or snapshots.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
 #: Resolutions from fine to coarse: number of rows, and number of stops that are merged into one. The first resolution
 #: with at most `_CELLS` cells is drawn.
@@ -51,12 +52,15 @@ _Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeMap(RangePicture):
-    """A picture with a bar per live file, from lower to upper bound of one column, and the range that a filter selects.
+    """A picture of each live file's range of values in one column, with the filter's range of this column as a band.
 
-    Many files are shown as a density. The edges of the filter's range can be moved, in steps called stops; `lit`
-    returns the files that the plan would then read (the filter's other conditions do not change). The ends of bars are
-    rounded to stops so that a bar overlaps the filter's range if and only if the plan would read the file for a filter
-    that is only this range.
+    A file is drawn as a bar from its lower to its upper bound. More than `DRAWN` files are merged into cells, which are
+    darker where there are more files.
+
+    Users can move the edges of the filter's range, but only to certain values, called stops; `lit` returns the files
+    that the plan would then read, with the filter's other conditions unchanged. Bars, too, begin and end at stops. They
+    are drawn such that a bar overlaps the band exactly if the plan would read the file for a filter that consists of
+    the range alone.
 
     Attributes
     ----------
@@ -67,29 +71,35 @@ class RangeMap(RangePicture):
     stops
         Values of the column to which the filter's edges can be moved.
     labels, literals
-        The stops as text and as SQL.
+        The stops as short texts for display, and as SQL literals.
     lower, upper
-        The index of the stop at each edge of the filter's range; None for an edge that the filter lacks.
+        The indices of the stops at the lower and upper edge of the filter's range; None for an edge that the filter
+        lacks.
     rest
         The other conditions of the filter, as SQL; empty if there are none.
     partition
-        The partition that the plan was limited to, by partition field; empty if it was not. SQL cannot express it.
-    first, last, kind
-        One per file. `first` and `last` are numbers of stops: the filter's range excludes the file if the upper edge
-        of the range is at a stop below `first`, or if its lower edge is at stop `last` or above. `kind` is an index
-        into `KINDS`.
+        If the plan was limited to a partition, its values by name of the partition field; otherwise empty. An SQL
+        filter cannot contain such a limit.
+    first, last
+        One per file: its range as indices of stops. The plan skips the file if the stop of the range's upper edge has
+        an index less than `first`, or if the stop of the lower edge has an index of `last` or more.
+    kind
+        One per file: the index in `KINDS`.
     open
-        One per file: whether the filter's other conditions do not prune the file.
+        One per file: False if the filter's other conditions alone make the plan skip the file.
     verdict
         One per file: the index in `VERDICTS`.
     rows, bytes
         One per file: its number of rows, and its size in bytes.
-    group, groups
-        One per file, the number of its group; and the groups' names, in order.
+    group
+        One per file: the index in `groups` of the file's partition or snapshot; 0 if `by` is ``range``.
+    groups
+        The names of the partitions or snapshots, in the order of the picture.
     files
         The metadata of the files.
     notes
-        Limits of the picture: manifests that cannot be read, truncated bounds.
+        Sentences on the limits of the picture: manifests that could not be read in full, bounds that seem truncated, or
+        a column without bounds.
     """
 
     title: str
@@ -124,12 +134,19 @@ class RangeMap(RangePicture):
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
-        """Return a mask of the files that the plan would read if the filter's range had these edges.
+        """Return which files the plan would read if the edges of the filter's range were at these stops.
+
+        The filter's other conditions do not change.
 
         Parameters
         ----------
         lower, upper
-            Indices of stops; None if the range has no edge on this side.
+            Indices of the stops at the lower and upper edge; None if the range has no edge on this side.
+
+        Returns
+        -------
+        numpy.ndarray
+            One boolean per file.
         """
         out = self.open.copy()
         if lower is not None:
@@ -155,7 +172,13 @@ class RangeMap(RangePicture):
         return text
 
     def edge_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the conditions for edges at these stops, as SQL."""
+        """Return the range with its edges at these stops as SQL, such as ``id >= 5 and id <= 9``.
+
+        Parameters
+        ----------
+        lower, upper
+            Indices of the stops at the lower and upper edge; None for no edge. If both are None, the text is empty.
+        """
         edges = ((lower, self.stops.lower_ops), (upper, self.stops.upper_ops))
         return " and ".join(f"{self.name} {ops[at]} {self.literals[at]}" for at, ops in edges if at is not None)
 
@@ -199,10 +222,12 @@ class RangeMap(RangePicture):
 
 
 def cells_of(found: RangeMap) -> RangeCells:
-    """Return the cells of the picture: one for each file that has a range, or counts if there are many files.
+    """Return the cells of the picture, which represent the files that have a range.
 
-    More than `DRAWN` files are counted in one cell for each combination of row, range and verdict. Ranges are rounded
-    outwards to coarser stops, and rows are merged, until there are at most `_CELLS` cells, if possible.
+    For up to `DRAWN` files, each file is a cell in a row of its own. If there are more, files are distributed over a
+    few rows, and files with the same row, range, verdict and `RangeMap.open` are counted in one cell. If there are then
+    more than `_CELLS` cells, ranges are rounded outwards to every 2nd, 4th or 8th stop, and finally the number of rows
+    is reduced, down to one row. Even this may leave more cells.
     """
     order = found.order
     if not found.is_binned:
@@ -226,19 +251,25 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Return all files with a range as cells of a single row, without rounding the ranges.
+    """Count the files by range, verdict and `RangeMap.open`, and return each combination as a cell.
 
-    They serve to count the files that the plan would read while a user moves an edge.
+    While a user moves an edge of the filter's range, these cells show how many files the plan would read. Therefore,
+    unlike in `cells_of`, ranges are not rounded. All cells are in row 0. Files without a range are left out.
     """
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
 
 
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
-    """Return one cell, with the number of files and bytes, for each combination of values that occurs.
+    """Merge the files with the same row, range, verdict and `RangeMap.open` into one cell each, and count them.
 
-    The values are the row in the picture, the range (``first`` and ``last``), the verdict and `RangeMap.open`. The
-    arrays have one element for each file in ``order``.
+    Parameters
+    ----------
+    order
+        Indices of the files to count.
+    row, first, last
+        For each file in ``order``, the row of the picture in which it is drawn, and its range as indices of stops. The
+        range may be rounded.
     """
     keys = row, first, last, found.verdict[order], found.open[order].astype(np.int64)
     code = np.zeros(len(order), np.int64)
@@ -267,9 +298,17 @@ def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
 
 
 def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """Return pairs of a row in the picture and the name of the first group that begins in it.
+    """Return the names to write beside the rows of the picture, as pairs of row and name.
 
-    Of more than `_NAMES` pairs, only every nth is returned.
+    A row gets a name if a group of files begins in it; if several begin there, the name is that of the first. If there
+    are more than `_NAMES` such rows, only every second of them, or every third and so on, gets its name.
+
+    Parameters
+    ----------
+    group, row
+        For each drawn file, in the order of the picture, the index of its group in ``groups``, and its row.
+    groups
+        The names of the groups.
     """
     if not len(group):
         return ()

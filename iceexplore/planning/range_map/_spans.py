@@ -1,7 +1,8 @@
-"""Find, for each file, where the edges of a filter's range must be so that the plan reads the file.
+"""Find, for each file, the stops at which an edge of the filter's range makes the plan skip the file.
 
-Users can move an edge to certain values of the column, called stops (see `Stops`). For each stop, the same evaluators
-that planning uses decide whether the metadata of a file excludes it.
+A range such as ``id >= 5 and id <= 9`` has two edges. Users can move an edge to certain values of the column, called
+stops (see `Stops`). With the edge at a stop, the plan skips the file if the file's metadata proves that no row matches
+the predicate of the edge, for example ``id >= 5``. Such proofs follow the same rules as in planning.
 """
 
 from __future__ import annotations
@@ -33,17 +34,22 @@ _Ints = npt.NDArray[np.int64]
 class Spans:
     """The range of each file, as indices of stops: from ``first`` up to, but not including, ``last``.
 
-    A stop is a value to which an edge of the filter's range can be moved, given by its index in `Stops`.
+    A stop is a value to which an edge of the filter's range can be moved. The plan reads a file if the index of the
+    lower edge's stop is less than ``last``, and the index of the upper edge's stop is at least ``first``.
+
+    Each attribute is an array with one element per file.
 
     Attributes
     ----------
     first
-        The lowest stop for the upper edge of the filter's range at which the file is still read; the number of stops if
-        there is none.
+        Index of the lowest stop to which the upper edge can be moved so that the plan still reads the file. If the plan
+        skips the file wherever the upper edge is, it is the number of stops.
     last
-        One more than the highest stop for the lower edge at which the file is still read; 0 if there is none.
+        Index of the highest stop to which the lower edge can be moved so that the plan still reads the file, plus 1. If
+        the plan skips the file wherever the lower edge is, it is 0.
     known
-        Whether there is any evidence of the file's values.
+        Whether the range follows from metadata: a lower or upper bound, a partition value, or counts that prove that
+        all values are null or NaN. Without these, the range contains all stops.
     """
 
     first: _Ints
@@ -62,9 +68,14 @@ class Spans:
 
 @dataclass(frozen=True)
 class StopPredicates:
-    """The predicates of a column that place an edge of the filter's range at each stop.
+    """For each stop, the predicates that are the edges of the filter's range if the edges are moved to this stop.
 
-    At the stop 5 of column ``id``, the lower edge is ``id >= 5``, and the upper edge is ``id <= 5``.
+    For column ``id`` and the stop 5, they are usually ``id >= 5`` (lower edge) and ``id <= 5`` (upper edge).
+
+    Attributes
+    ----------
+    lower, upper
+        One predicate per stop, in the order of the stops.
     """
 
     lower: tuple[Predicate, ...]
@@ -72,7 +83,15 @@ class StopPredicates:
 
     @classmethod
     def of(cls, stops: Stops, field_id: int, name: str, kind: Type) -> StopPredicates:
-        """Build the predicate of a lower edge and that of an upper edge at each stop, for this column."""
+        """Build two predicates per stop: one for a lower edge at the stop, one for an upper edge.
+
+        Parameters
+        ----------
+        stops
+            The stops, with the operators to use.
+        field_id, name, kind
+            Field id, name and type of the column.
+        """
         pairs = [
             tuple(Predicate(field_id, op, (v,), name, kind) for op, v in zip(ops, stops.values, strict=True))
             for ops in (stops.lower_ops, stops.upper_ops)
@@ -80,29 +99,32 @@ class StopPredicates:
         return cls(*pairs)
 
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
-        """Return the range, as stops, of each file or manifest that ``sources`` describes.
+        """Return the range of each file or manifest, as indices of stops.
+
+        Partition values (for manifests, partition summaries) and the column's metrics each limit the range. The result
+        is the intersection of these limits.
 
         Parameters
         ----------
         rows
             Number of files or manifests.
         sources
-            Their metrics: partition values, and bounds and counts of the column. The result is the intersection of the
-            ranges that follow from each of them.
+            A function that takes a predicate and returns the metrics of these files or manifests on which the predicate
+            can be evaluated.
         """
         count = len(self.lower)
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # `sources` returns the metrics that may decide a predicate. It leaves out a partition field to which the
-        # predicate cannot be projected, which may happen at the first or last stop. The longest of three lists is
-        # complete.
+        # `sources` returns the metrics on which a given predicate can be evaluated. For some predicates, mostly at the
+        # first or last stop, it leaves out a partition field, because the predicate has no projection to the field.
+        # Therefore call it for three predicates. The longest list has the most fields, so use it.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
-                continue  # no range can be projected to this field, for example because it stores buckets
+                continue  # no comparison can be projected to this field, for example because it stores buckets
             last = _allowed(source, self.lower)
-            # Upper edges select less and less from the last stop to the first: count them in this order.
+            # `_allowed` needs the widest predicate first. For upper edges, it is that of the last stop.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
@@ -113,11 +135,17 @@ class StopPredicates:
         return out
 
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
-        """Return the indices of stops to drop, because a partition field decides other stops but not these.
+        """Return the indices of stops to drop, because their predicates have no projection to some partition field.
 
-        A partition field cannot decide a stop if the predicate of the stop has no projection to it. The field then
-        excludes no file, so that a file could be read with the edge at this stop, but not at the stops before and after
-        it.
+        At such a stop, the partition field excludes no file. At the stops before and after it, the field may exclude
+        files. While a user moves an edge, these files would be skipped, read at this one stop, and skipped again.
+
+        A field to which none of the predicates has a projection is ignored.
+
+        Parameters
+        ----------
+        sources
+            The metrics on which the predicates are evaluated, including the partition fields.
         """
         out: set[int] = set()
         for source in sources:
@@ -128,10 +156,11 @@ class StopPredicates:
 
 
 def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
-    """Return the predicate to evaluate on the metrics of ``source`` for a predicate on the column.
+    """Convert a predicate on the column into the one that can be evaluated on the metrics in ``source``.
 
-    For metrics of the column, this is the predicate itself; for partition values, its inclusive projection, or None if
-    there is no projection.
+    Metrics of the column itself need no conversion, so ``p`` is returned. For metrics of a transformed column, such as
+    the values of a partition field, the result is the inclusive projection of ``p``. For example, ``ts >= TIMESTAMP
+    '2024-05-03 10:00:00'`` becomes ``ts_day >= DATE '2024-05-03'``. The result is None if there is no projection.
     """
     if source.by == "statistics" and parse_transform(source.transform).is_identity:
         return p
@@ -139,7 +168,7 @@ def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
 
 
 def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
-    """Return, for each file or manifest in ``source``, how many predicates of ``side`` do not exclude it.
+    """Count, for each file or manifest that ``source`` describes, the predicates of ``side`` that do not exclude it.
 
     The predicates must be in order from the widest to the narrowest, so that a file that one predicate excludes is also
     excluded by all later ones. The number is therefore found by bisection, for all files at once. If the bounds cannot
@@ -169,8 +198,9 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # A file without any value that can be compared is in no range. Where the metrics are exact, as partition values
-    # are, a null bound means that the value itself is null.
+    # If all values of a file are null or NaN, no comparison is true, so every predicate excludes the file. Partition
+    # values are exact metrics: the value of a file is its lower and its upper bound. If it is null, every predicate
+    # excludes the file too; in other metrics, a null bound means unknown and excludes nothing.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 
@@ -178,10 +208,22 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
 def _plain(
     asked: Sequence[Predicate | None], lower: AnyArray, upper: AnyArray
 ) -> tuple[AnyArray, AnyArray, AnyArray] | None:
-    """Return lower bounds, upper bounds and the predicates' literals as arrays that Arrow can compare.
+    """Convert bounds and the literals of predicates to one type that Arrow can compare.
 
-    The literals have one element per element of ``asked``, null where that is None. The result is None if the bounds
-    cannot be compared with the predicates' type, or if a literal cannot be converted to the type of the bounds.
+    Parameters
+    ----------
+    asked
+        The predicates, each with one literal; None for a predicate that has no projection to the partition field. At
+        least one is not None, and all have the same type.
+    lower, upper
+        The bounds, one element per file or manifest.
+
+    Returns
+    -------
+    tuple or None
+        The lower bounds, the upper bounds, and the literals (one element per element of ``asked``, null for None). The
+        result is None if the types of bounds and predicates differ too much to be compared, such as text and numbers,
+        or if a literal does not fit the type of the bounds.
     """
     kind = next(p.type for p in asked if p is not None)
     low, high = aligned(lower, kind), aligned(upper, kind)

@@ -50,9 +50,11 @@ class RangeFilter:
 
     Attributes
     ----------
-    lower, upper
-        The comparison that limits the range from below, and the one that limits it from above. If the filter has
-        several, it is the most restrictive one; if it has none, None.
+    lower
+        The comparison that limits the range from below, such as ``id >= 5`` or ``id = 5``: the most restrictive one if
+        the filter has several, None if it has none.
+    upper
+        The same for the limit from above, such as ``id < 9`` or ``id = 5``.
     rest
         The other conditions, joined with ``and``.
     """
@@ -63,10 +65,10 @@ class RangeFilter:
 
 
 def range_filter(expression: Expression, field_id: int) -> RangeFilter:
-    """Split a filter into a range of the column and the other conditions.
+    """Split a filter into a range of the column with this field id, and the other conditions.
 
-    Only comparisons with the column in the top-level conjunction belong to the range. Those inside an ``or``, for
-    example, belong to the other conditions.
+    Only comparisons of the column that are joined with ``and`` at the top level of the filter belong to the range.
+    Comparisons inside an ``or``, for example, belong to the other conditions.
     """
     lower: list[Predicate] = []
     upper: list[Predicate] = []
@@ -93,14 +95,17 @@ class Stops:
     Attributes
     ----------
     values
-        The values, in the form that literals of predicates have.
+        The values, in the same form as the literals of a `Predicate`. A date, for example, is the number of days since
+        1970-01-01.
     positions
         Where each stop is drawn on the axis, from 0 to 1.
-    lower_ops, upper_ops
-        The operators of a lower and of an upper edge at each stop: those of the filter at the stops where the filter
-        itself has an edge, else ``>=`` and ``<=``.
+    lower_ops
+        For each stop, the operator of a lower edge there: usually ``>=``. It is ``>`` only at the stop that is the
+        literal of the filter's own lower edge, if that edge has the operator ``>``.
+    upper_ops
+        The same for an upper edge: ``<=`` or ``<``.
     even
-        Whether the stops are spaced evenly, whatever their values.
+        Whether the stops are drawn at equal distances, even if the differences between their values are not equal.
     """
 
     values: tuple[Any, ...]
@@ -113,7 +118,13 @@ class Stops:
         return len(self.values)
 
     def index(self, value: PlainValue) -> int:
-        """Return the index of the stop that has this value."""
+        """Return the index of the stop that has this value.
+
+        Raises
+        ------
+        ValueError
+            No stop has this value.
+        """
         return self.values.index(value)
 
     def without(self, dropped: Iterable[int]) -> Stops:
@@ -127,11 +138,23 @@ class Stops:
 
 
 def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
-    """Choose at most ``most`` stops, plus the filter's own edges; None if no bound is known or the type has no order.
+    """Choose the stops of a column from the bounds of its files; return None if there are no finite bounds.
 
-    For numbers and times, stops are round values at equal distances. For other types, and if few of the intervals
-    between round values contain a bound (`_is_crowded`), stops are a sample of the files' bounds ``lower`` and
-    ``upper``, and are displayed at equal distances.
+    For numbers, dates and times, stops are usually round values at equal distances. If only a few of the intervals
+    between such stops contain bounds (`_is_crowded`), most stops would be useless. In this case, and for texts and
+    bytes, some of the bounds become the stops and are drawn at equal distances. A boolean column has the stops False
+    and True.
+
+    Parameters
+    ----------
+    kind
+        The column's type.
+    lower, upper
+        Bounds of the column, one per file; null where unknown.
+    edges
+        The filter's range of the column. The literals of its edges become stops too.
+    most
+        The approximate maximum number of stops, without those of ``edges``.
     """
     literals = [p.literals[0] for p in (edges.lower, edges.upper) if p is not None]
     low, high = (_sampled(comparable(side)) for side in (lower, upper))
@@ -150,10 +173,11 @@ def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, m
 
 
 def _sampled(values: AnyArray) -> list[Any]:
-    """Return a sample of the values in ascending order, with the lowest and the highest.
+    """Return the lowest value, the highest value and a sample of all values, in ascending order.
 
-    Besides these two, it has fewer than twice `_SAMPLE` values, taken at regular intervals. Nulls, infinities and NaN
-    are left out, and long texts and bytes are cut.
+    Nulls, infinities and NaN are left out first; if no value remains, the list is empty. The sample consists of every
+    nth value, where n is chosen so that there are fewer than twice `_SAMPLE` of them. Texts are cut to `_LONGEST`
+    characters, and binary values to `_LONGEST` bytes. The list may contain equal values.
     """
     there = values.drop_null()
     if pa.types.is_floating(there.type):
@@ -169,9 +193,17 @@ def _sampled(values: AnyArray) -> list[Any]:
 
 
 def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:
-    """Return whether the bounds in ``low`` and ``high`` lie in only a few of the intervals between stops.
+    """Return whether only a few of the intervals between stops contain a bound, so that most stops are useless.
 
-    Few means less than a tenth (1 / `_CROWDED`) of the number of stops, and of the number of distinct bounds.
+    This is the case if the number of intervals with a bound is less than a tenth (1 / `_CROWDED`) of the number of
+    stops, and also less than a tenth of the number of distinct bounds.
+
+    Parameters
+    ----------
+    stops
+        Values in ascending order.
+    low, high
+        Lower bounds and upper bounds of the files.
     """
     every = np.array([float(v) for v in (*low, *high)])
     cells = np.unique(np.searchsorted(np.array([float(v) for v in stops]), every))
@@ -180,9 +212,11 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
-    if even and isinstance(values[0], float):  # bounds are rounded, as a stop need not equal a bound
+    if even and isinstance(values[0], float):
+        # These stops are bounds. A stop need not equal a bound, so shorten it to 6 significant digits.
         values = sorted({float(f"{v:.6g}") for v in values})
-    if type_base(kind) == "float":  # the stop is also an SQL literal of type float: 32 bits
+    if type_base(kind) == "float":
+        # In the text of a filter, such a stop is cast to FLOAT, which has 32 bits. Round it to the same number here.
         values = [float(np.float32(v)) for v in values]
     every = sorted({*values, *literals})
     if even or len(every) < 2:
@@ -202,10 +236,19 @@ def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: Ra
 
 
 def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
-    """Return round values at equal distances as stops, up to about ``most``, for bounds ``ends`` in ascending order.
+    """Return round values at equal distances, from about the lowest to about the highest bound, as stops.
 
-    For integers and times, the lowest and the highest bound are included, although they may not be round. The result is
-    None for text and bytes, for floats that are all equal, and for floats too far apart.
+    For integers, dates and times, the lowest and the highest bound are also stops, although they may not be round. The
+    result is None for text and bytes, for floats that are all equal, and for floats whose difference overflows.
+
+    Parameters
+    ----------
+    kind
+        The column's type.
+    ends
+        Lower and upper bounds of the files in one list, ascending; at least one.
+    most
+        The approximate maximum number of stops.
     """
     least, greatest = ends[0], ends[-1]
     if isinstance(least, (str, bytes)):
@@ -235,9 +278,13 @@ def _linear(kind: Type, ends: Sequence[Any], most: int) -> list[Any] | None:
 
 
 def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
-    """Return ``wanted``, rounded up to 1, 2 or 5 times a power of ten.
+    """Round ``wanted`` up to the next number that is 1, 2 or 5 times a power of ten: 0.3 to 0.5, or 6 to 10.
 
-    If ``wanted`` is not above ``least``, return ``least`` or, if that is 0, return 1.
+    Parameters
+    ----------
+    least
+        The lowest possible result. If ``wanted`` is not above it, it is returned as it is, without rounding. The
+        default of 0 is an exception: if ``wanted`` is 0 or negative, the result is then 1.
     """
     if wanted <= least or wanted <= 0:
         return Decimal(least or 1)

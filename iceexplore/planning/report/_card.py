@@ -22,14 +22,20 @@ if TYPE_CHECKING:
 __all__ = ["plan_card", "plan_totals", "reasons"]
 
 _SHOWN_REASONS = 8
-#: The maximum number of errors, and of doubts, that a card shows.
+#: A card shows at most this many errors of the table, and at most this many warnings that rows may be wrong or missing.
 _MOST_PROBLEMS = 5
-#: If more files were pruned, the card gives no reasons, because finding them evaluates each file again.
+#: If more files than this were pruned, the card does not show why, because to find that out, the filter would be
+#: evaluated again for each of these files.
 _MOST_JUDGED = 200_000
 
 
 def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
-    """Return the plan's totals by name; None where a number is unknown."""
+    """Return the plan's totals by name, such as ``files`` and ``bytes`` (those of the data files that it reads).
+
+    Two totals may be unknown, and are then None: ``files_in_table`` (all live data files) and ``skipped_files``. They
+    include the files of manifests that the plan does not read, and a root need not count these files. ``row_groups``
+    and ``row_groups_in_files`` are left out if the plan has not checked row groups.
+    """
     return plan.once("plan_totals", lambda: _plan_totals(plan))
 
 
@@ -66,9 +72,17 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 
 
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
-    """Return the reasons why manifests, files and row groups are skipped, those that exclude most files first.
+    """Return the reasons why the plan skips manifests, files and row groups; the one that excludes most files is first.
 
-    Each is a dictionary with the level, kind of item, term, kind of evidence, and counts.
+    Each reason is a dictionary with these keys:
+
+    - ``kind``: what is skipped, one of ``manifest``, ``data file`` and ``row group``.
+    - ``level``: the name of the level that excludes these items, such as ``leaf manifest``.
+    - ``term``: the condition of the filter that excludes them; None for manifests without live files.
+    - ``by``: the kind of metadata that proves it, such as ``partition`` or ``bounds``.
+    - ``count_all``: the number of items that are skipped for this reason.
+    - ``files_sum``: the number of data files in these manifests, or the number of these data files. It is None for row
+      groups, and for manifests whose files the root does not count.
     """
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):

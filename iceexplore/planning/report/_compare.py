@@ -61,7 +61,8 @@ def _facts(plan: PlannedScan) -> dict[str, str]:
 def _after(plan: PlannedScan) -> str:
     """Return the id of the snapshot after which an incremental plan begins, as text.
 
-    The text is ``the oldest`` if the plan begins with the oldest snapshot, and ``not incremental`` for any other plan.
+    The text is ``the oldest`` if an incremental plan begins with the table's oldest snapshot. For a plan that is not
+    incremental, it is ``not incremental``.
     """
     if plan.appends is None:
         return "not incremental"
@@ -69,7 +70,7 @@ def _after(plan: PlannedScan) -> str:
 
 
 def snapshot_text(state: TableState) -> str:
-    """Return a state's snapshot id and its time as text."""
+    """Return the id and the time of a state's snapshot as text; ``none`` if there is no snapshot."""
     found = state.snapshot
     return "none" if found is None else f"{found.snapshot_id} of {format_ms(found.timestamp_ms).partition('.')[0]}"
 
@@ -125,16 +126,20 @@ _GONE = "not in the other plan's snapshot"
 
 
 def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
-    """Explain why a plan does not read these data files.
+    """Explain why a plan does not read the data files at these locations.
 
     The plan's manifests, including pruned ones, are read until all files are found.
 
     Returns
     -------
     pyarrow.Table
-        Of `ABSENT_SCHEMA`, one row per location: ``absent`` is ``skipped``, with the deciding term, or ``not in the
-        other plan's snapshot`` (also if the plan is incremental and none of its appends added the file). The texts are
-        for a comparison, in which "the other plan" is ``plan``.
+        One row per location, of `ABSENT_SCHEMA`. Its column ``absent`` has one of two values:
+
+        - ``skipped``: the plan's filter excludes the file. The other columns explain why; see `PlanComparison.alone`.
+        - ``not in the other plan's snapshot``: the file is not live in the snapshot of ``plan`` or, if ``plan`` is
+          incremental, none of its appends added the file. The other columns are null.
+
+        The second text fits a comparison, where users see ``plan`` as the other plan.
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []
@@ -223,9 +228,13 @@ class PlanComparison:
     def files(self) -> pd.DataFrame:
         """One row per data file that either plan reads.
 
-        Columns are ``read_by`` ("both", "a" or "b"), ``file_path``, ``spec_id``, ``partition``, ``rows``, ``bytes``,
-        and ``residual``, ``whole``, ``deletes`` and ``delete_bytes`` once per plan (``residual_a``, ``residual_b`` and
-        so on; null if the plan does not read the file).
+        The first columns are ``read_by`` ("both", "a" or "b"), ``file_path``, ``spec_id``, ``partition``, ``rows`` and
+        ``bytes``. Then there are two columns of each of the following kinds, one per plan, such as ``whole_a`` and
+        ``whole_b``. They are null if the plan does not read the file.
+
+        - ``residual``: the part of the filter that must still be evaluated on the file's rows, as SQL.
+        - ``whole``: whether metadata proves that every row matches the filter.
+        - ``deletes`` and ``delete_bytes``: the number of deletes that apply to the file, and their size in bytes.
         """
         return to_frame(self.files_arrow)
 
@@ -253,11 +262,18 @@ class PlanComparison:
 
     @cached_property
     def alone(self) -> pd.DataFrame:
-        """One row per data file that only one plan reads, with the reason why the other does not.
+        """One row per data file that only one plan reads, with the reason why the other plan does not read it.
 
-        ``absent`` is "skipped" or "not in the other plan's snapshot". For a skipped file there are the deciding term,
-        ``by`` (the kind of evidence), bounds, and ``why``, a sentence. Manifests that the other plan pruned are read
-        for this.
+        To find the reasons, manifests are read, even those that the other plan has pruned.
+
+        The first columns, ``read_by``, ``file_path``, ``partition``, ``rows`` and ``bytes``, are those of `files`. Then
+        comes ``absent``, which is "skipped" (the filter of the other plan excludes the file) or "not in the other
+        plan's snapshot". The remaining columns have values only for skipped files:
+
+        - ``term``: the condition of the other plan's filter that excludes the file.
+        - ``by``: the kind of metadata that proves it, such as ``partition`` or ``bounds``.
+        - ``lower``, ``upper``: the bounds with which the condition was compared. For a partition value, both are equal.
+        - ``why``: a sentence that explains the reason.
         """
         return to_frame(self.alone_arrow)
 
@@ -299,7 +315,13 @@ class PlanComparison:
 
 
 def compare_plans(a: PlannedScan, b: object) -> PlanComparison:
-    """Compare two plans; see `ScanPlan.compare`."""
+    """Compare two plans; see `ScanPlan.compare`.
+
+    Raises
+    ------
+    OptionError
+        ``b`` is not a plan. Users may pass any object.
+    """
     if not isinstance(b, PlannedScan):
         raise OptionError(f"compare() takes another plan from t.plan(...), not {type(b).__name__}")
     return PlanComparison(a, b)

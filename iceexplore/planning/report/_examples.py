@@ -46,7 +46,11 @@ class Examples:
 
 
 def examples_of(state: TableState) -> Examples:
-    """Return examples from the bounds in one manifest: of its first 500 files and first 200 columns with metrics."""
+    """Return example values and filters for a table, taken from the bounds in one data manifest.
+
+    The bounds are those of the first 500 data files in the manifest, and of the first 200 columns with metrics. If a V4
+    root lists data files itself, it is used instead of a manifest. A table without data files has no examples.
+    """
     leaf = _first_leaf(state)
     if leaf is None:
         return Examples()
@@ -70,7 +74,10 @@ def examples_of(state: TableState) -> Examples:
 
 
 def _first_leaf(state: TableState) -> Manifest | None:
-    """Return a manifest that lists data files, or a V4 root if it lists some itself."""
+    """Return the first live data manifest; None if there is none.
+
+    A V4 root may list data files itself. In this case, return the files in the root, in the form of a manifest.
+    """
     root = state.root()
     if root is None:
         return None
@@ -82,7 +89,18 @@ def _first_leaf(state: TableState) -> Manifest | None:
 
 
 def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
-    """Return distinct bounds as Iceberg stores them, ascending."""
+    """Return the distinct lower and upper bounds of a column in ascending order.
+
+    A bound has the form in which Iceberg stores it: a date, for example, is the number of days since 1970-01-01. The
+    list is empty if the values of the column cannot be ordered.
+
+    Parameters
+    ----------
+    stats
+        The metrics of the column, one struct per file.
+    kind
+        The type of the column.
+    """
     if isinstance(kind, StructType | ListType | MapType) or type_base(kind) not in COMPARABLE:
         return []
     both = [comparable(pc.struct_field(stats, name)) for name in ("lower", "upper")]
@@ -94,7 +112,11 @@ def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
 
 
 def _text(value: PlainValue, kind: Type) -> str | None:
-    """Return a value as people write it in SQL; None if it is too long, not printable, or not finite."""
+    """Return a stored value as a short SQL literal; None for infinity, NaN, and long or unprintable texts.
+
+    Unlike `literal_sql`, this leaves out the type of floats, dates and times: ``1.5`` instead of ``1.5D``, and
+    ``'2024-05-03'`` instead of ``DATE '2024-05-03'``. A literal is too long if it has more than `_LONGEST` characters.
+    """
     base = type_base(kind)
     if isinstance(value, float):
         return str(np.float32(value) if base == "float" else value) if math.isfinite(value) else None
@@ -115,7 +137,7 @@ def _some(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def _order(state: TableState, ids: list[int]) -> list[int]:
-    """Sort field ids by how likely users are to filter by the columns.
+    """Sort field ids such that the columns by which users most probably filter come first.
 
     The source columns of partition fields come first, then the identifier fields, then the other columns in the order
     of the schema.
@@ -127,12 +149,20 @@ def _order(state: TableState, ids: list[int]) -> list[int]:
 
 
 def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequence[Column]) -> Iterator[str]:
-    """Yield up to four filters: up to three that compare one column each, then a last one.
+    """Yield up to four filters as SQL: up to three comparisons such as ``id = 5``, then one of another kind.
 
-    A comparison is made for the first column of each type, with the column's value in ``middle``. All date and time
-    types count as one type; binary columns get no comparison. The last filter joins the first two with ``and``. If
-    there are fewer than two, it is ``is null`` for the first column in ``nulls``; if that is empty, there is no last
-    filter.
+    For each type, only the first column of this type is compared. All date and time types count as one type; there are
+    no comparisons of binary columns. The last filter joins the first two comparisons with ``and``. If there are fewer
+    than two comparisons, it is instead ``is null`` for the first column in ``nulls``, if there is one.
+
+    Parameters
+    ----------
+    columns
+        The columns to compare, the preferred ones first.
+    middle
+        By field id, the value with which a column is compared, as SQL. It is in the middle of the column's bounds.
+    nulls
+        The columns that have nulls in some file.
     """
     made: list[str] = []
     kinds: set[str] = set()

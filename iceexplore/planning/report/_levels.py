@@ -32,12 +32,13 @@ _UNITS = ("files", "rows", "bytes")
 #: Names of two levels: all live files, and the files that remain after the filter is evaluated on the leaf manifests.
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
-#: A text in ``known``: the number of bytes includes delete files, so data files alone have fewer.
+#: The column ``known`` contains this text if the number of bytes includes delete files. The data files alone then have
+#: fewer bytes.
 WITH_DELETES = "with those of delete files"
 
 
 class Counts(NamedTuple):
-    """The number of some data files, and their total rows and bytes; None where unknown."""
+    """The number of data files in a manifest or after a level, and their total rows and bytes; None where unknown."""
 
     files: int | None
     rows: int | None
@@ -70,7 +71,7 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
     rows.append(
         _row(
             LEAF_LEVEL,
-            # A manifest that could not be read is not pruned, because its files are unknown.
+            # A manifest that could not be read in full is counted too, because a file that it lists may match.
             sum(1 for leaf in read if leaf.kept_files or not leaf.readable),
             Counts(len(entries), _total(entries["record_count"]), _total(entries["file_size_in_bytes"])),
             f"counted in the manifests{_damaged(plan)}",
@@ -83,14 +84,20 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
 
 
 def pruned_counts(scan: RootScan) -> list[Counts]:
-    """Return the root's counts of live files and rows for each unread manifest; a root does not count bytes.
+    """Return how many live files and rows each manifest in ``scan.pruned`` has, according to the root.
 
-    None means unknown. If a manifest DV removes entries, the number of live files is known, but usually not their rows.
+    No manifest is read. A root does not count bytes, so the bytes are None, or 0 if there are no live files.
+
+    If a manifest DV removes entries from a manifest, these are subtracted from the number of files. It is not known how
+    many rows the removed files have, so the rows are None, or 0 if no file remains.
+
+    For an incremental plan, all numbers are None, because a root does not count files by the snapshot that added them.
     """
     rows = scan.pruned
     if not len(rows):
         return []
-    if scan.added_by is not None:  # the root's counts include files that snapshots outside of the plan added
+    if scan.added_by is not None:
+        # The plan is incremental. The root's counts also include files that other snapshots added.
         return [Counts(None, None, None)] * len(rows)
     removals = Removals(scan.root)
     picked = scan.root.entries.select(["location", "manifest_stats"]).take(build.array(rows))
@@ -106,7 +113,16 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 
 
 def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
-    """Count all live files of the snapshot (of an incremental plan, all files that the appends added)."""
+    """Return the first row of the table of levels, which counts all live data files, before any are skipped.
+
+    For an incremental plan, these are all files that its appends added.
+
+    Parameters
+    ----------
+    exact
+        Also read pruned manifests. If False, their files are counted from the root and from the snapshot's summary, and
+        numbers that these do not contain are null.
+    """
     manifests = sum(len(scan.rows) for scan in plan.roots)
     seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
     start = "appended" if plan.appends is not None else WHOLE_TABLE
@@ -137,7 +153,11 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
 
 
 def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
-    """Return the total bytes in the snapshot's summary, delete files included, and a text that names the source."""
+    """Return the total size of a snapshot's files in bytes, as its summary states it, and a text about this number.
+
+    Delete files are included. The size is None if the summary does not state it, or if the plan is incremental. The
+    text is for the column ``known``, such as ``bytes from the snapshot's summary``.
+    """
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
     if plan.appends is not None or total is None:
@@ -148,10 +168,11 @@ def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
 
 
 def _row_group_level(plan: PlannedScan) -> dict[str, Any]:
-    """Return the level of row groups: the files, rows and bytes that remain after row groups are pruned.
+    """Return the last row of the table of levels: the files, rows and bytes that remain after row groups are pruned.
 
-    Bytes are estimated, because footers count uncompressed bytes: each file's size is multiplied by the share of its
-    uncompressed bytes that is in the remaining row groups.
+    The number of bytes is an estimate, because the footers of data files state only the uncompressed size of a row
+    group. The size of each file is multiplied by a fraction: the uncompressed size of its remaining row groups, divided
+    by that of all its row groups.
     """
     table = plan.row_groups
     assert table is not None
