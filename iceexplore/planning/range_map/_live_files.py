@@ -39,7 +39,7 @@ class LiveFiles:
     root_row
         int64, one per file: the row of the file's manifest in this root; -1 for a file that a V4 root lists itself.
     ordinal
-        int64, one per file: the number of its entry in the manifest.
+        int64, one per file: the number of its entry in the manifest, or in the V4 root that lists it.
     unreadable
         The number of manifests with errors. Files that they list may be missing from `batch`.
     """
@@ -101,10 +101,10 @@ def finished(steps: Generator[str, None, T]) -> T:
 
 
 def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
-    """Find the data files that the plan reads among all live files, and return their indices in ``files``.
+    """Return the index in ``files`` of each data file that the plan reads, in the order of the plan's tasks.
 
-    The indices are in the order of the plan's tasks. Files are matched by root, row of the manifest in the root, and
-    number of the entry in the manifest, because ``files`` may lack locations.
+    As ``files`` may lack locations, a file is identified by its root, the row of its manifest in the root, and the
+    number of its entry in the manifest.
 
     Parameters
     ----------

@@ -41,8 +41,8 @@ VERDICTS = (
 #: in this tuple.
 KINDS = ("range", "no bounds", "only nulls")
 
-#: Limits of a picture that has too many files to draw each as a line: its number of rows and of cells. The third number
-#: is the maximum number of group names beside the rows of any picture; groups are partitions or snapshots.
+#: If files are counted per cell, a picture has at most this many rows and, if possible, at most this many cells. The
+#: third number limits the names of groups (partitions or snapshots) that are written beside the rows of any picture.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
 #: Resolutions from fine to coarse: number of rows, and number of stops that are merged into one. The first resolution
 #: with at most `_CELLS` cells is drawn.
@@ -81,8 +81,8 @@ class RangeMap(RangePicture):
         If the plan was limited to a partition, its values by name of the partition field; otherwise empty. An SQL
         filter cannot contain such a limit.
     first, last
-        One per file: its range as indices of stops. The plan skips the file if the stop of the range's upper edge has
-        an index less than `first`, or if the stop of the lower edge has an index of `last` or more.
+        One per file: the file's range as indices of stops. If the upper edge of the filter's range is at a stop before
+        `first`, the plan skips the file. It also skips the file if the lower edge is at the stop `last` or after it.
     kind
         One per file: the index in `KINDS`.
     open
@@ -224,10 +224,12 @@ class RangeMap(RangePicture):
 def cells_of(found: RangeMap) -> RangeCells:
     """Return the cells of the picture, which represent the files that have a range.
 
-    For up to `DRAWN` files, each file is a cell in a row of its own. If there are more, files are distributed over a
-    few rows, and files with the same row, range, verdict and `RangeMap.open` are counted in one cell. If there are then
-    more than `_CELLS` cells, ranges are rounded outwards to every 2nd, 4th or 8th stop, and finally the number of rows
-    is reduced, down to one row. Even this may leave more cells.
+    For up to `DRAWN` files, each file is a cell in a row of its own.
+
+    If there are more files, they are distributed over at most `_ROWS` rows, and files with the same row, range, verdict
+    and `RangeMap.open` are counted in one cell. While there are more than `_CELLS` cells, this is repeated with ranges
+    that are rounded outwards to every 2nd, 4th or 8th stop, then with fewer rows. With a single row, any number of
+    cells is accepted.
     """
     order = found.order
     if not found.is_binned:
@@ -251,10 +253,11 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Count the files by range, verdict and `RangeMap.open`, and return each combination as a cell.
+    """Count the files by range, verdict and `RangeMap.open`, and return each combination that occurs as a cell.
 
-    While a user moves an edge of the filter's range, these cells show how many files the plan would read. Therefore,
-    unlike in `cells_of`, ranges are not rounded. All cells are in row 0. Files without a range are left out.
+    While a user moves an edge of the filter's range, the number of files that the plan would read is computed from
+    these cells. Therefore, unlike in `cells_of`, ranges are not rounded. All cells are in row 0. Files without a range
+    are left out.
     """
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])

@@ -34,8 +34,9 @@ _Ints = npt.NDArray[np.int64]
 class Spans:
     """The range of each file, as indices of stops: from ``first`` up to, but not including, ``last``.
 
-    A stop is a value to which an edge of the filter's range can be moved. The plan reads a file if the index of the
-    lower edge's stop is less than ``last``, and the index of the upper edge's stop is at least ``first``.
+    A stop is a value to which users can move an edge of the filter's range. The plan reads a file if the lower edge is
+    at a stop before ``last``, and the upper edge is at the stop ``first`` or after it. For example, with the stops 0,
+    10, 20 and 30, a file with the bounds 10 and 20 has a ``first`` of 1 and a ``last`` of 3.
 
     Each attribute is an array with one element per file.
 
@@ -43,10 +44,10 @@ class Spans:
     ----------
     first
         Index of the lowest stop to which the upper edge can be moved so that the plan still reads the file. If the plan
-        skips the file wherever the upper edge is, it is the number of stops.
+        skips the file wherever the upper edge is, ``first`` is the number of stops.
     last
         Index of the highest stop to which the lower edge can be moved so that the plan still reads the file, plus 1. If
-        the plan skips the file wherever the lower edge is, it is 0.
+        the plan skips the file wherever the lower edge is, ``last`` is 0.
     known
         Whether the range follows from metadata: a lower or upper bound, a partition value, or counts that prove that
         all values are null or NaN. Without these, the range contains all stops.
@@ -68,9 +69,10 @@ class Spans:
 
 @dataclass(frozen=True)
 class StopPredicates:
-    """For each stop, the predicates that are the edges of the filter's range if the edges are moved to this stop.
+    """Two predicates per stop: the lower edge of the filter's range at this stop, and the upper edge at this stop.
 
-    For column ``id`` and the stop 5, they are usually ``id >= 5`` (lower edge) and ``id <= 5`` (upper edge).
+    A stop is a value to which users can move an edge. At the stop 5 of the column ``id``, the predicates are usually
+    ``id >= 5`` and ``id <= 5``.
 
     Attributes
     ----------

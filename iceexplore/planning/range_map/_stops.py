@@ -100,10 +100,10 @@ class Stops:
     positions
         Where each stop is drawn on the axis, from 0 to 1.
     lower_ops
-        For each stop, the operator of a lower edge there: usually ``>=``. It is ``>`` only at the stop that is the
-        literal of the filter's own lower edge, if that edge has the operator ``>``.
+        For each stop, the operator that a lower edge has there: ``>=``, with one exception. If the filter itself has a
+        lower edge with ``>``, such as ``id > 5``, the operator at this stop (5) is ``>``.
     upper_ops
-        The same for an upper edge: ``<=`` or ``<``.
+        The same for upper edges: ``<=``, or ``<`` at the stop where the filter itself has it.
     even
         Whether the stops are drawn at equal distances, even if the differences between their values are not equal.
     """
@@ -283,8 +283,8 @@ def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
     Parameters
     ----------
     least
-        The lowest possible result. If ``wanted`` is not above it, it is returned as it is, without rounding. The
-        default of 0 is an exception: if ``wanted`` is 0 or negative, the result is then 1.
+        The lowest possible result. If ``wanted`` is not above ``least``, the result is ``least``, without rounding. The
+        default of 0 is an exception: the result is then 1 if ``wanted`` is 0 or negative.
     """
     if wanted <= least or wanted <= 0:
         return Decimal(least or 1)

@@ -32,9 +32,9 @@ _MOST_JUDGED = 200_000
 def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
     """Return the plan's totals by name, such as ``files`` and ``bytes`` (those of the data files that it reads).
 
-    Two totals may be unknown, and are then None: ``files_in_table`` (all live data files) and ``skipped_files``. They
-    include the files of manifests that the plan does not read, and a root need not count these files. ``row_groups``
-    and ``row_groups_in_files`` are left out if the plan has not checked row groups.
+    Two totals may be unknown, and are then None: ``files_in_table`` (all live data files) and ``skipped_files`` (those
+    that the plan does not read). They include the files of skipped manifests, and a root need not count these files.
+    ``row_groups`` and ``row_groups_in_files`` are left out if the plan has not checked row groups.
     """
     return plan.once("plan_totals", lambda: _plan_totals(plan))
 
@@ -81,8 +81,9 @@ def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
     - ``term``: the condition of the filter that excludes them; None for manifests without live files.
     - ``by``: the kind of metadata that proves it, such as ``partition`` or ``bounds``.
     - ``count_all``: the number of items that are skipped for this reason.
-    - ``files_sum``: the number of data files in these manifests, or the number of these data files. It is None for row
-      groups, and for manifests whose files the root does not count.
+    - ``files_sum``: the number of data files that are skipped for this reason, including those in skipped manifests.
+      Manifests whose files the root does not count are ignored. None if there are only such manifests, and for row
+      groups.
     """
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):

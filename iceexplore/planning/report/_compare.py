@@ -139,7 +139,8 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
         - ``not in the other plan's snapshot``: the file is not live in the snapshot of ``plan`` or, if ``plan`` is
           incremental, none of its appends added the file. The other columns are null.
 
-        The second text fits a comparison, where users see ``plan`` as the other plan.
+        In a comparison, the locations are those of files that only one of two plans reads; "the other plan" is
+        ``plan``.
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []
@@ -320,7 +321,7 @@ def compare_plans(a: PlannedScan, b: object) -> PlanComparison:
     Raises
     ------
     OptionError
-        ``b`` is not a plan. Users may pass any object.
+        ``b`` is not a plan.
     """
     if not isinstance(b, PlannedScan):
         raise OptionError(f"compare() takes another plan from t.plan(...), not {type(b).__name__}")

@@ -160,7 +160,7 @@ def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequen
     columns
         The columns to compare, the preferred ones first.
     middle
-        By field id, the value with which a column is compared, as SQL. It is in the middle of the column's bounds.
+        By field id, the value with which a column is compared, as SQL. It is the median of the column's known bounds.
     nulls
         The columns that have nulls in some file.
     """

@@ -38,7 +38,10 @@ WITH_DELETES = "with those of delete files"
 
 
 class Counts(NamedTuple):
-    """The number of data files in a manifest or after a level, and their total rows and bytes; None where unknown."""
+    """A number of data files, with the number of their rows and their size in bytes; None where unknown.
+
+    The files are those in one manifest, or those that remain after a level of a plan.
+    """
 
     files: int | None
     rows: int | None
@@ -88,8 +91,9 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 
     No manifest is read. A root does not count bytes, so the bytes are None, or 0 if there are no live files.
 
-    If a manifest DV removes entries from a manifest, these are subtracted from the number of files. It is not known how
-    many rows the removed files have, so the rows are None, or 0 if no file remains.
+    If a manifest DV removes entries from a manifest, these are subtracted from the number of files (None if the DV's
+    count is unknown). It is not known how many rows the removed files have, so the rows are None, or 0 if no file
+    remains.
 
     For an incremental plan, all numbers are None, because a root does not count files by the snapshot that added them.
     """
