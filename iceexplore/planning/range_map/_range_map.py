@@ -156,9 +156,15 @@ class RangeMap(RangePicture):
         return out
 
     def filter_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the filter with its edges moved to these stops.
+        """Return the filter as SQL, with the edges of its range moved to these stops.
 
-        The edges come first in the text, so that the next map shows the same column by default.
+        The range comes first in the text, because a new map for this filter shows the filter's first column by default.
+
+        Parameters
+        ----------
+        lower, upper
+            Indices of the stops at the lower and upper edge; None for no edge. If no condition remains, the text is
+            ``true``.
 
         Raises
         ------

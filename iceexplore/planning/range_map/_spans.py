@@ -62,7 +62,7 @@ class Spans:
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
     def take(self, rows: npt.ArrayLike) -> Spans:
-        """Return the spans of the files in these rows, in this order."""
+        """Return the ranges of the files with these indices, in this order."""
         at = np.asarray(rows)
         return Spans(self.first[at], self.last[at], self.known[at])
 

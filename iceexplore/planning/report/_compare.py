@@ -35,7 +35,10 @@ __all__ = [
 
 
 def describe_differences(a: PlannedScan, b: PlannedScan) -> list[tuple[str, str, str]]:
-    """Return the settings in which two plans differ, each with its values in both plans."""
+    """Return the settings in which two plans differ, each as a tuple: its name, its value in ``a``, its value in ``b``.
+
+    The names are those of `PlanComparison.differences`; the values are texts for display.
+    """
     both = [_facts(plan) for plan in (a, b)]
     return [(what, both[0][what], both[1][what]) for what in both[0] if both[0][what] != both[1][what]]
 

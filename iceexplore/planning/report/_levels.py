@@ -49,7 +49,7 @@ class Counts(NamedTuple):
 
 
 def root_level(plan: PlannedScan) -> str:
-    """Return the name of the first level: manifest list or root manifest."""
+    """Return the name of the level at which whole manifests are pruned: ``manifest list`` or ``root manifest``."""
     return "root manifest" if any(s.root.dialect.has_root_manifest for s in plan.roots) else "manifest list"
 
 
