@@ -116,11 +116,18 @@ class Reached:
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
 
     def _lists(self, lists: Stretches) -> _Longs:
-        """Count the distinct deletes of each group, given the list of deletes of each data file.
+        """Count the distinct deletes of each group.
 
-        The deletes of a data file are a range of ``lists.values``. First, overlapping ranges of the files of a group
-        are merged. If this leaves the group with one range, without repeated values, its length is the result. Only
-        the values of other groups' ranges are collected and compared.
+        Parameters
+        ----------
+        lists
+            The deletes that apply to each data file, as a range of ``lists.values``. Several files can share a range.
+
+        Notes
+        -----
+        First, overlapping ranges of files in the same group are merged. If a group then has only one range, and no
+        value occurs twice in it, the group's count is the length of this range. For any other group, the values in
+        all its ranges are collected, and each distinct value is counted once.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)
@@ -136,8 +143,9 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # A range is simple if it is the only one of its group, and no value occurs in it twice: no item up to the end
-        # of the range has a previous occurrence at or after the beginning of the range.
+        # A range is simple if it is the only range of its group, and no value occurs twice in it. The second of two
+        # equal values would have its previous occurrence at or after the beginning of the range. The maximum also
+        # covers the values before the range, but these have no previous occurrence in the range.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -180,12 +188,17 @@ class TableDistribution(BarPicture):
         What the files are grouped by: ``partition``, ``spec``, ``snapshot``, ``age`` or ``size``.
     table
         One row per group, in the order of the grouping (partitions by value, snapshots and ages by time, sizes
-        ascending): its label; ``files``, ``bytes``, ``rows``; ``small_files`` and ``small_bytes``, the number and size
-        of files smaller than `small`; ``files_with_deletes``; ``delete_files``, each counted once in every group to
-        which it applies; ``deleted_rows``, the number of rows that deletion vectors and position deletes remove (those
-        of a position delete file that applies to several files are divided evenly among them); and
-        ``equality_deletes``, the number of equality delete files, whose deleted rows cannot be counted without reading
-        data. Missing and negative numbers count as 0.
+        ascending). Missing and negative numbers count as 0. The first column is the label of the group. The other
+        columns include:
+
+        - ``files``, ``bytes`` and ``rows``: the data files of the group, with their total size and rows
+        - ``small_files`` and ``small_bytes``: how many of these files are smaller than `small`, and their total size
+        - ``files_with_deletes``: the number of data files to which any delete applies
+        - ``delete_files``: the number of delete files and deletion vectors that apply to any file of the group
+        - ``deleted_rows``: the number of rows that deletion vectors and position deletes remove. The rows of a position
+          delete file that applies to several data files are divided evenly among them.
+        - ``equality_deletes``: the number of equality delete files. How many rows they remove cannot be counted without
+          reading data.
     small
         Size in bytes below which a file counts as small: 75 % of ``write.target-file-size-bytes``, as in
         ``rewrite_data_files``.
@@ -198,7 +211,10 @@ class TableDistribution(BarPicture):
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Return `table` as a data frame with a further column ``deleted_share``, null for groups without rows."""
+        """Return `table` as a data frame with one more column, ``deleted_share``.
+
+        This is ``deleted_rows`` divided by ``rows``, from 0 to 1; null for groups without rows.
+        """
         deleted = pc.divide(self.table["deleted_rows"], pc.if_else(pc.equal(self.table["rows"], 0), None, self._rows))
         return to_frame(self.table.append_column("deleted_share", deleted))
 
@@ -229,7 +245,8 @@ class TableDistribution(BarPicture):
             text += f"; a small file is below {human_bytes(self.small)}"
         heads = ("files", "bytes", "rows", "deleted rows")
         if not any(b and b.value for r in rows for b in r.bars[:2]):
-            # If all files are small, do not draw them pale: there are no full-size ones to compare with.
+            # The part of a bar for small files is pale, to distinguish it from the solid part for full-size files. If
+            # all files are small, there is nothing to distinguish: draw solid bars.
             rows = [replace(r, bars=tuple(b and Bar(b.value + b.rest, b.text) for b in r.bars)) for r in rows]
             return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows))
         return BarChart(f"{self.name} by {self.by}", text, heads, tuple(rows), "full-size files, rows", "small files")
@@ -279,15 +296,16 @@ def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition"
     Parameters
     ----------
     by
-        ``partition``; ``spec``, the partition spec of the file; ``snapshot``, the one that added it; ``age``, the time
-        between that snapshot and the shown one; ``size``, in powers of two (a histogram).
+        What files of the same group have in common: ``partition``; ``spec``, their partition spec; ``snapshot``, the
+        snapshot that added them; ``age``, how long before the snapshot of ``state`` they were added, in steps such as
+        "under a week"; or ``size``, in powers of two (a histogram).
 
     Raises
     ------
     OptionError
         ``by`` is none of these.
     """
-    if by not in list(GROUPINGS):  # a list, so that unhashable values can be compared
+    if by not in list(GROUPINGS):  # a list: looking up an unhashable value in a dictionary raises TypeError
         raise OptionError(f"by={by!r}: choose one of {', '.join(map(repr, GROUPINGS))}")
     groups = GROUPINGS[by](state, tasks.files)
     count = groups.columns.num_rows
@@ -315,7 +333,10 @@ def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition"
 
 
 def _sum(codes: npt.NDArray[np.int64], values: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
-    """Return the sum of each group's values as an exact integer."""
+    """Return the sum of the values in each of ``count`` groups, as exact int64 numbers.
+
+    ``codes[i]`` is the number of the group, from 0, that ``values[i]`` belongs to.
+    """
     out = np.zeros(count, dtype=np.int64)
     order = np.argsort(codes, kind="stable")
     if len(order):

@@ -84,9 +84,10 @@ class ColumnMetrics:
             Whether the column is inside a struct. ORC counts neither a value nor a null where the struct itself is
             null, so a null count of 0 is trusted only where there are as many values as rows.
         required
-            Whether no schema ever allowed nulls in the column, so that files have no nulls in it. This is not assumed
-            of a file whose null count is above 0, or where neither a value count nor a bound shows that the file
-            contains the column (a missing column reads as null).
+            Whether the table's schemas rule out nulls in the column (see `always_required`). Even so, the column is
+            considered free of nulls only in files that meet two conditions. The null count must not be above 0. And a
+            positive value count or a bound must show that the file contains the column: if it does not, all its rows
+            read as null. Ignored if ``nested``.
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]
@@ -126,7 +127,8 @@ class ColumnMetrics:
         if floating:
             no_nan = known(pc.equal(nans, 0)) & use
             all_nan = known(pc.equal(nans, counted)) & use
-            # A value count includes nulls. So if it equals the NaN count, no value is null.
+            # A value count includes nulls. So if it equals the NaN count, no value is null. Inside a struct, this does
+            # not hold: the value count may leave out rows where the struct itself is null.
             if not nested:
                 no_null |= all_nan & known(pc.greater(counted, 0)) & uncounted
             nothing = all_null | all_nan | (known(pc.equal(pc.add(nulls, nans), counted)) & use)
@@ -159,10 +161,16 @@ class ColumnMetrics:
 
         Parameters
         ----------
+        lower, upper
+            The decoded bounds; null where a bound is missing or cannot be decoded.
+        contains_null, contains_nan
+            Boolean arrays; null where unknown.
         unbounded
             True where the manifest list has no lower bound, False where it has one, even one that cannot be decoded.
-            According to the spec, a missing bound means that "all values are null or NaN". This is trusted only if the
-            summary allows it: it states that there are nulls, or the field may have NaN.
+            According to the spec, a missing bound means that "all values are null or NaN". A summary that states that
+            there are neither nulls nor NaN contradicts this, and then the missing bound proves nothing. So this rule of
+            the spec is applied only where ``contains_null`` is true or, for floating-point fields, where
+            ``contains_nan`` is true or unknown.
         """
         floating = pa.types.is_floating(lower.type)
         null, no_null = known(contains_null), known(pc.invert(contains_null))
@@ -175,7 +183,10 @@ class ColumnMetrics:
         return cls(lower, upper, no_null, nothing & null & no_nan, no_nan, nothing & nan & no_null, nothing)
 
     def take(self, rows: npt.ArrayLike) -> ColumnMetrics:
-        """Return the metrics of these rows; for row -1, all metrics are unknown."""
+        """Return the metrics of the files or manifests with these indices, in this order.
+
+        An index of -1 gives a row whose metrics are all unknown.
+        """
         at = np.asarray(rows)
         there = at >= 0
         places = pa.array(at, pa.int64(), mask=~there)
@@ -234,15 +245,22 @@ def comparable(values: AnyArray) -> AnyArray:
 
 
 def aligned(values: AnyArray, kind: Type | None) -> AnyArray | None:
-    """Convert values to the unit of a predicate's literals; return None if the types are not comparable.
+    """Convert bounds or partition values so that they can be compared with the literals of a predicate.
 
-    The filter may be bound to an older schema than the one with which the bounds were decoded, or a file's tuple may
-    have a different type from the one that the spec states. Values of a different kind prove nothing.
+    For example, dates become days since 1970, as in the literals. The values may have a different type from the
+    predicate's literals: the predicate may use an older schema, and a writer may have stored partition values of a
+    wrong type. If the types are related, such as int and long, the values are still comparable.
 
     Parameters
     ----------
     kind
-        The predicate's type; None keeps the type of the values.
+        The predicate's type. If it is None (unknown), any primitive type is accepted.
+
+    Returns
+    -------
+    pyarrow.Array or None
+        None if the types are not comparable (such as text and numbers), if all values are null and have no type, or if
+        the values are nested.
     """
     if pa.types.is_null(values.type) or pa.types.is_nested(values.type):
         return None

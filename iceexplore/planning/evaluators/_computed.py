@@ -25,14 +25,21 @@ def compute(
     column: Callable[[int, Type], AnyArray],
     selects: Callable[[Expression], Mask],
 ) -> AnyArray:
-    """Return an expression's value in each row, as an array of the Arrow type of its Iceberg type (`arrow_type`).
+    """Compute the value of an expression in each row.
 
     Parameters
     ----------
+    rows
+        The number of rows.
     column
         A function that returns a column's values, given its field id and the type to return them in.
     selects
-        A function that returns which rows the condition of a `Conditional` selects.
+        A function that returns a mask of the rows in which the condition of a `Conditional` is true.
+
+    Returns
+    -------
+    pyarrow.Array
+        One value per row, of the Arrow type for the expression's Iceberg type (see `arrow_type`).
     """
     match value:
         case FieldValue(field_id, _, kind):
@@ -50,7 +57,11 @@ def compute(
 
 
 def _scalar(constant: object, kind: Type) -> pa.Scalar[pa.DataType]:
-    """Return a constant as an Arrow scalar of a type; dates and times are given as stored numbers."""
+    """Convert a constant of type ``kind`` to an Arrow scalar.
+
+    A constant that is a date, a time or a timestamp is the integer that Iceberg stores for it: for a date, the days
+    since 1970-01-01.
+    """
     wanted = arrow_type(kind)
     if pa.types.is_temporal(wanted):
         plain = pa.int32() if pa.types.is_date32(wanted) else pa.int64()
@@ -59,7 +70,17 @@ def _scalar(constant: object, kind: Type) -> pa.Scalar[pa.DataType]:
 
 
 def _compared(op: str, left: AnyArray, right: AnyArray, one: Type, other: Type) -> Mask:
-    """Compare values. Null equals only null, NaN only NaN; neither is less or greater than any value."""
+    """Return the result of the comparison ``left op right`` in each row.
+
+    Null equals only null, and NaN equals only NaN. Null and NaN are neither less nor greater than any value.
+
+    Parameters
+    ----------
+    op
+        ``=``, ``<``, ``<=``, ``>`` or ``>=``.
+    one, other
+        The Iceberg types of ``left`` and ``right``.
+    """
     a, b = _aligned(left, right, one, other)
     null = np.asarray(a.is_null()) & np.asarray(b.is_null())
     nan = np.zeros(len(a), np.bool_)
@@ -87,7 +108,10 @@ def _aligned(left: AnyArray, right: AnyArray, one: Type, other: Type) -> tuple[A
 
 
 def _nanoseconds(values: AnyArray) -> AnyArray:
-    """Return nanoseconds since 1970 as decimals, because int64 cannot hold those of every microsecond timestamp."""
+    """Convert dates or timestamps to nanoseconds since 1970, as decimals.
+
+    In int64, the nanoseconds would overflow for dates and microsecond timestamps after the year 2262.
+    """
     unit = 86_400_000_000_000 if pa.types.is_date32(values.type) else 1 if values.type.unit == "ns" else 1000
     count = comparable(values).cast(pa.decimal128(19, 0))
     return pc.multiply(count, build.scalar(unit, pa.decimal128(15, 0)))

@@ -47,25 +47,34 @@ def term_text(p: Predicate) -> str:
 def metrics_as_text(
     p: Predicate, source: MetricsSource, by: str, rows: npt.ArrayLike, thing: str
 ) -> tuple[Strings, Strings, AnyArray, Strings]:
-    """Return for each row the lower and upper bound as texts, the null count, and an explanation.
+    """Explain why a term of a filter matches no row of the given files or manifests.
 
     Parameters
     ----------
     p
-        The term that excludes the rows.
+        The term.
+    source
+        The metrics which prove that the term matches no row.
     by
-        ``counts`` or ``bounds``: the part of the source's metrics that excludes the rows.
+        The part of these metrics that proves it: ``counts`` (of nulls and NaN) or ``bounds``.
     rows
-        Rows of ``source.evidence``, each of which describes a file or manifest.
+        The files or manifests, as row numbers of ``source.evidence``.
     thing
-        ``file`` or ``manifest``.
+        The word for a row in explanations: ``file`` or ``manifest``.
+
+    Returns
+    -------
+    tuple
+        Four arrays with one item per row: the lower bound and the upper bound as texts, the null count, and the
+        explanation, such as ``id is 10 to 20: no row has id > 30``. Unknown bounds and counts are null.
     """
     e = source.evidence.take(rows)
     lower, upper = (human_texts(b, source.type, source.transform) for b in (e.lower, e.upper))
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = source.by == "partition"
     subject = f"{source.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    # Exact metrics are partition values: the text shows the value itself, not what the counts prove.
+    # Exact metrics are partition values: for these, the text always shows the value, as in "id is 10". For other
+    # metrics, if their counts are the proof, the text shows what the counts prove, as in "id is never null".
     if by == "counts" and not e.exact:
         known = _counted(p, e.all_null, e.nothing, source.name, subject)
     else:
@@ -89,8 +98,11 @@ def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: st
         The predicate that the counts prove false.
     all_null, nothing
         See `ColumnMetrics`.
-    name, subject
-        The name of the column, and the words to use instead; empty to use the name.
+    name
+        The name of the column or partition field.
+    subject
+        A phrase to write instead of the name, such as ``ts_day of the file's partition``; if it is empty, the name is
+        written.
     """
     who = subject or name
     if p.op == "is-null":
@@ -103,7 +115,15 @@ def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: st
 
 
 def _ranged(who: str, lower: Strings, upper: Strings) -> Strings:
-    """Return texts such as ``id is 10 to 20``, ``id is 10``, ``id is at least 10``, ``id is null``."""
+    """Return, for each row, a text such as ``id is 10 to 20``, ``id is 10``, ``id is at least 10`` or ``id is null``.
+
+    Parameters
+    ----------
+    who
+        The first words of each text: ``id`` in these examples.
+    lower, upper
+        The bounds, as texts; null where unknown. If both are null, the text is ``id is null``.
+    """
     low, high = lower.is_valid(), upper.is_valid()
     one = pc.fill_null(pc.equal(lower, upper), False)
     exact = pc.binary_join_element_wise(f"{who} is ", lower, "")
@@ -115,7 +135,20 @@ def _ranged(who: str, lower: Strings, upper: Strings) -> Strings:
 
 
 def _question(p: Predicate, name: str, transform: str, kind: Type | None) -> str:
-    """Return a predicate on a column or partition field as text, with at most `_NAMED` of its literals."""
+    """Return a predicate on a column or partition field as text, such as ``id in 1, 2``.
+
+    At most `_NAMED` of its literals are shown, followed by the number of the others, as in ``and 3 more``.
+
+    Parameters
+    ----------
+    name
+        The name of the column or partition field.
+    transform
+        The transform of the partition field; ``identity`` for a column.
+    kind
+        The type of the literals if the transform is not ``identity``; None if unknown. For ``identity``, the type of
+        the predicate is used instead.
+    """
     word = _WORDS.get(p.op, p.op)
     if not p.literals:
         return f"{name} {word}"
@@ -153,15 +186,17 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     batch
         Data files with their partition tuples and the column metrics of the filter's columns.
     rows
-        The rows of the batch to explain.
+        The row numbers, in the batch, of the files to explain.
 
     Returns
     -------
     pyarrow.Table
-        Of `WHY_SCHEMA`, one row per requested row; null where the file is not pruned. An ``or`` has a reason for each
-        branch: their terms and explanations are joined; ``by`` is the most detailed of the branches (bounds before
-        counts before partition); bounds and null count are given only if ``column`` and ``by`` are the same in all
-        branches.
+        A table of `WHY_SCHEMA` with one row per item of ``rows``. For a file that is not pruned, all columns are null.
+
+        If the filter has an ``or``, each of its branches may exclude a file for a reason of its own. The row for this
+        file then combines the reasons. ``term`` and ``why`` contain those of all branches. ``by`` is ``bounds`` if a
+        branch has ``bounds``, otherwise ``counts`` if a branch has ``counts``, otherwise ``partition``. The bounds and
+        the null count are given only if ``column`` and ``by`` are the same in all branches.
     """
     found, cases = _explained(wanted, batch.take(np.asarray(rows, np.int64)), metadata)
     return found.table(cases)
@@ -180,7 +215,19 @@ def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata)
 
 
 def _explained(wanted: Filter, picked: EntryBatch, metadata: TableMetadata) -> tuple[_Explanation, _Cases]:
-    """Find the reasons of all files in a batch, and return them with the number of each file's reason."""
+    """Find out why the files in a batch are pruned.
+
+    Parameters
+    ----------
+    picked
+        The files, with their partition tuples and the column metrics of the filter's columns.
+
+    Returns
+    -------
+    tuple
+        The reasons that were found, and, for each file, the index of its reason in `_Explanation.reasons`; -1 for a
+        file that is not pruned.
+    """
     sources = FileMetricsSources(picked, metadata)
     found = _Explanation(len(picked), sources, "file")
     cases = found.visit(wanted.expression)
@@ -191,7 +238,20 @@ def _explained(wanted: Filter, picked: EntryBatch, metadata: TableMetadata) -> t
 
 
 def explain_manifests(state: TableState, root: Manifest, rows: npt.ArrayLike, wanted: Filter) -> pa.Table:
-    """Explain why manifests of data files are pruned; ``rows`` are rows of the root. See `explain_files`."""
+    """Explain why manifests of data files are pruned.
+
+    Parameters
+    ----------
+    root
+        The manifest list or, in V4, the root manifest.
+    rows
+        The row numbers, in the root, of the manifests to explain.
+
+    Returns
+    -------
+    pyarrow.Table
+        A table of `WHY_SCHEMA` with one row per item of ``rows``, as from `explain_files`.
+    """
     picked = np.asarray(rows, np.int64)
     sources = ManifestMetricsSources(state, root, picked)
     found = _Explanation(len(picked), sources, "manifest")
@@ -211,7 +271,17 @@ class _Constant:
 
 @dataclass(frozen=True, eq=False)
 class _Said:
-    """A term of the filter that counts or bounds of one metrics source prove false."""
+    """A reason for pruning files or manifests: their counts or bounds prove that a term matches none of their rows.
+
+    Attributes
+    ----------
+    term
+        The term, which is a part of the filter.
+    source
+        The metrics with these counts and bounds.
+    by
+        The part of the metrics that is the proof: ``counts`` or ``bounds``.
+    """
 
     term: Predicate
     source: MetricsSource
@@ -232,7 +302,10 @@ _NEVER = _Constant("false", "filter", "the filter matches no row")
 
 
 def _other_partition(wanted: Filter, thing: str) -> _Constant:
-    """Return the reason of files or manifests without rows in the filter's partition."""
+    """Return the reason for pruning files or manifests that have no rows in the filter's partition.
+
+    ``thing`` is the word for them in the explanation: ``file`` or ``manifest``.
+    """
     text = f"partition {dict(wanted.partition)}"
     return _Constant(text, "partition", f"the {thing} has no row in partition {dict(wanted.partition)}")
 
@@ -251,10 +324,11 @@ class _Explanation:
     reasons: list[_Constant | _Said | _Joined] = field(default_factory=list)
 
     def visit(self, node: Expression) -> _Cases:
-        """Return each row's reason.
+        """Find out which rows (files or manifests) an expression excludes, and why.
 
-        For an ``and``, this is the reason of the first child that excludes the row; for an ``or``, all children's
-        reasons together.
+        Return the number of each row's reason; -1 for a row that is not excluded. If several children of an ``and``
+        exclude a row, the reason is that of the first of them. An ``or`` excludes a row only if all its children do,
+        and the reason is a `_Joined` with the reasons of all children.
         """
         match node:
             case Always(value):
@@ -283,7 +357,11 @@ class _Explanation:
         return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
 
     def first(self, *cases: _Cases) -> _Cases:
-        """Return, for each row, the first number that is not -1 in these arrays of reason numbers; -1 if all are."""
+        """Return, for each row, the number of its reason in the first array that has one.
+
+        Each array in ``cases`` has one number per row, where -1 means that there is no reason. A row without a reason
+        in any array gets -1.
+        """
         out = np.full(self.rows, -1, np.int64)
         for each in cases:
             out = np.where(out < 0, each, out)
@@ -313,7 +391,11 @@ class _Explanation:
         return len(self.reasons) - 1
 
     def _joined(self, children: Sequence[_Cases]) -> _Cases:
-        """Return the number of each row's reason for an ``or``; -1 for rows that some branch does not exclude."""
+        """Return the number of each row's reason for an ``or``; -1 for rows that some branch does not exclude.
+
+        ``children`` has one array per branch, with the number of each row's reason in this branch, or -1. For a row
+        that all branches exclude, the reasons of the branches are stored together, as a `_Joined`.
+        """
         out = np.full(self.rows, -1, np.int64)
         denied = np.logical_and.reduce([c >= 0 for c in children])
         if not denied.any():
@@ -350,7 +432,18 @@ class _Explanation:
 
 
 def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
-    """Join the terms and explanations of all branches; keep the bounds if ``column`` and ``by`` are the same in all."""
+    """Combine the explanations that the branches of an ``or`` give for the same rows.
+
+    Each row of the result contains the terms and explanations of all branches. It contains bounds and a null count only
+    if ``column`` and ``by`` are the same in all branches.
+
+    Parameters
+    ----------
+    parts
+        A table of `WHY_SCHEMA` for each branch, each with ``n`` rows.
+    n
+        The number of rows.
+    """
     terms, bys, columns = ([t[name][0].as_py() for t in parts] for name in ("term", "by", "column"))
     named = list(dict.fromkeys(c for c in columns if c is not None))
     alone = (

@@ -42,11 +42,15 @@ __all__ = [
 class MetricsSource:
     """Metrics of files or manifests that may decide a predicate: partition values, or metrics of a column.
 
+    Below, P is the predicate to decide.
+
     Attributes
     ----------
     inclusive, strict
-        The predicates that are evaluated on the metrics: the predicate itself, or its two projections; None if there is
-        no such projection.
+        The predicates that are evaluated on the metrics. If the metrics describe the values that P compares, both are P
+        itself. If they describe a transform of these values, as for a partition field, they are the inclusive and the
+        strict projection of P: if no transformed value satisfies `inclusive`, no row satisfies P; if all of them
+        satisfy `strict`, every row satisfies P. None if there is no such projection, or if it is not needed.
     evidence
         The metrics, one row per file or manifest.
     where
@@ -56,7 +60,7 @@ class MetricsSource:
     name
         Name of the column or partition field.
     transform, type
-        Transform and type of the values, for display.
+        The transform that computes the values (``identity`` for a column) and the type of the values, for display.
     """
 
     inclusive: Predicate | None
@@ -69,14 +73,20 @@ class MetricsSource:
     type: Type | None
 
     def may(self) -> Mask:
-        """Return a mask, one value per file or manifest: False where certainly no row in it matches."""
+        """Return a mask with one value per file or manifest.
+
+        It is False if the metrics prove that no row of the file or manifest satisfies P, the predicate to decide.
+        """
         if self.inclusive is None:
             return np.ones(len(self.evidence), np.bool_)
         found = may_match(self.inclusive, self.evidence)
         return found if self.where is None else found | ~self.where
 
     def must(self) -> Mask:
-        """Return a mask, one value per file or manifest: True where certainly every row in it matches."""
+        """Return a mask with one value per file or manifest.
+
+        It is True if the metrics prove that every row of the file or manifest satisfies P, the predicate to decide.
+        """
         if self.strict is None:
             return np.zeros(len(self.evidence), np.bool_)
         found = must_match(self.strict, self.evidence)
@@ -88,7 +98,15 @@ MetricsSources: TypeAlias = Callable[[Predicate | Computed], Sequence[MetricsSou
 
 
 def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
-    """Return a mask, one value per file or manifest: False where certainly no row in it matches the expression."""
+    """Return a mask with one value per file or manifest: False if certainly none of its rows matches the expression.
+
+    Parameters
+    ----------
+    rows
+        The number of files or manifests.
+    sources
+        A function that returns the metrics for a comparison in the expression, such as a `FileMetricsSources`.
+    """
 
     def leaf(p: Predicate | Computed) -> Mask:
         return all_masks((w.may() for w in sources(p)), rows)
@@ -97,7 +115,15 @@ def evaluate_inclusive(expression: Expression, rows: int, sources: MetricsSource
 
 
 def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) -> Mask:
-    """Return a mask, one value per file or manifest: True where certainly every row in it matches the expression."""
+    """Return a mask with one value per file or manifest: True if certainly each of its rows matches the expression.
+
+    Parameters
+    ----------
+    rows
+        The number of files or manifests.
+    sources
+        A function that returns the metrics for a comparison in the expression, such as a `FileMetricsSources`.
+    """
 
     def leaf(p: Predicate | Computed) -> Mask:
         return any_mask((w.must() for w in sources(p)), rows)
@@ -138,6 +164,15 @@ def value_source(
     """Return the metrics of a partition field, for a predicate that compares exactly what the field stores.
 
     For example, the predicate compares ``day(ts)``, and the field stores ``day(ts)``.
+
+    Parameters
+    ----------
+    evidence
+        The metrics of the partition field, one row per file or manifest.
+    where
+        Mask of the rows of ``evidence`` that may be used; None for all.
+    column
+        The partition field.
     """
     field = column.field
     where = trusted_rows(evidence, where, field.transform, field.source_id, metadata)
@@ -147,7 +182,15 @@ def value_source(
 
 
 def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
-    """Return a source with the metrics of the expression that a predicate compares, such as ``day(ts)``."""
+    """Return a `MetricsSource` with the metrics of an expression, such as ``day(ts)``.
+
+    Parameters
+    ----------
+    p
+        A comparison of the expression's value, such as ``day(ts) > date '2024-05-17'``.
+    evidence
+        The metrics of the expression's values, one row per file or manifest.
+    """
     q = p.predicate
     transform = p.value.function if isinstance(p.value, Applied) else "identity"
     return MetricsSource(q, q, evidence, None, "statistics", q.name, transform, q.type)
@@ -156,8 +199,8 @@ def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
 def ordered_argument(value: ValueExpression) -> Predicate | None:
     """Return a not-null test of the column inside an order-preserving transform; None for other expressions.
 
-    For ``day(ts)`` the test is ``ts is not null``. It serves to look up the metrics of ``ts``,
-    which `transformed` converts to metrics of the expression.
+    For ``day(ts)`` the test is ``ts is not null``. Callers use it only to look up the metrics of ``ts``. From these,
+    `transformed` computes the metrics of ``day(ts)``.
     """
     match value:
         case Applied(function, (FieldValue(field_id, name, kind),)) if parse_transform(function).preserves_order:
@@ -166,9 +209,22 @@ def ordered_argument(value: ValueExpression) -> Predicate | None:
 
 
 def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
-    """Convert a column's metrics to metrics of an order-preserving transform of it; None if that is not possible.
+    """Convert the metrics of a column to metrics of a transform of this column, such as ``day(ts)``.
 
-    Null counts remain the same, as the transform is null exactly where the column is null.
+    The transform must preserve order, so that the transformed bounds are bounds of the transformed values. Null counts
+    remain the same, as the transform is null exactly where the column is null.
+
+    Parameters
+    ----------
+    p
+        A comparison of the transform's result, such as ``day(ts) > date '2024-05-17'``.
+    evidence
+        The metrics of the column.
+
+    Returns
+    -------
+    ColumnMetrics or None
+        None if the bounds cannot be transformed.
     """
     assert isinstance(p.value, Applied)
     kind, transform = p.value.arguments[0].type, parse_transform(p.value.function)
@@ -178,11 +234,11 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
             values = side if side.type == arrow_type(kind) else side.cast(arrow_type(kind))
             bounds.append(transform.apply(kind, values))
         except (OptionError, pa.ArrowException, OverflowError, ValueError):
-            return None  # bounds of another type, or a result that does not fit the result type
+            return None  # a bound cannot be cast to the column's type, or its transform is out of range
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
-        # In Java, the transform of the lowest integers may overflow to one of the highest. Where the transformed lower
-        # bound is above the lower bound, this may have happened: these files get no bounds.
+        # In Java, the transform of a very low integer may overflow to a very high one. This may be the case where the
+        # transformed lower bound is above the lower bound, so both bounds are set to null there.
         kept = pa.array(known(pc.less_equal(lower, evidence.lower.cast(lower.type))))
         nothing = build.scalar(None, lower.type)
         lower, upper = pc.if_else(kept, lower, nothing), pc.if_else(kept, upper, nothing)
@@ -192,11 +248,23 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
 def trusted_rows(
     evidence: ColumnMetrics, where: Mask | None, transform: str, field_id: int, metadata: TableMetadata
 ) -> Mask | None:
-    """Return the rows of `where` (None: all) whose partition values are certainly correct results of the transform.
+    """Exclude files or manifests whose metrics may be wrong because a transform overflowed.
 
-    In Java, ``truncate`` of the lowest integers wraps around to one of the highest integers. A partition value that
-    equals this result, or a range that includes it, proves nothing. If the column was promoted, the wrapped
-    numbers of both types are excluded.
+    Return a mask of the others; None if it would be True everywhere.
+
+    In Java, ``truncate`` of the lowest integers overflows: with width 10, -2147483648 becomes 2147483646. So a file
+    with the partition value 2147483646 may contain very low or very high integers, and is excluded. A manifest is
+    excluded if 2147483646 is within its bounds of the partition value. If the column was promoted from int to long,
+    the overflowed results of both types are considered.
+
+    Parameters
+    ----------
+    evidence
+        The metrics of the transform's results, one row per file or manifest.
+    where
+        Mask of the files or manifests to consider, None for all. The returned mask is False for all others.
+    transform, field_id
+        The transform, and the field id of the column to which it is applied.
     """
     parsed = parse_transform(transform)
     if not parsed.may_overflow:
@@ -218,11 +286,14 @@ def top_level_ids(metadata: TableMetadata) -> frozenset[int]:
 
 
 def always_required(metadata: TableMetadata, field_id: int) -> bool:
-    """Return whether the column cannot be null in any row: top level, and required in every schema of the table.
+    """Return whether the table's schemas guarantee that a column is never null.
 
-    A schema without the column may have written files in which the column reads as null, unless it has an initial
-    default. The same holds for a schema that is no longer listed (a gap in the schema ids): the column may have been
-    optional in it.
+    The column must be at the top level, and required in every schema that contains it. If another schema does not
+    contain the column, files may have been written without it. In these files the column reads as its initial default,
+    or as null if it has none. So the column must then have an initial default in every schema that contains it.
+
+    The result is False if the schema ids are not 0, 1, 2, and so on without a gap. Then a schema was removed from the
+    metadata, and the column may have been optional in it.
     """
     ids = {s.schema_id for s in metadata.schemas}
     found = [f for s in metadata.schemas for f in s.fields if f.field_id == field_id]
@@ -306,7 +377,10 @@ class FileMetricsSources:
         return out
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return a source with the bounds and counts of the column; an empty list if there are none."""
+        """Return the bounds and counts of the predicate's column, as a list with one source.
+
+        Return an empty list if the batch has no metrics of this column, or if column metrics are not to be used.
+        """
         stats = self._batch.stats.get(p.field_id) if self._statistics else None
         if stats is None:
             return []
@@ -335,20 +409,26 @@ class FileMetricsSources:
         return self._values[key]
 
     def _trusted_rows(self, found: ColumnMetrics, field_id: int, mine: Mask | None, transform: str) -> Mask | None:
-        """Return a mask of the files whose value of a partition field is trusted; None if this is every file.
+        """Return a mask of the files whose value of a partition field can be trusted; None for all files.
 
-        A null value is not trusted if the field's column has bounds in the file: the column has values, so the
-        partition value could only not be read. An identity value is not trusted if it equals the lower bound of the
-        column, but not the upper bound: V4 tuples are rebuilt from bounds, so the value may be a truncated bound.
+        Two kinds of values are not trusted:
+
+        - Null, if the partition field's source column has bounds in the file. The bounds show that the column has
+          values that are not null. So the real partition value is not null either; it is missing or damaged.
+        - A value of an identity field, if it equals the source column's lower bound in the file, but is below the upper
+          bound. A V4 manifest may store no partition values. Then the lower bound is taken as the partition value, but
+          if the bound is truncated, the real value is different.
 
         Parameters
         ----------
-        found, transform
-            The field's values, and its transform.
+        found
+            The values of the partition field, one row per file.
         field_id
-            The field id of the field's column.
+            The field id of the source column.
         mine
-            Mask of the files to consider; None for all.
+            Mask of the files to consider, None for all. The returned mask is False for all other files.
+        transform
+            The transform of the partition field.
         """
         stats = self._batch.stats.get(field_id)
         if stats is None:

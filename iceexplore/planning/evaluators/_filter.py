@@ -50,8 +50,9 @@ __all__ = [
     "tuple_predicate",
 ]
 
-#: For each file, the outcomes of all terms (always true, never true, unknown) are the base-3 digits of one int64. After
-#: every ``_TERMS_AT_ONCE`` terms, these numbers are replaced by their ranks, so that the next digits do not overflow.
+#: `residuals` groups files for which all terms of the filter have the same outcomes. To do so, it encodes each file's
+#: outcomes (never true, unknown or always true) as the base-3 digits of one int64. The digits of many terms do not fit
+#: into an int64. So after every `_TERMS_AT_ONCE` terms, the distinct numbers are replaced by 0, 1, 2, and so on.
 _TERMS_AT_ONCE = 20
 
 
@@ -100,9 +101,13 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
 
 
 def _left(expression: Expression, decided: Mapping[Any, int]) -> Expression:
-    """Return the residual of an expression: what remains of it after terms with a known outcome are replaced.
+    """Return the residual of an expression for one file: replace predicates with a known outcome, and simplify.
 
-    ``decided`` has the outcome of terms: 1 if always true, -1 if never true, 0 (or no entry) if unknown.
+    Parameters
+    ----------
+    decided
+        The outcome of each `Predicate`: 1 if it is true of every row in the file, -1 if it is true of no row, 0 if this
+        is unknown. It is replaced by `ALWAYS` for 1 and by `NEVER` for -1. Other predicates are kept.
     """
     match expression:
         case And(children):
@@ -145,7 +150,7 @@ class Filter:
 
     @property
     def names(self) -> list[str]:
-        """Return the columns' dotted names, in the order of the expression."""
+        """Return the dotted names of the columns in the expression, from left to right, each once."""
         return list(dict.fromkeys(columns_of(self.expression).values()))
 
     def to_json(
@@ -190,15 +195,22 @@ class Filter:
 def same_partition(
     partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, sources: FileMetricsSources
 ) -> tuple[Mask, Mask]:
-    """Return two masks with one value per file: whether it is in a partition, and whether this is known.
-
-    The second mask is False where the file's spec lacks one of the given fields, or where its values cannot be
-    compared. Ignore the first mask there.
+    """Return which files of a batch have the given partition values, and for which files this is known.
 
     Parameters
     ----------
     partition
-        Values by partition field name; other fields may have any value.
+        The given values, by partition field name. Some fields may be left out: if a table is partitioned by region and
+        day, ``{"region": "eu"}`` matches the files of that region, of any day.
+    sources
+        The metrics of the files in ``batch``.
+
+    Returns
+    -------
+    tuple
+        Two masks with one value per file: whether the file has the given values, and whether this is known. It is
+        unknown if the file's partition spec lacks one of the given fields, or if a partition value cannot be compared
+        with the given one. For these files, ignore the first mask.
     """
     n = len(batch)
     same, is_known = np.ones(n, np.bool_), np.zeros(n, np.bool_)
@@ -207,7 +219,7 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            continue  # a spec that lacks one of the fields: it is unknown whether its files hold rows of the partition
+            continue  # the spec lacks one of the fields, so it is unknown whether its files have the given values
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():
             values = sources.value(columns[name].key)
@@ -221,7 +233,22 @@ def same_partition(
 
 
 def tuple_predicate(column: PartitionColumn, given: PlainValue) -> Predicate:
-    """Return the predicate that a partition field has the given value."""
+    """Return a predicate that is true if a partition field has the given value.
+
+    If the value is None, the predicate tests for null; if it is NaN, the predicate tests for NaN. The field id in the
+    predicate is 0, because the predicate is only evaluated on values of this partition field.
+
+    Parameters
+    ----------
+    given
+        The value, in a form that `tuples_of` accepts. For a field with the transform ``day``, this can be the text
+        ``"2024-05-17"``.
+
+    Raises
+    ------
+    OptionError
+        The value does not fit the type of the field.
+    """
     found = tuples_of([column], [{column.field.name: given}], "partition")
     wanted = comparable(pc.struct_field(found, [0]))[0].as_py()
     if wanted is None:
@@ -266,7 +293,11 @@ def make_filter(
 
 
 def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
-    """Add to each `Computed` comparison the ids of the table's expressions that compute the compared value."""
+    """Set the ids of each `Computed` comparison in an expression (`Computed.ids`).
+
+    In the V4 proposal, a table has a list of ``expressions``, each with an id, and there can be metrics for each id.
+    For ``day(ts) > date '2024-05-17'``, this function sets the ids of the table's expressions that compute ``day(ts)``.
+    """
     match expression:
         case And(children):
             return And(tuple(_identified(c, metadata) for c in children))
@@ -280,7 +311,7 @@ def _identified(expression: Expression, metadata: TableMetadata) -> Expression:
 def _ids_of(value: ValueExpression, metadata: TableMetadata) -> tuple[int, ...]:
     """Return the ids of the table's ``expressions`` that compute a value, such as ``day(ts)``.
 
-    An id that is also the field id of a column is left out: its metrics may be those of the column.
+    An id that is also the field id of a column is left out, because metrics with this id may describe the column.
     """
     match value:
         case Applied(function, (FieldValue(field_id),)):
