@@ -78,7 +78,9 @@ def known_deleted_rows(tasks: FileTasks) -> _Longs:
 
 @dataclass(frozen=True)
 class Reached:
-    """The number of deletes that apply to each group of data files; a delete counts once in each group.
+    """Counts of the deletes that apply to each group of data files.
+
+    A delete that applies to several files of a group counts once in this group.
 
     Attributes
     ----------
@@ -280,12 +282,15 @@ _NUMBERS = (
 
 
 def small_limit(properties: Mapping[str, str]) -> int:
-    """Return the size in bytes below which a file is small; an invalid target size counts as Iceberg's default."""
+    """Return the size in bytes below which a file counts as small: 75 % of `target_size`."""
     return int(target_size(properties) * _SMALL)
 
 
 def target_size(properties: Mapping[str, str]) -> int:
-    """Return the target size of data files in bytes; an invalid property counts as Iceberg's default."""
+    """Return the target size of data files in bytes, from the table property ``write.target-file-size-bytes``.
+
+    If the property is missing or invalid, this is Iceberg's default of 512 MiB.
+    """
     text = str(properties.get("write.target-file-size-bytes", ""))
     return (int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0) or _TARGET
 

@@ -203,10 +203,10 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
 
 
 def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[_Cases, list[_Reason]]:
-    """Return, for each file, the index of its reason, and the list of reasons that these indices refer to.
+    """Return why each file is pruned: for each file an index into a list of reasons, and this list.
 
-    A reason is a pair of ``term`` and ``by``, as in `WHY_SCHEMA`; both are None for files that are not pruned. This is
-    a fast form of `explain_files`, for counting files by reason: it does not explain each file.
+    A reason is a pair of ``term`` and ``by``, as in `WHY_SCHEMA`; both are None for files that are not pruned. Use this
+    function to count files by reason. It is faster than `explain_files`, because it does not explain each file.
     """
     found, cases = _explained(wanted, batch, metadata)
     numbers, codes = np.unique(cases, return_inverse=True)
@@ -316,6 +316,17 @@ class _Explanation:
 
     Each file or manifest is a row. `visit`, `constant` and `first` return the number of each row's reason; -1
     where the row is not pruned.
+
+    Attributes
+    ----------
+    rows
+        How many files or manifests there are.
+    sources
+        A function that returns their metrics for a comparison in the filter.
+    thing
+        The word for a row in explanations: ``file`` or ``manifest``.
+    reasons
+        The reasons found so far. The number of a reason is its index in this list.
     """
 
     rows: int

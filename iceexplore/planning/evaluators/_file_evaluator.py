@@ -134,10 +134,10 @@ def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) 
 def partition_questions(
     p: Predicate, spec: PartitionSpec, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionColumn, Predicate | None, Predicate | None]]:
-    """Yield each partition field derived from the predicate's column, with the predicate's projections to it.
+    """Yield each field of a partition spec that is derived from the predicate's column, and two projections.
 
-    The projections are the inclusive and the strict one; either may be None. A field for which both are None is left
-    out.
+    These are the inclusive and the strict projection of the predicate to the partition field. Either may be None; a
+    field for which both are None is left out.
     """
     for column in partition_columns(metadata, spec):
         if column.source is None or column.source.field_id != p.field_id:
@@ -307,6 +307,8 @@ class FileMetricsSources:
 
     Parameters
     ----------
+    batch
+        Data files with their partition tuples, and with the metrics of the columns that predicates will use.
     statistics
         Whether to use column metrics besides partition tuples.
     """
@@ -343,10 +345,10 @@ class FileMetricsSources:
         return out
 
     def _statistics_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the column metrics that may decide a comparison of an expression, such as ``day(ts)``.
+        """Return the column metrics that may decide a comparison such as ``day(ts) > date '2024-05-17'``.
 
-        These are the metrics of ``day(ts)``, if it is one of the table's ``expressions``, and those of the column
-        ``ts``, converted to metrics of ``day(ts)``.
+        These can be of two kinds. Files may have metrics of ``day(ts)`` itself if this is one of the table's
+        ``expressions`` (V4 proposal). And the metrics of the column ``ts`` are converted to metrics of ``day(ts)``.
         """
         out = []
         for number in p.ids if self._statistics else ():
@@ -362,7 +364,11 @@ class FileMetricsSources:
         return out
 
     def tuples(self, p: Predicate) -> list[MetricsSource]:
-        """Return the values of each partition field, of any spec, to which a predicate on a column can be projected."""
+        """Return the partition values that may decide a predicate on a column.
+
+        These are the values of each partition field to which the predicate can be projected, in any of the partition
+        specs of the files, with one source per spec and field.
+        """
         out = []
         for spec, mine in self._specs:
             for column, may, must in partition_questions(p, spec, self._metadata):

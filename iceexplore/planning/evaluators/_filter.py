@@ -168,7 +168,7 @@ class Filter:
         return expression_to_json(self.expression, form=form, references=references)
 
     def evaluate(self, batch: EntryBatch, metadata: TableMetadata) -> tuple[pa.BooleanArray, pa.BooleanArray]:
-        """Return per file whether some row may match, and whether every row certainly matches.
+        """Return two arrays with one value per file: whether some row may match, and whether all rows certainly match.
 
         Parameters
         ----------
