@@ -60,7 +60,17 @@ class Term:
 
 @dataclass(frozen=True)
 class DeleteOf:
-    """A delete that applies to a data file; ``kind`` is ``vector``, ``position`` or ``equality``."""
+    """A delete that applies to a data file.
+
+    Attributes
+    ----------
+    kind
+        ``vector``, ``position`` or ``equality``.
+    location
+        The location of the delete file, or of the file that contains the deletion vector.
+    rows
+        The number of rows in the delete file, or of rows that the deletion vector removes; None if unknown.
+    """
 
     kind: str
     location: str
@@ -78,11 +88,13 @@ class NodeEvidence:
     why
         The reason, in a sentence or two.
     terms
-        What metadata proves about each of the first sixty terms of the filter. A term occurs once for each partition
-        field that may decide it, and then once for the metrics of its column.
+        What the metadata of the manifest or file proves about each of the first sixty terms of the filter, such as
+        ``id > 9``. A term occurs once per source of evidence: first for each partition field on which it can be
+        evaluated, then for each set of column metrics. A term for which there is no evidence occurs once, with an empty
+        ``by``.
     residual
-        For a file that is read, the filter that its rows must satisfy, as SQL; None for a manifest, or if every row
-        matches.
+        For a file that is read, the filter that its rows must satisfy, as SQL. None for a manifest, for a skipped file,
+        and if every row of the file matches.
     deletes, delete_count
         The first fifty deletes that apply to the file, and the number of all.
     """
@@ -189,7 +201,13 @@ def _verdict(w: MetricsSource) -> Verdict:
 
 
 def _known(w: MetricsSource) -> str:
-    """Describe the first row of the metrics in ``w`` in a few words, such as ``id is 10 to 20; no nulls``."""
+    """Describe what is known about the values of a column or partition field, such as ``id is 10 to 20; no nulls``.
+
+    Parameters
+    ----------
+    w
+        The metrics of the column or partition field in a single manifest or file.
+    """
     e = w.evidence.take([0])
     quoted = w.type is not None and type_base(w.type) == "string" and parse_transform(w.transform).is_identity
     low, high = (build.to_pylist(shown(human_texts(b, w.type, w.transform), quoted))[0] for b in (e.lower, e.upper))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 
-#: Maximum number of deletes per data file that are examined.
+#: Each shown data file is connected to at most this many position delete files, and to as many equality delete files.
 _MOST_OF_A_FILE = 200
 
 #: Names of the groups into which the children of a node are divided. ``read`` are data files that the plan reads, and
@@ -47,11 +47,12 @@ class PlannedDelete:
     Attributes
     ----------
     node
-        The delete's node.
+        The node of the delete file or deletion vector.
     row
-        The root row of the manifest that lists the delete; None for the root itself.
+        The manifest that lists the delete, as its row in the entries of the root (the manifest list or root manifest).
+        None if a V4 root lists the delete itself.
     targets
-        The node ids of the shown data files to which it applies.
+        The node ids of the shown data files to which the delete applies.
     """
 
     node: SceneNode
@@ -132,12 +133,23 @@ class PlanNodes:
         return tuple(g for g in found if g.count)
 
     def nodes(self, node_id: str, group: GroupName, start: int, count: int) -> list[SceneNode]:
-        """Return up to ``count`` of a node's children in a group, in order, beginning with number ``start``.
+        """Return some of a node's children in one group, in display order.
+
+        Parameters
+        ----------
+        node_id
+            The id of the root or of a manifest.
+        group
+            The name of one of the node's `groups`.
+        start
+            The number of children to leave out at the beginning; 0 starts with the first child.
+        count
+            The maximum number of children to return.
 
         Raises
         ------
         OptionError
-            The plan has no such node.
+            ``node_id`` is the id of another kind of node, or of a node in another snapshot.
         """
         row = self._row(node_id)
         if group == "manifests":
@@ -150,20 +162,31 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the task number of the first file that is read below a node; further files have the next numbers."""
+        """Return the row, in `tasks_table`, of the first data file in a manifest that the plan reads.
+
+        The other files of the manifest that the plan reads have the next rows. If the plan reads no file of the
+        manifest, the result has no meaning. For a root, the same holds for the files that a V4 root lists itself.
+
+        Parameters
+        ----------
+        node_id
+            The id of a manifest or of the root.
+        """
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
-        """Return deletes that apply to the shown data files, and the number of such deletes that are left out.
+        """Return the deletes that apply to the shown data files, and how many were left out because of ``most``.
 
-        This reads the manifests that list the deletes; these manifests are in the cache.
+        For each data file, its deletion vector, its first 200 position delete files and its first 200 equality delete
+        files are considered; further ones are not counted. This opens the manifests that list the deletes again; they
+        are in the cache.
 
         Parameters
         ----------
         shown
-            The node ids of data files, by task number.
+            The data files that are shown. The key is the row of the file in `tasks_table`; the value is its node id.
         most
-            The maximum number of deletes.
+            The maximum number of deletes to return.
         """
         if self._scan is None:
             return [], 0
@@ -202,9 +225,19 @@ class PlanNodes:
         return out, len(targets) - len(picked)
 
     def _delete_places(self, entries: pa.Table) -> dict[tuple[str, int | None], tuple[int | None, int]]:
-        """Return which manifest lists each of these deletes, and in which row; the key is the result of `_blob`.
+        """Find the manifest that lists each delete, and the row of the delete in the manifest's entries.
 
-        The manifest is given as its row in the root, or None if a V4 root lists the delete itself.
+        Parameters
+        ----------
+        entries
+            The entries of the deletes to find, with the columns ``location`` and ``deletion_vector``.
+
+        Returns
+        -------
+        dict
+            The key is a delete: the location and offset that `_blob` returns for its entry. The value is a pair: the
+            row of the manifest in the root, and the row of the delete in the manifest. If a V4 root lists the delete
+            itself, the pair is None and the row of the delete in the root. Deletes that are not found are left out.
         """
         if not len(entries) or self._scan is None:
             return {}
@@ -267,17 +300,41 @@ class PlanNodes:
         return f"manifest:{self._scan.snapshot.snapshot_id}:{row}"
 
     def file_id(self, row: int | None, ordinal: int) -> str:
-        """Return the node id of a data file by its manifest's row (None: the root itself) and its ordinal there."""
+        """Return the node id of a data file.
+
+        Parameters
+        ----------
+        row
+            The row, in the root, of the manifest that lists the file; None if a V4 root lists the file itself.
+        ordinal
+            The ordinal of the file in that manifest or root. `file_rows` explains ordinals.
+        """
         return self._file_ids(row, [ordinal])[0]
 
     def leaf_scan(self, row: int | None) -> LeafScan | None:
-        """Return planning's counts for a manifest; None if the plan did not read it."""
+        """Return how many data files a manifest lists, and how many of them the plan reads.
+
+        The result is None if the plan did not read the manifest.
+
+        Parameters
+        ----------
+        row
+            The row of the manifest in the root; None for the files that a V4 root lists itself.
+        """
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
-        """Return the ordinal of the data file in row ``at`` of a manifest or the root; -1 if there is no such row.
+        """Return the ordinal of one entry of a manifest, such as a data file. `file_rows` explains ordinals.
 
-        This is the inverse of `file_rows`.
+        In the V4 draft, the result is -1 if the manifest has no such entry or cannot be read. In other formats, the
+        ordinal is always ``at``, and the manifest is not read.
+
+        Parameters
+        ----------
+        row
+            The row of the manifest in the root; None for an entry of the root itself.
+        at
+            The row of the entry in ``Manifest.entries``, as it occurs in node ids.
         """
         assert self._scan is not None
         if not self._scan.root.dialect.deletion_vectors_on_entries:
@@ -288,15 +345,20 @@ class PlanNodes:
         return int(manifest.entries["ordinal"][at].as_py())
 
     def file_rows(self, row: int | None, ordinals: Iterable[Any]) -> list[int]:
-        """Return the rows of data files in the entries of a manifest, given their ordinals; node ids contain rows.
+        """Convert ordinals of a manifest's data files to rows of ``Manifest.entries``, which node ids contain.
 
-        The ordinal is the number of the row that the manifest stores. In the V4 draft it may differ from the row of the
-        entry, because one stored row becomes two entries with the same ordinal: a data file and its deletion vector.
+        The ordinal of a data file is the number of its row in the manifest as stored, from 0. In most formats, each
+        stored row becomes one row of ``Manifest.entries``, so both numbers are equal. In the V4 draft, one stored row
+        can contain a data file and its deletion vector. It becomes two rows of ``Manifest.entries`` with the same
+        ordinal, so the row numbers of later data files are higher than their ordinals. An ordinal for which no data
+        file is found is returned unchanged.
 
         Parameters
         ----------
         row
             The row of the manifest in the root; None for the files that a V4 root lists itself.
+        ordinals
+            The ordinals of data files in that manifest.
         """
         numbers = [int(n) for n in ordinals]
         assert self._scan is not None
@@ -310,7 +372,13 @@ class PlanNodes:
         return [known.get(n, n) for n in numbers]
 
     def _row(self, node_id: str) -> int | None:
-        """Return the root row of a manifest node; None for the root itself."""
+        """Return the row, in the root, of the manifest with this node id; None if it is the id of the root itself.
+
+        Raises
+        ------
+        OptionError
+            The id is of another kind of node, or of a node in another snapshot.
+        """
         kind, _, rest = node_id.partition(":")
         snapshot, *rows = rest.split(":")
         scan = self._scan
@@ -356,14 +424,22 @@ class PlanNodes:
         for node_id, record in zip(ids, records, strict=True):
             path = record["file_path"]
             badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None
-            why = record["why"]  # explains the first skipped row group; None if no row group is skipped
+            why = record["why"]  # why the file's first skipped row group is skipped; None if no row group is skipped
             marks: Any = frozenset({"pruned"} if why is not None and not record["row_groups_read"] else ())
             lines = (*file_lines(record), *([evidence(why)] if why is not None else []))
             out.append(SceneNode(node_id, "data-file", basename(path), lines, badge, marks, level=2, tooltip=path))
         return out
 
     def task(self, row: int | None, ordinal: int) -> int | None:
-        """Return the number of a data file's task; None if the file is not read."""
+        """Return the row of a data file in `tasks_table`; None if the plan does not read the file.
+
+        Parameters
+        ----------
+        row
+            The row, in the root, of the manifest that lists the file; None if a V4 root lists the file itself.
+        ordinal
+            The ordinal of the file in that manifest or root. `file_rows` explains ordinals.
+        """
         leaf = self._leaves.get(row)
         if leaf is None or not leaf.kept_files:
             return None
@@ -398,7 +474,18 @@ def _blob(entry: Mapping[str, Any]) -> tuple[str, int | None]:
 
 
 def _cut(node_id: str, kind: str, record: dict[str, Any], what: str) -> SceneNode:
-    """Return a node for a skipped item, with the reason and, if known, its size."""
+    """Return the node of a skipped manifest or data file; it shows why the item is skipped and, if known, its size.
+
+    Parameters
+    ----------
+    kind
+        The kind of the node: ``data-manifest`` or ``data-file``.
+    record
+        The skipped item, as a dictionary with columns of `SKIPPED_SCHEMA`: the name, the size, and those that explain
+        why it is skipped.
+    what
+        ``manifest`` or ``file``.
+    """
     size = held(record["rows"], record["bytes"], record["files"] if what == "manifest" else None)
     lines = tuple(line for line in (evidence(record), size) if line)
     tooltip = "\n".join(filter(None, (record["name"], record["why"])))

@@ -28,11 +28,26 @@ REASONS_SCHEMA = build.schema(
 
 
 def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
-    """Count the items that a plan skips, by kind, deciding term and kind of evidence; yield the progress as text.
+    """Count the manifests, data files and row groups that a plan skips, by the reason why they are skipped.
 
-    The reasons that skip most files come first. ``kind``, ``term`` and ``by`` have the values of `skipped_table`, but
-    no texts about single files are made, so a million files take only a second or two. ``files`` is null for manifests
-    whose root does not count files, and 0 for row groups; ``bytes`` is null for all manifests.
+    Unlike `skipped_table`, this does not write an explanation for each skipped file, so a million files take only a
+    second or two.
+
+    Yields
+    ------
+    str
+        The progress, after each manifest: ``Counting reasons: 3 of 12 manifests``.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of `REASONS_SCHEMA`: one row per reason, which is a combination of ``kind``, ``term`` and ``by`` with the same
+        meaning as in `skipped_table`. The reasons that skip most files come first. The other columns are:
+
+        - ``items``: the number of skipped manifests, data files or row groups.
+        - ``files``: for data files, the same number; for manifests, the number of files in them, null if the root lacks
+          it for one of them; 0 for row groups.
+        - ``bytes``: the size of the data files, or the uncompressed size of the row groups; null for manifests.
     """
     found: dict[tuple[str, str | None, str | None], list[int | None]] = {}
 
@@ -51,7 +66,7 @@ def skip_reasons(plan: PlannedScan) -> Generator[str, None, pa.Table]:
         rows = [row for row, leaf in counts.items() if row is not None and leaf.kept_files < leaf.files]
         done = 0
         for leaf in leaves_of(plan.state, scan, parts_of(ids), rows, ids):
-            done += leaf.root_row is not None  # a V4 root, too, is a leaf here if it lists files
+            done += leaf.root_row is not None  # None for the files that a V4 root lists itself: not a manifest
             if counts[leaf.root_row].kept_files == counts[leaf.root_row].files:
                 continue
             batch, pruned = pruned_of(plan.state, scan, leaf, plan.filter)

@@ -76,11 +76,25 @@ def _reads_table(plan: PlannedScan) -> pa.Table:
 
 
 def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return the rows of `tasks_table` for consecutive tasks, as dictionaries with additional keys.
+    """Return rows of `tasks_table` as dictionaries with additional keys.
 
-    The additional keys are ``ordinal``; ``left``, the residual filter if it is neither the whole filter nor empty;
-    ``row_groups`` and ``row_groups_read`` if known; and ``why``, the row of `ROW_GROUP_SCHEMA` for the first skipped
-    row group, or None.
+    Parameters
+    ----------
+    tasks
+        The numbers of the rows. They must be consecutive, such as 4, 5, 6.
+
+    Returns
+    -------
+    list of dict
+        The columns of `tasks_table`, and these keys:
+
+        - ``ordinal``: the number of the data file's row in its manifest as stored.
+        - ``left``: the part of the filter that the rows of the file must still be tested with, as SQL. It is None if
+          every row matches, or if the whole filter is left.
+        - ``row_groups``, ``row_groups_read``: the number of row groups in the file, and of those that are read; both
+          are 0 if the row groups of the file are unknown. The keys are missing if the plan did not prune row groups.
+        - ``why``: the row of ``plan.row_groups`` that explains why the file's first skipped row group is skipped; None
+          if no row group is skipped.
     """
     if not len(tasks):
         return []
@@ -179,7 +193,18 @@ def _deletes_table(plan: PlannedScan) -> pa.Table:
 
 
 def _row_groups(table: pa.Table, count: int) -> dict[str, Any]:
-    """Return the number of row groups of each file, and how many remain; null where they are unknown."""
+    """Return the columns ``row_groups`` and ``row_groups_read`` of `tasks_table`.
+
+    They have one value per data file: the number of its row groups, and the number of those that are read. Both are
+    null for a file whose row groups are unknown.
+
+    Parameters
+    ----------
+    table
+        A table of `ROW_GROUP_SCHEMA` with the row groups of all data files in the plan.
+    count
+        The number of data files in the plan.
+    """
     file = np.asarray(whole(table["file"])).astype(np.int64)
     known = np.asarray(whole(table["row_group"]).is_valid())
     may = np.asarray(pc.fill_null(whole(table["may"]), True))

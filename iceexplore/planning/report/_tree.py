@@ -34,15 +34,17 @@ __all__ = ["PlanTree"]
 class PlanTree:
     """A drawn plan: the table, its root, manifests, data files and their deletes.
 
-    Skipped nodes are grey and marked, and show the deciding term of the filter with the values. Large groups are folded
-    into nodes that show the number of items.
+    The nodes of skipped manifests and files are grey and marked. They show the term of the filter that excludes them,
+    such as ``id > 9``, and the bounds or partition values that were compared with it, such as ``bounds: id is 0 to 9``.
+    If there are many manifests or files, only some get nodes of their own, and one more node shows the number of the
+    others.
 
     Attributes
     ----------
     plan
         The plan.
     max_nodes
-        Approximate number of nodes; the rest is folded.
+        Approximate maximum number of nodes, at least 8.
     """
 
     plan: PlannedScan

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_deletes", "skipped_deletes"]
 
 _KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality": "equality-delete"}
-#: Maximum number of edges: more would clutter the picture. Each delete shows to how many files it applies.
+#: Maximum number of edges from deletes to data files; more would clutter the picture. The node of a delete that applies
+#: to several files shows their number, even if its edges are left out.
 _MOST_EDGES = 80
 _MOST_OF_A_FILE = 200
 _FOLDED: frozenset[Mark] = frozenset({"folded"})
@@ -32,16 +33,18 @@ _SKIPPED: frozenset[Mark] = frozenset({"pruned"})
 
 
 def draw_deletes(plan: PlannedScan, shown: Mapping[int, str], nodes: list[SceneNode], room: int) -> list[SceneEdge]:
-    """Append nodes for deletes, and return the edges to the shown files.
+    """Append nodes for deletes and delete manifests to ``nodes``, and return the edges from deletes to data files.
 
     Parameters
     ----------
+    plan
+        A plan of one snapshot.
     shown
-        Node ids of data files by task number.
+        The data files that have a node. The key is the row of the file in `tasks_table`; the value is its node id.
     nodes
-        The drawing so far; nodes are appended.
+        The nodes of the drawing, to which those for deletes are appended.
     room
-        Maximum number of deletes; the rest is folded.
+        Maximum number of deletes that get a node each. One more node shows how many other deletes apply.
     """
     root = plan.roots[0].root
     matched = plan.files.matched
@@ -102,7 +105,22 @@ def _idle(plan: PlannedScan) -> int:
 
 
 def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> dict[str, list[int]]:
-    """Return the root rows of the delete manifests that are not in ``read``, by the reason why they are skipped."""
+    """Return the delete manifests that the plan does not read, by the reason why they are skipped.
+
+    Parameters
+    ----------
+    plan
+        A plan of one snapshot.
+    manifests
+        The live delete manifests of the snapshot, as rows of the root.
+    read
+        The delete manifests that the plan reads, as rows of the root.
+
+    Returns
+    -------
+    dict
+        The key is a reason, such as ``it has no live delete``; the value is a list of rows of the root.
+    """
     root = plan.roots[0].root
     rows = [row for row in manifests if row not in read]
     if not rows:
@@ -130,9 +148,15 @@ def skipped_deletes(plan: PlannedScan, manifests: list[int], read: set[int]) -> 
 
 
 def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
-    """Return the rows, in ``matched.deletes``, of the deletes that apply to a file.
+    """Return the deletes that apply to one data file, as rows of ``matched.deletes``.
 
-    Of position delete files, and of equality delete files, only the first 200 are returned.
+    The result has the file's deletion vector, then its position delete files (at most 200), then its equality delete
+    files (at most 200).
+
+    Parameters
+    ----------
+    task
+        The row of the data file in ``matched`` (and in `tasks_table`).
     """
     vector = matched.vector[task].as_py()
     found = [] if vector is None else [vector]
@@ -142,7 +166,19 @@ def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
 
 
 def _records(plan: PlannedScan, picked: list[int]) -> list[dict[str, Any]]:
-    """Return kind, location and label lines of some deletes."""
+    """Return what the nodes of some deletes display.
+
+    Parameters
+    ----------
+    picked
+        The deletes, as rows of `deletes_table`.
+
+    Returns
+    -------
+    list of dict
+        One dictionary per delete: the columns ``file_path``, ``kind``, ``tasks``, ``rows`` and ``bytes`` of
+        `deletes_table`; ``node``, the kind of the node; and ``lines``, the texts below the label of the node.
+    """
     if not picked:
         return []
     records: list[dict[str, Any]] = (

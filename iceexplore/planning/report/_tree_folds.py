@@ -23,9 +23,14 @@ class Cut:
 
     Attributes
     ----------
-    label, lines, tooltip
-        `label` is the name of the item, or the number of items. `lines` are the term of the filter that excludes them,
-        the metadata that shows it, and their size. `tooltip` is the full explanation.
+    label
+        For one item, the last part of its location. For several, their number, such as ``12 files skipped``.
+    lines
+        The texts below the label. If all items are skipped because of the same term of the filter, they are the term,
+        such as ``id > 9``; the metadata of the first item that proves it, such as ``bounds: id is 0 to 9``; and the
+        rows and bytes of all items. Otherwise, they are the number of reasons, and the first two terms.
+    tooltip
+        The location of the item (of several, of the first) and the full explanation why it is skipped.
     count
         Number of items that the node represents.
     """
@@ -67,7 +72,16 @@ def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
 
 
 def evidence(record: Mapping[str, Any]) -> str:
-    """Return the deciding evidence, as ``partition: region is b`` or ``bounds: id is 0 to 9``; else the explanation."""
+    """Return, as a short text, the metadata that proves that no row of a skipped item matches the filter.
+
+    Examples are ``partition: region is b`` and ``bounds: id is 0 to 9``. If the proof is not a range of values of one
+    column, the explanation in ``record["why"]`` is returned.
+
+    Parameters
+    ----------
+    record
+        The skipped manifest, data file or row group, as a dictionary with the columns of `WHY_SCHEMA`.
+    """
     low, high, by = record["lower"], record["upper"], record["by"]
     if record["column"] is None or by not in _BY or (low is None and high is None):
         return str(record["why"] or "").removesuffix(f": no row has {record['term']}")
@@ -85,15 +99,26 @@ def _one(record: Mapping[str, Any], what: str) -> Cut:
 
 
 def _groups(why: pa.Table) -> list[dict[str, Any]]:
-    """Group skipped items by term and kind of evidence, the largest group first.
+    """Group skipped items that have the same ``term`` and ``by``.
 
-    Each group is a dictionary with these keys:
+    Parameters
+    ----------
+    why
+        A table of `SKIPPED_SCHEMA`, with one row per skipped item.
 
-    - ``term`` and ``by``, the kind of evidence.
-    - ``row_count``, the number of its items, and ``row_min``, the row of the first one in ``why``.
-    - ``files_sum``, ``rows_sum`` and ``bytes_sum``, and ``files_count``, ``rows_count`` and ``bytes_count``, the number
-      of items for which the amount is known.
-    - ``ranges``, the number of different pairs of bounds in the evidence.
+    Returns
+    -------
+    list of dict
+        The groups; the group with the most items comes first. Each has these keys:
+
+        - ``term``: the term of the filter that excludes the items, such as ``id > 9``; None for empty manifests.
+        - ``by``: the kind of metadata that proves that no row matches, such as ``partition`` or ``bounds``.
+        - ``row_count``: the number of items.
+        - ``row_min``: the row, in ``why``, of the first item.
+        - ``files_sum``, ``rows_sum``, ``bytes_sum``: the sums of the columns ``files``, ``rows`` and ``bytes``.
+        - ``files_count``, ``rows_count``, ``bytes_count``: the number of items whose value in that column is not null.
+          If it is less than ``row_count``, the sum is incomplete.
+        - ``ranges``: the number of different ranges (column, lower and upper bound) among the items.
     """
     table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
     table = table.append_column("row", pa.array(np.arange(len(why))))

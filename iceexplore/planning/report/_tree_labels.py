@@ -47,9 +47,10 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 
 
 def damage(plan: PlannedScan) -> str:
-    """Return a text for a plan that is incomplete because of damage, or has doubts; empty for any other plan.
+    """Return a warning to append to the summary of a plan whose rows may be wrong or missing.
 
-    The plan's notes name the damaged files.
+    This is so if some metadata cannot be read (``plan.notes`` names the damaged files), or if it can be read but
+    contradicts itself (``plan.doubts`` has the reasons). The text is empty for any other plan.
     """
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:
@@ -62,9 +63,16 @@ def damage(plan: PlannedScan) -> str:
 
 
 def root_lines(scan: RootScan, own: LeafScan | None, snapshot: bool) -> tuple[str, ...]:
-    """Return the lines of a root: how many manifests, and how many files that a V4 root lists itself, are read.
+    """Return the lines of text in the node of a root, such as ``3 of 12 manifests read``.
 
-    With ``snapshot``, the first line is the snapshot id.
+    Parameters
+    ----------
+    scan
+        The root, with its data manifests and which of them the plan reads.
+    own
+        The numbers of data files that a V4 root lists itself, and of those that are read; None if it lists none.
+    snapshot
+        Whether the first line is the snapshot id.
     """
     lines = [f"snapshot {scan.snapshot.snapshot_id}"] if snapshot else []
     if len(scan.rows):
@@ -83,7 +91,16 @@ def leaf_lines(leaf: LeafScan) -> tuple[str, ...]:
 
 
 def file_lines(task: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the lines of a data file: partition, rows and bytes, deletes, row groups, and a residual filter."""
+    """Return the lines of text in the node of a data file that is read.
+
+    They show its partition, its rows and bytes, the number of deletes that apply, how many row groups are read, and the
+    part of the filter that its rows must still be tested with. Lines without content are left out.
+
+    Parameters
+    ----------
+    task
+        The dictionary that `task_records` returns for the file.
+    """
     lines = [] if task["partition"] in (None, "unpartitioned") else [task["partition"]]
     lines.append(held(task["rows"] or 0, task["bytes"] or 0))
     if task["deletes"]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_scene"]
 
-#: Up to this many skipped items get nodes of their own if there is room; more are
-#: folded into one node per term of the filter.
+#: Up to this many skipped items below the same manifest or root get nodes of their own if there is room. If there are
+#: more, one node per term of the filter shows how many items the term excludes.
 _SINGLE = 2
 _TERMS = 4
 
@@ -37,7 +37,7 @@ class _Leaf:
     Attributes
     ----------
     leaf
-        The counts of its files.
+        How many files the manifest or root lists, and how many of them the plan reads.
     node
         The node of the manifest; None for files that a V4 root lists itself.
     parent, level
@@ -86,8 +86,10 @@ def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
     Parameters
     ----------
     max_nodes
-        Approximate number of nodes; the rest is folded. There may be somewhat more, because each manifest that is shown
-        has at least one node for files that are read and one for files that are skipped, if it has such files.
+        Approximate maximum number of nodes. If there are too many roots, manifests, files or deletes, only some get
+        nodes of their own, and one more node shows the number of the others. There may be somewhat more nodes than
+        ``max_nodes``, because each manifest that is shown has at least one node for the files that are read and one for
+        the files that are skipped, if it has such files.
     """
     return _Drawing(plan, max_nodes).scene()
 
@@ -126,7 +128,11 @@ class _Drawing:
         return Scene(f"{plan.state.name}: {plan.filter.text}", self.summary(), tuple(self.nodes), tuple(edges), wrap=3)
 
     def room(self, part: int) -> int:
-        """Return the maximum number of nodes divided by ``part``, but at least 2."""
+        """Return how many nodes may be used for one purpose, such as deletes.
+
+        This is the maximum number of nodes in the drawing divided by ``part``, but at least 2: if the drawing may have
+        60 nodes, ``room(4)`` is 15.
+        """
         return max(2, self.budget // part)
 
     def summary(self) -> str:
@@ -165,9 +171,16 @@ class _Drawing:
         return [i for i in every if i in picked], [i for i in every if i not in picked]
 
     def root(self, index: int, roots: int) -> _Root:
-        """Return a root with the manifests to show, preferably those with files that are read.
+        """Return the nodes of a root, of its manifests, and of what is skipped below them.
 
-        ``index`` is its index in the plan; ``roots`` is the number of roots that are shown.
+        If the root has more manifests than may be shown, manifests with a file that the plan reads are preferred.
+
+        Parameters
+        ----------
+        index
+            The index of the root in ``plan.roots``.
+        roots
+            The number of roots that are shown. The more roots, the fewer manifests of each are shown.
         """
         plan, scan = self.plan, self.plan.roots[index]
         mine = [leaf for leaf in plan.leaves if leaf.scan == index]
@@ -198,9 +211,22 @@ class _Drawing:
         return _Root(node, leaves, folded, gone)
 
     def reasons(self, index: int, leaves: Sequence[LeafScan]) -> dict[int | None, pa.Table]:
-        """Return tables of the skipped files (`SKIPPED_SCHEMA`) of these manifests of a root, by root row.
+        """Explain for some manifests of a root why some of their files are skipped.
 
         The manifests are in the cache, because planning has read them.
+
+        Parameters
+        ----------
+        index
+            The index of the root in ``plan.roots``.
+        leaves
+            The manifests. One element may be for the files that a V4 root lists itself.
+
+        Returns
+        -------
+        dict
+            The key is the row of the manifest in the root, or None for the files that a V4 root lists itself. The value
+            is a table of `SKIPPED_SCHEMA` with the skipped files. Manifests without skipped files are left out.
         """
         plan, scan = self.plan, self.plan.roots[index]
         wanted = {leaf.root_row for leaf in leaves if leaf.kept_files < leaf.files}
@@ -211,7 +237,10 @@ class _Drawing:
         return {leaf.root_row: skipped_files(plan, scan, leaf) for leaf in found if leaf.root_row in wanted}
 
     def leaf(self, group: _Leaf, count: int) -> None:
-        """Add the nodes of a manifest, of ``count`` of its files that are read, and of its skipped files."""
+        """Add the nodes of a manifest, of its first ``count`` files that are read, and of its skipped files.
+
+        If more than ``count`` files are read, one node shows the number of the others.
+        """
         if group.node is not None:
             self.nodes.append(group.node)
         start = self.starts[id(group.leaf)]
@@ -246,7 +275,17 @@ class _Drawing:
         self.more("table", 1, f"{len(folded):,} more appends", *lines)
 
     def file(self, task: int, record: dict[str, Any], group: _Leaf) -> None:
-        """Add the node of a data file that is read; grey if none of its row groups is read."""
+        """Add the node of a data file that is read; it is grey if none of the file's row groups is read.
+
+        Parameters
+        ----------
+        task
+            The row of the file in `tasks_table`.
+        record
+            The dictionary that `task_records` returns for the file.
+        group
+            The manifest that lists the file. It determines the parent of the node.
+        """
         name = f"file:{task}"
         self.shown[task] = name
         badge = "all match" if record["whole"] and self.plan.filter.stats_ids else None
@@ -263,7 +302,19 @@ class _Drawing:
         )
 
     def cut(self, parent: str, level: int, kind: str, cut: Cut) -> None:
-        """Add a node for skipped items."""
+        """Add a node for one or several skipped manifests or files.
+
+        Parameters
+        ----------
+        parent
+            The id of the node below which the new node is drawn.
+        level
+            The level of the new node in the tree; the level of the table is 0.
+        kind
+            The kind of the new node: ``data-manifest`` or ``data-file``.
+        cut
+            The texts of the new node.
+        """
         marks: set[Mark] = {"pruned"} if cut.count == 1 else {"pruned", "folded"}
         name = f"skipped:{len(self.nodes)}"
         self.nodes.append(
@@ -271,7 +322,17 @@ class _Drawing:
         )
 
     def more(self, parent: str, level: int, label: str, *lines: str) -> None:
-        """Add one node for several manifests or files that are read but have no nodes of their own."""
+        """Add one node for several roots, manifests or files that are read but have no nodes of their own.
+
+        Parameters
+        ----------
+        parent
+            The id of the node below which the new node is drawn.
+        level
+            The level of the new node in the tree; the level of the table is 0.
+        label, lines
+            The title of the new node, such as ``3 more manifests read``, and the texts below the title.
+        """
         marks: frozenset[Mark] = frozenset({"folded"})
         self.nodes.append(SceneNode(f"more:{len(self.nodes)}", "more", label, lines, None, marks, parent, level))
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Waterfall", "waterfall_of"]
 
-#: If more items were skipped, they are not counted by term, because explaining each one evaluates its metadata again.
+#: If a plan skips more manifests and files than this, the notes do not count them by term of the filter, because the
+#: metadata of each would have to be evaluated again.
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST = "upper limit"
@@ -37,15 +38,25 @@ _Measure: TypeAlias = tuple[int | None, bool]
 
 @dataclass(frozen=True, repr=False)
 class Waterfall(BarPicture):
-    """The amounts that remain after each level, shown as bars.
+    """The numbers of manifests, files, bytes and rows that remain after each level of a plan, shown as bars.
+
+    The first level is the whole table. The next levels are what remains after the filter is evaluated on the manifest
+    list or root manifest, then on the leaf manifests, and then, if the plan prunes row groups, on those. If deletes
+    apply, the last level is what remains after them.
 
     Attributes
     ----------
-    title, description
-        The filter, and a summary.
+    title
+        The name of the table, and the filter.
+    description
+        A summary of the plan.
     levels
-        One row per level: ``level``, ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups`` (null where
-        unknown), ``known`` (the source of the numbers), ``note`` (the terms that skipped most, or the deletes).
+        One row per level, with these columns:
+
+        - ``level``: the name of the level.
+        - ``manifests``, ``files``, ``rows``, ``bytes``, ``row_groups``: what remains; null where unknown.
+        - ``known``: where these numbers come from, such as ``counted in the manifests``.
+        - ``note``: the terms of the filter that skipped most items at this level; for deletes, their number.
     """
 
     title: str
@@ -53,13 +64,15 @@ class Waterfall(BarPicture):
     levels: pa.Table
 
     def chart(self) -> BarChart:
-        """Return a chart with one row per level and one column per measure.
+        """Return a chart with one row per level, and one column each for manifests, files, bytes, rows and row groups.
 
         The pale part of a bar is the amount that the level removed.
 
-        Columns and rows without content are left out: the columns of manifests and of row groups if they are 0 or
-        unknown at every level, the row of the level of leaf manifests if there are no manifests, and all rows but the
-        first if no level has files.
+        Columns and rows without content are left out:
+
+        - the columns of manifests and of row groups, if their number is 0 or unknown at every level;
+        - the row of the leaf manifests, if the number of manifests is 0 or unknown at every level;
+        - all rows but the first, if the number of files is known to be 0 at every level.
         """
         records = self.levels.to_pylist()
         units = [u for u in _UNITS if u not in _OPTIONAL or any(r[u] for r in records)]
@@ -81,10 +94,21 @@ class Waterfall(BarPicture):
 
 
 def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | None:
-    """Return the bar for the amount that remains after a level; ``before`` is the amount before that level.
+    """Return the bar for what remains after a level, such as ``1,200 (33 %)``.
 
-    The text of the bar has "up to" if the amount is an upper limit (``most``), and no percentage if ``before`` is an
-    upper limit.
+    Parameters
+    ----------
+    unit
+        The name of the column, such as ``bytes``.
+    value
+        The number that remains after the level; None if it is unknown. Then there is no bar for manifests and row
+        groups, and an empty one with the text ``not known`` for the other units.
+    before
+        The number that remained after the latest earlier level for which it is known (None if there is none), and
+        whether that number is an upper limit. The percentage in the text is ``value`` divided by this number. It is
+        left out if this number is unknown or an upper limit, or if the level removed nothing.
+    most
+        Whether ``value`` is an upper limit. Then the text begins with ``up to``.
     """
     if value is None:
         return None if unit in _OPTIONAL else Bar(0.0, "not known")
@@ -128,7 +152,17 @@ def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
 
 
 def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
-    """Return a note per level: the terms that skipped most, and manifests that cannot be read."""
+    """Return one note per level, such as ``12 files skipped by id > 9; 3 for other reasons``.
+
+    A note has the two terms of the filter that skipped most items at the level. If the plan skips too many items to
+    count them by term, the note refers to ``.skipped`` instead. If manifests could not be read in full, the note of the
+    leaf manifests begins with their number. A level at which nothing was skipped has an empty note.
+
+    Parameters
+    ----------
+    levels
+        A table of `LEVELS_SCHEMA`.
+    """
     notes = _skipped(plan, levels)
     lost = sum(1 for leaf in plan.leaves if leaf.root_row is not None and not leaf.readable)
     names = levels["level"].to_pylist()
@@ -165,9 +199,15 @@ def _note(record: Mapping[str, Any]) -> str:
 
 
 def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
-    """Return the values of one more row of the table of levels: what remains after deletes are applied.
+    """Return the row for the last level, ``after deletes``: the rows that remain after deletes are applied.
 
-    The dictionary has the table's column names as keys. It is empty if no delete applies.
+    The keys of the dictionary are names of columns of ``levels``. It is empty if no delete applies to a data file of
+    the plan.
+
+    Parameters
+    ----------
+    levels
+        The levels so far: a table of `LEVELS_SCHEMA` with the additional column ``note``.
     """
     entries = plan.files.matched.deletes.entries
     if not len(entries):
