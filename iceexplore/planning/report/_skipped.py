@@ -59,7 +59,10 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
 
 
 def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
-    """Return the manifests of one root that are not read, in the order of the root."""
+    """Return a table of `SKIPPED_SCHEMA` with the data manifests of one root that the plan does not read.
+
+    They have the order of the root.
+    """
     entries = scan.root.entries.take(build.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
     filled = scan.filled[~(scan.filled & scan.may)]
@@ -77,7 +80,17 @@ def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
 
 
 def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table:
-    """Return the data files of one manifest, or of a V4 root itself, that are not read, in the order of entries."""
+    """Return a table of `SKIPPED_SCHEMA` with the data files of one manifest that the plan does not read.
+
+    They have the order of the manifest's entries.
+
+    Parameters
+    ----------
+    scan
+        The root that lists the manifest.
+    leaf
+        The manifest, or the files that a V4 root lists itself in the form of a manifest.
+    """
     level = root_level(plan) if leaf.root_row is None else "leaf manifest"
     batch, rows = pruned_of(plan.state, scan, leaf, plan.filter)
     why = explain_files(plan.filter, batch, plan.state.metadata, rows)

@@ -162,7 +162,10 @@ class _Drawing:
         return SceneNode("table", "table", plan.state.name, tuple(lines), version)
 
     def chosen(self) -> tuple[list[int], list[int]]:
-        """Return the indices of the roots to show (preferably those with files that are read), and of the others."""
+        """Choose the roots to show, and return their indices in ``plan.roots`` and the indices of the other roots.
+
+        If an incremental plan has more roots than may be shown, roots with a file that the plan reads are preferred.
+        """
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
         if len(every) <= room:
