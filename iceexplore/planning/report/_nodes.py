@@ -175,11 +175,11 @@ class PlanNodes:
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
-        """Return the deletes that apply to the shown data files, and how many were left out because of ``most``.
+        """Return the deletes that apply to the shown data files, and how many were left out.
 
-        For each data file, its deletion vector, its first 200 position delete files and its first 200 equality delete
-        files are considered; further ones are not counted. This opens the manifests that list the deletes again; they
-        are in the cache.
+        For each data file, its deletion vector and the first of its position and equality delete files are considered:
+        ``most`` of each, but at least 200. The others are left out, and so are deletes that exceed ``most`` or that no
+        manifest is found to list. This opens the manifests that list the deletes again; they are in the cache.
 
         Parameters
         ----------
@@ -193,13 +193,15 @@ class PlanNodes:
         matched = self.plan.files.matched
         targets: dict[int, list[str]] = {}
         kinds: dict[int, str] = {}
+        listed = [build.array([], pa.int64())]
         for task, node in shown.items():
             vector = matched.vector[task].as_py()
             if vector is not None:
                 kinds[vector] = "deletion-vector"
                 targets.setdefault(vector, []).append(node)
             for kind, lists in (("position-delete", matched.positions), ("equality-delete", matched.equality)):
-                for delete in build.to_pylist(lists[task].values.slice(0, _MOST_OF_A_FILE)):
+                listed.append(lists[task].values.cast(pa.int64()))
+                for delete in build.to_pylist(lists[task].values.slice(0, max(_MOST_OF_A_FILE, most))):
                     kinds[delete] = kind
                     targets.setdefault(delete, []).append(node)
         picked = sorted(targets)[:most]
@@ -222,7 +224,8 @@ class PlanNodes:
             node_id = ":".join(["file", str(snapshot), *([] if row is None else [str(row)]), str(at)])
             made = SceneNode(node_id, kinds[delete], label, (basename(name),), level=2, tooltip=name)
             out.append(PlannedDelete(made, row, tuple(targets[delete])))
-        return out, len(targets) - len(picked)
+        vectors = sum(kind == "deletion-vector" for kind in kinds.values())
+        return out, vectors + len(pc.unique(pa.concat_arrays(listed))) - len(out)
 
     def _delete_places(self, entries: pa.Table) -> dict[tuple[str, int | None], tuple[int | None, int]]:
         """Find the manifest that lists each delete, and the row of the delete in the manifest's entries.

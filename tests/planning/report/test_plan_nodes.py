@@ -83,6 +83,19 @@ def check_terms(plan: ScanPlan, group: str, evidence: Any) -> None:
         assert (evidence.residual is None) is (whole == texts)
 
 
+def test_deletes_that_are_left_out_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iceexplore.planning.report._nodes._MOST_OF_A_FILE", 1)
+    table = ix.empty({"id": "long"}, format_version=2, seed=1)
+    table.append(files=1, rows=10)
+    [file] = table.inspect.data_files()["file_path"]
+    for position in range(3):
+        table.row_delta(deletes={file: [position]})
+    nodes = PlanNodes(table.plan())
+    for most, rest in ((1, 2), (2, 1), (3, 0), (9, 0)):
+        found, left = nodes.deletes({0: "file"}, most)
+        assert (len(found), left) == (3 - rest, rest)
+
+
 def test_deletes_of_a_file(table: Any) -> None:
     plan = table.plan()
     nodes = PlanNodes(plan)
