@@ -51,23 +51,30 @@ _Rows = npt.NDArray[Any]
 def may_hold(
     state: TableState, root: Manifest, rows: _Rows, wanted: Filter, *, files: Literal["data", "deletes"] = "data"
 ) -> pa.BooleanArray:
-    """Return which manifests of a root may hold a matching file.
+    """Return, for each of some manifests in a root, whether it may list a file that a scan with a filter needs.
+
+    Only the metrics in the root are used: partition summaries, or the column metrics of a V4 root. The manifests are
+    not read.
 
     Parameters
     ----------
     rows
-        Row numbers of manifests in the root.
+        The row numbers, in the root, of the manifests.
+    wanted
+        The filter of the scan.
     files
-        ``data``, or ``deletes`` for manifests of delete files: then the result is which of them may hold a delete that
-        applies to a matching row. For deletes, only partition values are used, because other metrics of delete
-        manifests describe the deletes themselves: paths and positions, or, for equality deletes, values that a row may
-        have had earlier. Manifests of an unpartitioned spec are always kept. A manifest of a V4 root may hold deletes
-        of any spec, so only partition fields that all specs share are used.
+        ``data`` for manifests of data files: the scan needs a data file if a row may match the filter.
+
+        ``deletes`` for manifests of delete files: the scan needs a delete file if it may apply to a row that matches.
+        In this case, only the metrics of partition fields are used. Other metrics describe the contents of the delete
+        files, such as paths, positions, and columns of equality delete files that are not compared with the rows. As an
+        unpartitioned spec has no partition fields, its manifests are always kept. As a manifest of a V4 root may hold
+        deletes of several specs, only the partition fields that all specs share are used.
 
     Returns
     -------
     pyarrow.BooleanArray
-        One value per row; True for a manifest of an unknown spec or without any metrics in the root.
+        One value per element of ``rows``: False only if the metrics prove that the manifest has no such file.
 
     Raises
     ------
@@ -81,16 +88,20 @@ def may_hold(
 
 
 class ManifestMetricsSources:
-    """The root's metrics of its manifests; call the object with a predicate to get those that may decide it.
+    """The metrics that a root stores about its manifests: partition summaries, or the column metrics of a V4 root.
 
-    No manifest is read.
+    Call the object with a predicate: it returns the metrics that may prove, for some manifests, that no row matches.
+    Only the root is used; the manifests are not read.
 
     Parameters
     ----------
+    root
+        A manifest list, or a V4 root manifest.
     rows
-        Row numbers, in the root, of the manifests. The metrics have one row for each, in this order.
+        The row numbers, in the root, of the manifests. All returned metrics have one row per manifest, in this order.
     statistics
-        Whether to use a V4 root's aggregated metrics of columns and expressions besides those of partition fields.
+        True to return metrics of partition fields, and a V4 root's metrics of columns and of the table's
+        ``expressions``. False to return only the metrics of partition fields.
     """
 
     def __init__(self, state: TableState, root: Manifest, rows: _Rows, *, statistics: bool = True) -> None:
@@ -109,7 +120,11 @@ class ManifestMetricsSources:
         self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
-        """Return the metrics that may decide a comparison: of partition fields, then of columns and expressions."""
+        """Return the metrics that may prove, for some manifests, that no row satisfies the comparison.
+
+        The first elements are metrics of partition fields, one element for each field of each spec. If the parameter
+        ``statistics`` of the class is True, a V4 root's metrics of the column and of its transforms follow.
+        """
         if isinstance(p, Computed):
             return self._about_value(p)
         out = []
@@ -125,10 +140,10 @@ class ManifestMetricsSources:
         return out + self.statistics(p) if self._statistics else out
 
     def _about_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the metrics that may decide a comparison of an expression, such as ``day(ts) = date '2024-05-17'``.
+        """Do the same as `__call__` for a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``.
 
-        These are, in this order, the metrics of partition fields that store ``day(ts)``, of ``day(ts)`` in the table's
-        ``expressions``, and of the column ``ts``, converted to metrics of ``day(ts)``.
+        In this example, the result is a list of the metrics of partition fields that store ``day(ts)``, of ``day(ts)``
+        as one of the table's ``expressions``, and of the column ``ts``, converted to metrics of ``day(ts)``.
         """
         out = []
         for spec, mine in self.specs:
@@ -146,9 +161,11 @@ class ManifestMetricsSources:
         return out + [statistics_source(p, e) for e in evidence if e is not None]
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return the metrics that a V4 root aggregates per manifest: those of the column, and those of its transforms.
+        """Return a V4 root's metrics for each manifest: those of the predicate's column, and those of transforms of it.
 
-        V4 metadata can have separate metrics for each transform that is one of the table's ``expressions``.
+        A root has metrics of a transform, such as ``bucket[16](id)``, only if the table's ``expressions`` (V4) include
+        this transform. They are returned with the predicate's projection to the transform. The list is empty if the
+        root has no such metrics.
         """
         out = []
         found = self._column(p.field_id)
@@ -167,7 +184,11 @@ class ManifestMetricsSources:
         return out
 
     def may_have(self, wanted: Filter) -> Mask:
-        """Return which manifests may hold a file that matches the filter's partial partition tuple."""
+        """Return a mask, one value per manifest: whether it may hold a file in the filter's partition.
+
+        The filter gives this partition as values by partition field name (`Filter.partition`). A field that it does not
+        name may have any value; if it names none, every value of the mask is True.
+        """
         may = np.ones(len(self._rows), np.bool_)
         for spec, mine in self.specs if wanted.partition else ():
             for column in partition_columns(self._metadata, spec):
@@ -180,7 +201,12 @@ class ManifestMetricsSources:
         return may
 
     def _bounds(self, field: PartitionField) -> bool:
-        """Return whether the root's metrics of a partition field cover every file that a manifest may hold."""
+        """Return whether the root's metrics of a partition field describe all files of a manifest.
+
+        If they describe only some, they cannot prove anything about the manifest. This is so for delete files in a V4
+        table: a manifest may hold deletes of several specs, so all specs must have a field with the same source columns
+        and transform.
+        """
         same = (field.source_ids, field.transform)
         specs = self._metadata.partition_specs
         return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
@@ -200,7 +226,15 @@ class ManifestMetricsSources:
         return self._columns[number]
 
     def fields(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
-        """Return the metrics of a spec's partition fields by field id as text; ``mine`` masks the spec's manifests."""
+        """Return the metrics of a spec's partition fields, with one row per manifest.
+
+        The keys are the ids of the partition fields, as text. Fields without metrics are left out.
+
+        Parameters
+        ----------
+        mine
+            One value per manifest: whether the spec is that of the manifest.
+        """
         if spec.spec_id not in self._fields:
             self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
         return self._fields[spec.spec_id]
@@ -227,10 +261,16 @@ class ManifestMetricsSources:
         return out
 
     def _summaries(self, spec: PartitionSpec, mine: Mask) -> dict[str, ColumnMetrics]:
-        """Return metrics of a spec's partition fields, by field id as text, from the summaries in a manifest list.
+        """Convert the partition summaries in a manifest list to metrics of a spec's partition fields.
 
-        ``mine`` masks the manifests of the spec. Of these, a manifest with more or fewer summaries than the spec has
-        fields gets unknown metrics. If no manifest has summaries that can be used, the result is empty.
+        The keys are the ids of the partition fields, as text. The metrics have one row per manifest. All metrics in a
+        row are unknown if the manifest has another spec, or if the number of its summaries differs from the number of
+        the spec's fields. If this is so for all manifests, the result is empty.
+
+        Parameters
+        ----------
+        mine
+            One value per manifest: whether the spec is that of the manifest.
         """
         column = whole(self._root.entries["partition_summaries"]).take(build.array(self._rows))
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))

@@ -25,16 +25,22 @@ __all__ = ["all_masks", "any_mask", "bounds_deny", "counts_deny", "may_match", "
 
 _TESTS = frozenset(("is-null", "not-null", "is-nan", "not-nan"))
 _REFUSED = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
-#: Maximum number of texts, bytes or decimals in an ``in`` that are all compared with a file's bounds. Of a longer list,
-#: only the lowest and the highest are compared. (Java then compares none, and keeps the file.)
+#: If an ``in`` list has at most this many texts, bytes or decimals, each is compared with a file's bounds. Of a longer
+#: list, only the lowest and the highest value are compared. (Java compares no value of a longer list, and keeps the
+#: file.)
 _LONG_LIST = 200
 
 
 def walk(expression: Expression, rows: int, leaf: Callable[[Predicate | Computed], Mask]) -> Mask:
-    """Return the mask of an expression, which has ``rows`` elements.
+    """Evaluate an expression as a mask: evaluate each comparison in it, and combine the masks with ``and`` and ``or``.
 
-    ``leaf`` is called with each comparison in the expression, and returns its mask. The masks are combined as the
-    comparisons are, by ``and`` and ``or``. The mask of ``true`` or ``false`` has this value everywhere.
+    Parameters
+    ----------
+    rows
+        The length of each mask: the number of files, of manifests, or of table rows.
+    leaf
+        A function that evaluates one comparison as a mask. It is not called for the constants ``true`` and ``false``:
+        their masks have only True, or only False.
     """
     match expression:
         case Always(value):
@@ -47,7 +53,7 @@ def walk(expression: Expression, rows: int, leaf: Callable[[Predicate | Computed
 
 
 def all_masks(masks: Iterable[Mask], rows: int) -> Mask:
-    """Return a mask that is true where all of these masks are."""
+    """Combine masks with ``and``. If there is no mask, the result has ``rows`` elements that are True."""
     out = np.ones(rows, np.bool_)
     for mask in masks:
         out &= mask
@@ -55,7 +61,7 @@ def all_masks(masks: Iterable[Mask], rows: int) -> Mask:
 
 
 def any_mask(masks: Iterable[Mask], rows: int) -> Mask:
-    """Return a mask that is true where any of these masks is."""
+    """Combine masks with ``or``. If there is no mask, the result has ``rows`` elements that are False."""
     out = np.zeros(rows, np.bool_)
     for mask in masks:
         out |= mask
@@ -68,7 +74,17 @@ def may_match(p: Predicate, e: ColumnMetrics) -> Mask:
 
 
 def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return a mask that is true where null and NaN counts alone prove that no row matches."""
+    """Return a mask, one value per file or manifest: True where null and NaN counts prove that no row matches.
+
+    For example, no row matches ``id != 5`` if ``id`` is null in all rows. Bounds are not used, see `bounds_deny`.
+
+    Parameters
+    ----------
+    p
+        A predicate on a column.
+    e
+        The column's metrics. Of these, it is used whether all values, or no values, are null or NaN.
+    """
     match p.op:
         case "is-null":
             return e.no_null
@@ -77,14 +93,25 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
         case "is-nan":
             return e.no_nan | e.all_null
         case "not-nan":
-            # Nulls satisfy not-nan, too. `all_nan` ignores rows in which the enclosing struct is null, so also require
-            # that no row is null.
+            # As nulls satisfy not-nan, no row matches only if every row is NaN. For a column inside a struct, `all_nan`
+            # ignores the rows in which the struct is null, so also require that no row is null.
             return e.all_nan & e.no_null
     return e.nothing
 
 
 def bounds_deny(p: Predicate, e: ColumnMetrics) -> Mask:
-    """Return a mask that is true where the bounds prove that no row matches."""
+    """Return a mask, one value per file or manifest: True where the column's bounds prove that no row matches.
+
+    If the metrics are partition values (`ColumnMetrics.exact`), the predicate is evaluated on these values. For
+    ``is-null``, ``not-null``, ``is-nan`` and ``not-nan``, bounds prove nothing, so that every value is False.
+
+    Parameters
+    ----------
+    p
+        A predicate on a column.
+    e
+        The column's bounds, or the partition values, of each file or manifest.
+    """
     no = np.zeros(len(e), np.bool_)
     if p.op in _TESTS:
         return no
@@ -210,13 +237,13 @@ def _scalars(p: Predicate, kind: pa.DataType) -> list[AnyScalar] | None:
 
 def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
     if pa.types.is_int64(kind):
-        value = int(value)  # booleans, too, are compared as integers
+        value = int(value)  # the literal may be a boolean: `comparable` has converted boolean bounds to integers
     if pa.types.is_decimal(kind):
         try:
             return pa.scalar(value, kind)
         except pa.ArrowInvalid:
-            # The literal has another scale or precision than the bounds. Keep its own type, but compare it once as a
-            # test, which raises if Arrow has no type for both.
+            # The literal has more digits than the type of the bounds allows, so it keeps a decimal type of its own.
+            # Check with a null whether Arrow can compare the two decimal types; if not, `equal` raises an error.
             own = build.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own

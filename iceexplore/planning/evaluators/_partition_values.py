@@ -71,10 +71,24 @@ def partition_columns(metadata: TableMetadata, spec: PartitionSpec) -> list[Part
 def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str = "partitions") -> pa.StructArray:
     """Convert partition tuples, given as dictionaries by partition field name, to a typed struct array.
 
-    Values are results of the transform: for ``identity`` the value itself, for ``truncate`` the truncated value, for
-    ``bucket`` the bucket's number, for ``year``, ``month``, ``day`` and ``hour`` a text (``"2024"``, ``"2024-05"``,
-    ``"2024-05-17"``, ``"2024-05-17-06"``), a date or a datetime. For the last four, a plain integer is the stored
-    number: units since 1970. Fields with the transform ``void`` may be left out.
+    Values are results of the field's transform, or None for null:
+
+    - ``identity``: the value of the column.
+    - ``truncate``: the truncated value.
+    - ``bucket``: the number of the bucket.
+    - ``year``, ``month``, ``day``, ``hour``: a text (``"2024"``, ``"2024-05"``, ``"2024-05-17"``, ``"2024-05-17-06"``),
+      a date (not for ``hour``), a datetime, or an integer. An integer is the stored number of years, months, days or
+      hours since 1970-01-01: 54 is the year 2024. (For ``year``, 1000 to 9999 are refused as probable mistakes.)
+    - ``void``: None. The field may also be left out.
+
+    Parameters
+    ----------
+    columns
+        The partition fields of one spec.
+    rows
+        The dictionaries, one per partition tuple.
+    what
+        The name of ``rows`` in error messages.
 
     Raises
     ------
@@ -103,7 +117,20 @@ def tuples_of(columns: Sequence[PartitionColumn], rows: Sequence[Any], what: str
 
 
 def _stored(column: PartitionColumn, value: PlainValue, where: str) -> PlainValue:
-    """Return what Iceberg stores for a user's value: for ``"2024-05"``, the number of months since 1970."""
+    """Convert a value that a user gave for a partition field to a value that `typed_values` accepts.
+
+    For the transform ``month``, this converts ``"2024-05"`` to 652, the number of months since January 1970.
+
+    Parameters
+    ----------
+    where
+        The name of the value in error messages, such as ``partitions[0]['day']``.
+
+    Raises
+    ------
+    OptionError
+        The value cannot be a result of the field's transform.
+    """
     if value is None:
         return None
     try:
@@ -113,7 +140,15 @@ def _stored(column: PartitionColumn, value: PlainValue, where: str) -> PlainValu
 
 
 def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
-    """Convert Python values to an array of the Arrow type; text is accepted for dates, times, decimals and UUIDs.
+    """Convert Python values to an Arrow array of an Iceberg type; None becomes null.
+
+    Dates, times, timestamps, decimals and UUIDs may also be given as text. Dates, times and timestamps may also be
+    integers: the number that Iceberg stores, such as the days since 1970-01-01.
+
+    Parameters
+    ----------
+    what
+        The name of the values in error messages.
 
     Raises
     ------
@@ -138,7 +173,8 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
 def _plain(base: str, value: PlainValue) -> PlainValue:
     """Convert numpy scalars, and texts of dates, times, decimals and UUIDs, to Python values; reject wrong types."""
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
-        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value  # unwrap numpy scalars
+        # Convert a numpy scalar to a Python value, except for nanoseconds, which Python's datetime does not have.
+        value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value
     match base:
         case "boolean" if not isinstance(value, bool):
             raise TypeError(f"{value!r} is not a boolean")
@@ -162,12 +198,17 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
 def partition_keys(
     spec_ids: AnyColumn, partition: pa.StructArray | None, metadata: TableMetadata
 ) -> frozenset[tuple[int, str]]:
-    """Return the distinct partitions of some files, comparable between table states: spec id, and the tuple as JSON.
+    """Return a key for each distinct partition of the given files.
+
+    A key is a spec id, and the values of the spec's fields as a JSON list: ``(0, '["2024-05-17", 3]')``. The same
+    partition has the same key in all states of a table, so that keys of different snapshots can be compared.
 
     Parameters
     ----------
     spec_ids, partition
-        ``partition_spec_id`` and the tuples of a batch or a manifest, of equal length.
+        The spec id and the partition tuple of each file; ``partition`` is None if all files are unpartitioned.
+    metadata
+        The table metadata with the partition specs.
     """
     columns = {"spec": spec_ids.combine_chunks() if isinstance(spec_ids, pa.ChunkedArray) else spec_ids}
     if partition is not None:

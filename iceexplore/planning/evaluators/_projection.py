@@ -9,23 +9,26 @@ __all__ = ["project"]
 
 
 def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Predicate | None:
-    """Return the projection of a predicate on the source column: a predicate on the partition value.
+    """Project a predicate on a column to the values of a partition field, which are transformed from the column.
+
+    For example, with the transform ``truncate[10]``, the inclusive projection of ``id > 25`` is ``id >= 20``: it is a
+    predicate on the truncated value.
 
     Parameters
     ----------
     transform
-        Transform in the spec's notation. An unknown transform and ``void`` have no projection.
+        The field's transform in the spec's notation. An unknown transform and ``void`` have no projection.
     source
-        The column type in which the literals are stored.
+        The type of the column and of the predicate's literals.
     strict
-        False for the inclusive projection, which is true for the tuple of every matching row. True for the strict one,
-        which is true only for tuples whose rows all match.
+        False for the inclusive projection: it is true for the partition value of every row that matches ``p``. True for
+        the strict projection: all rows with a partition value for which it is true match ``p``.
 
     Returns
     -------
     Predicate or None
-        A predicate with the field id and name of ``p``. Its type is that of its literals: the source type, or ``int``
-        for buckets and times. None if nothing can be derived.
+        A predicate with the field id and name of ``p``, whose literals are partition values. Its type is the type of
+        these literals. None if ``p`` has no projection to this transform.
     """
     found = parse_transform(transform).project(p.op, p.literals, source, strict=strict)
     return None if found is None else Predicate(p.field_id, found.op, found.literals, p.name, found.type)

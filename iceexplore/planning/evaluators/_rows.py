@@ -129,7 +129,7 @@ def _typed(values: AnyArray, kind: Type) -> AnyArray:
 
 
 def _plain(values: AnyArray) -> AnyArray:
-    """Return the values without extension types and dictionaries."""
+    """Convert an array of an extension type to its storage type, and a dictionary-encoded array to a plain one."""
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     return values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values

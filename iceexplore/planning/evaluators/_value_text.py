@@ -23,9 +23,10 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
     Parameters
     ----------
     kind
-        The type of the values; None if unknown.
+        The Iceberg type of the values. If it is None, it is derived from the Arrow type where possible.
     transform
-        The partition transform whose results the values are.
+        For values of a partition field, its transform, because the text depends on it: with ``month``, the stored
+        number 652 becomes ``2024-05``.
     """
     found = values.type
     if pa.types.is_null(found):
@@ -37,7 +38,8 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
             return values.cast(pa.string())
         if pa.types.is_boolean(found):
             return values.cast(pa.string())
-        if pa.types.is_decimal(found) and found.scale <= 6:  # Python writes finer scales with an exponent
+        # For a scale above 6, the text in Python may have an exponent, such as 1E-7, so `_by_value` formats it.
+        if pa.types.is_decimal(found) and found.scale <= 6:
             return values.cast(pa.string())
         if pa.types.is_floating(found):
             return _floats(values, kind)
@@ -47,7 +49,15 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
 
 
 def shown(texts: Strings, quoted: bool) -> Strings:
-    """Return texts for use in a sentence: long ones are cut off, and values of text columns are in quotes."""
+    """Prepare texts for use in a sentence: cut off long texts, and add quotes.
+
+    Of a text with more than 60 characters, the first 60 are kept, followed by ``…``. Null stays null.
+
+    Parameters
+    ----------
+    quoted
+        Whether to put each text in single quotes. Callers pass True for the values of a string column.
+    """
     if (pc.max(pc.utf8_length(texts)).as_py() or 0) > _LONGEST:
         cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, _LONGEST), "…", "")
         texts = pc.if_else(pc.fill_null(pc.greater(pc.utf8_length(texts), _LONGEST), False), cut, texts)
@@ -81,7 +91,11 @@ def _kind_of(found: pa.DataType) -> Type | None:
 
 
 def _floats(values: AnyArray, kind: Type | None) -> Strings:
-    """Format floats as Java does: from 0.001 to 1,000,000 with Arrow's cast, adding ``.0``; others value by value."""
+    """Format floats as Java does; null stays null.
+
+    If the absolute value is at least 0.001 and below 1,000,000, Arrow's cast to text gives the same digits as Java;
+    only ``.0`` must be added to whole numbers. All other values, including NaN, are formatted in Python (`_by_value`).
+    """
     magnitude = pc.abs(values)
     plain = pc.and_(pc.greater_equal(magnitude, 1e-3), pc.less(magnitude, 1e6))
     plain = pc.fill_null(plain, True)

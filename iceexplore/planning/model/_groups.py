@@ -79,7 +79,15 @@ def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
 
 
 def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
-    """Return a count of bytes or rows from each file's entry, limited to the range from 0 to 2⁵⁰; null becomes 0."""
+    """Return the number of rows or bytes of each file, as its manifest entry states it.
+
+    Null becomes 0. Negative numbers become 0, and those above 2⁵⁰ become 2⁵⁰.
+
+    Parameters
+    ----------
+    name
+        ``record_count`` or ``file_size_in_bytes``.
+    """
     return np.clip(np.asarray(pc.fill_null(whole(files.entries[name]), 0)).astype(np.int64), 0, _MOST)
 
 
@@ -121,7 +129,10 @@ def _spec_text(metadata: TableMetadata, number: int | None) -> str:
 
 
 def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by the snapshot that added them: first snapshots that have expired, then the others, oldest first."""
+    """Group files by the snapshot that added them, from the oldest snapshot to the newest.
+
+    Snapshots that have expired come first, as the metadata no longer has their times.
+    """
     ids = whole(files.entries["snapshot_id"])
     codes, firsts = _distinct({"snapshot": ids})
     numbers = build.to_pylist(ids.take(firsts))
@@ -160,7 +171,11 @@ def _by_age(state: TableState, files: EntryBatch) -> Groups:
 
 
 def _by_size(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by size in powers of two; as in a histogram, empty ranges between others are included."""
+    """Group files by size, in ranges between powers of two, such as ``1 MiB to 2 MiB``.
+
+    All ranges from that of the smallest file to that of the largest one are returned, as in a histogram, even if some
+    contain no file.
+    """
     sizes = counted(files, "file_size_in_bytes")
     powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1].astype(np.int64) - 1
     low, high = (int(powers.min()), int(powers.max())) if len(powers) else (0, -1)
@@ -190,7 +205,14 @@ GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
 
 
 def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArray]:
-    """Return a code for each row's combination of values, and the first row of each code; codes sort as values do."""
+    """Give a number to each distinct combination of values; a row has one value in each of the arrays in ``keys``.
+
+    Returns
+    -------
+    tuple
+        For each row, the number of its combination; and for each number, the index of the first row that has it. The
+        numbers start at 0, in the order of the combinations: by the first array, then by the next; null comes first.
+    """
     count = len(next(iter(keys.values())))
     total = np.zeros(count, dtype=np.int64)
     for array in keys.values():
@@ -224,13 +246,17 @@ def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
 
 
 def _used(codes: npt.NDArray[np.int64], columns: pa.Table) -> Groups:
-    """Drop groups without files."""
+    """Drop groups without files, and renumber the others from 0 in the same order."""
     there, dense = np.unique(codes, return_inverse=True)
     return Groups(dense.astype(np.int64), columns.take(build.array(there)))
 
 
 def partition_texts(state: TableState, files: EntryBatch) -> AnyArray:
-    """Return the partition of each file as text."""
+    """Return the partition of each file as text, such as ``day=2024-05-17, id_bucket=3``.
+
+    Fields with the transform ``void`` are left out. A file without other partition fields gets ``unpartitioned``, and
+    one whose spec the metadata does not have gets ``spec not known``.
+    """
     if not len(files):
         return pa.array([], pa.string())
     groups = GROUPINGS["partition"](state, files)

@@ -18,22 +18,27 @@ _NO_DELETES = pa.array([], pa.list_view(pa.int32()))
 
 @dataclass(frozen=True)
 class MatchedDeletes:
-    """The deletes that apply to each of some data files, one row per data file, as indices into `deletes`.
+    """The deletes that apply to each data file of a batch.
+
+    `vector`, `positions` and `equality` have one element per data file. They refer to deletes by row number in
+    `deletes`.
 
     Attributes
     ----------
     deletes
-        Delete files and deletion vectors that apply to at least one of the data files, each once, without column
-        metrics.
+        The delete files and deletion vectors that apply to at least one of the data files, each in one row, without
+        column metrics.
     vector
-        int32: the data file's deletion vector, null where it has none. A data file with a deletion vector has no
-        `positions`, except in the result of ``match_deletes(replaced=True)``.
+        int32: the row number of the data file's deletion vector; null if it has none.
     positions, equality
-        list_view<int32>, never null: position and equality delete files. Lists of different files may share elements of
-        the underlying array, so access them by row, or flatten the result of `take`.
+        list_view<int32>: the row numbers of the position delete files, and of the equality delete files; an empty list,
+        not null, if the data file has none. As a deletion vector replaces the position delete files of its data file,
+        they are left out, except with ``match_deletes(replaced=True)``. The lists of several data files may share
+        memory, so do not use ``values`` of these arrays: access the lists by row, or use ``flatten()``.
     referenced
-        One per row of `deletes`: the location of the single data file that it references in ``referenced_file`` or by
-        equal bounds of ``file_path`` (Java: ``ContentFileUtil.referencedDataFile``); null if it may apply to several.
+        One element per row of `deletes`: if the delete references a single data file, in ``referenced_file`` or by
+        equal bounds of ``file_path``, the location of this file (Java: ``ContentFileUtil.referencedDataFile``). Null if
+        the delete may apply to several data files.
     """
 
     deletes: EntryBatch = field(default_factory=EntryBatch.empty)
@@ -43,7 +48,10 @@ class MatchedDeletes:
     referenced: AnyArray = field(default_factory=lambda: _NO_NAMES)
 
     def take(self, rows: AnyArray) -> MatchedDeletes:
-        """Return the deletes of these data files; `deletes` still has all deletes."""
+        """Return the deletes of the data files in these rows, in this order.
+
+        `deletes` stays as it is, so that it may contain deletes that apply to none of these data files.
+        """
         return MatchedDeletes(
             self.deletes,
             self.vector.take(rows),
@@ -63,15 +71,17 @@ class FileTasks:
     Attributes
     ----------
     files
-        Entries, partition tuples, and the column metrics of the filter's columns.
+        The manifest entries of the data files, with their partition tuples and the metrics of the filter's columns.
     root_row
         int64: the row number, in the root, of the manifest that lists the file; null if the root itself lists it.
     whole
-        Boolean: metadata proves that every row matches the filter.
+        Boolean, one per file: True if metadata proves that every row of the file matches the filter.
     residual
-        int32: index into `residuals` of the filter that the file's rows must satisfy.
+        int32, one per file: the index, in `residuals`, of the file's residual.
     residuals
-        The filter's distinct residuals, which depend on the partition tuple; the first is the whole filter.
+        The distinct residuals of the files. A file's residual is what remains of the filter when the terms that the
+        file's partition tuple proves true or false are replaced by ``true`` or ``false``. The first element is always
+        the unchanged filter, even if it is the residual of no file.
     matched
         The deletes that apply to each file.
     """

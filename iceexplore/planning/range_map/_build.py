@@ -1,4 +1,9 @@
-"""Build range maps: choose the stops of a column, and compare the metadata of each live file with the filter."""
+"""Build range maps.
+
+A range map shows the range of a column's values in each live file, beside the range that the filter selects. Users can
+move the edges of the filter's range to certain values of the column, called stops. This module chooses the stops, and
+determines at which stops the metadata of each file excludes the file.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +43,14 @@ __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 
 #: Indices of the verdicts in `VERDICTS`.
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
-#: The maximum number of stops: if there are at most `DRAWN` files, and if there are more.
+#: The maximum number of stops, not counting the edges of the filter's range: the first number applies to at most
+#: `DRAWN` files, which are drawn one by one, and the second to more files.
 _STOPS, _STOPS_OF_MANY = 240, 96
 #: The maximum length of a stop's label.
 _LONGEST = 60
 #: The minimum number of digits of a rounded number, and the length up to which numbers are not rounded.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
-#: Matches a timestamp. Its groups are the date, and hours and minutes.
+#: Matches a timestamp in ISO 8601, in UTC or without a time zone. Group 1 is the date, group 2 the hours and minutes.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
 _UNORDERED = ("unknown", "variant", "geometry", "geography")
 _Ints = npt.NDArray[np.int64]
@@ -87,8 +93,9 @@ def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "ra
     Parameters
     ----------
     column
-        A column's name, dotted inside structs; by default the filter's first column, or without one the first of the
-        table's sort order, partition fields or schema.
+        The name of a column; for a column inside a struct, a dotted name such as ``address.city``. By default, the
+        column that `default_column` chooses: the first one in the filter or, if there is none, the first one in the
+        table's sort order, in its partition fields or in its schema.
     by
         The order of files: by the start of their ``range``, by their ``partition``, or by the ``snapshot`` that added
         them, the oldest first.
@@ -106,14 +113,17 @@ def range_map_of(plan: PlannedScan, column: str | None = None, by: RangeBy = "ra
 def range_map_steps(
     plan: PlannedScan, column: str | None, by: RangeBy, known: dict[Any, LiveFiles]
 ) -> Generator[str, None, RangeMap]:
-    """Do the same as `range_map_of`, yielding the progress as text.
+    """Build the map that `range_map_of` returns, in steps: yield texts about the progress, then return the map.
 
     Parameters
     ----------
+    column, by
+        See `range_map_of`.
     known
-        A cache that the caller keeps for one table state. It holds the live files by the set of field ids whose column
-        metrics have been read. If no entry has the metrics of all needed columns, all manifests are read again, and the
-        result replaces the content of the cache.
+        A cache for the live files of one table state. The caller passes an empty dictionary the first time, and the
+        same one later. Its key is the set of field ids whose column metrics have been read. If this set contains all
+        field ids that the map needs, the cached files are used. Otherwise, all data manifests are read again, and the
+        new files replace the cached ones.
     """
     field = _column(plan, column)
     _check_by(by)
@@ -145,12 +155,25 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
 
 
 def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
-    """Return the field ids of the columns whose metrics are needed: the map's column and all columns of the filter."""
+    """Return the ids of all columns and table expressions whose metrics the range map of ``field`` needs.
+
+    These are the column ``field``, the filter's columns, and the table expressions that the filter compares.
+    """
     return sorted({field.field_id, *plan.filter.stats_ids})
 
 
 def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeBy, files: LiveFiles) -> RangeMap:
-    """Return the map for files whose metadata has been read."""
+    """Return the range map for live files whose metadata has already been read.
+
+    Parameters
+    ----------
+    named
+        The dotted name of the map's column, and the column itself.
+    by
+        The order of the files, see `range_map_of`.
+    files
+        All live files of the plan, with the column metrics for the ids that `range_ids` returns.
+    """
     name, f = named
     state, metadata = plan.state, plan.state.metadata
     edges = range_filter(plan.filter.expression, f.field_id)
@@ -192,9 +215,9 @@ def range_map_from(plan: PlannedScan, named: tuple[str, NestedField], by: RangeB
 
 
 def _literal(value: PlainValue, kind: Type) -> str:
-    """Return the value of a stop as an SQL literal.
+    """Return a value of type ``kind``, to which an edge of the filter's range can be moved, as an SQL literal.
 
-    In a column of type float, a number has only as many digits as a 32-bit float needs, such as 1.3.
+    A value of type float has only the digits that a 32-bit float needs: ``CAST(1.3 AS FLOAT)``.
     """
     if type_base(kind) == "float" and isinstance(value, float) and np.isfinite(value):
         return f"CAST({np.float32(value)!s} AS FLOAT)"
@@ -202,10 +225,11 @@ def _literal(value: PlainValue, kind: Type) -> str:
 
 
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
-    """Return short texts for the stops.
+    """Return a short text for each stop.
 
-    Floats are rounded, and long texts are cut. Timestamps lose their seconds, and at midnight also their time of day.
-    They keep both if a tenth or more of the shorter texts would repeat another.
+    Floats are rounded (`_rounded`), and texts of more than 60 characters are cut off. Timestamps are written without
+    seconds, as ``2024-05-17 06:30``, and those at midnight as the date only. But if this makes many timestamps look the
+    same (if the number of different texts is at most 90 % of the number of stops), they keep their full texts.
     """
     texts = [human_value(kind, "identity", v) for v in stops.values]
     if type_base(kind) in ("float", "double"):
@@ -234,9 +258,10 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
 
 
 def _rest_text(rest: Expression) -> str:
-    """Return the filter's conditions besides the range as SQL; empty if there are none.
+    """Return ``rest``, the filter without its range of the map's column, as SQL; an empty text if there is no rest.
 
-    An ``or`` is in parentheses, so that more conditions can be appended with ``and``.
+    For the column ``id`` and the filter ``id > 5 and (a = 1 or b = 2)``, this is ``(a = 1 or b = 2)``: an ``or`` is in
+    parentheses, so that callers can append more conditions with ``and``.
     """
     parts = rest.children if isinstance(rest, And) else () if rest == ALWAYS else (rest,)
     texts = [(part, expression_sql(part, "sql")) for part in parts]
@@ -263,10 +288,24 @@ def _stops(
     *,
     many: bool,
 ) -> tuple[Stops, StopPredicates]:
-    """Return the stops of a column, and the predicates of an edge at each stop.
+    """Choose the stops of a column: the values to which an edge of the filter's range can be moved.
 
-    Stops that `StopPredicates.unusable` returns are left out, except those at the filter's own edges. ``many`` is
-    whether there are so many files that fewer stops are used.
+    Also return the predicates that put an edge at each stop: for the stop 5 of column ``id``, these are ``id >= 5`` and
+    ``id <= 5``. A stop is left out if a partition field has projections of the predicates of other stops, but not of
+    this one (`StopPredicates.unusable`). The present edges of the filter's range are always stops.
+
+    Parameters
+    ----------
+    name, f
+        The dotted name of the column, and the column itself.
+    edges
+        The filter, split into a range of the column and other conditions.
+    metrics
+        The column's metrics, one row per file; None if no file has any.
+    sources
+        All metrics and partition values of the files.
+    many
+        Whether there are more than `DRAWN` files, for which fewer stops are chosen.
     """
     sides = [] if metrics is None or pa.types.is_nested(metrics.lower.type) else [metrics.lower, metrics.upper]
     sides = sides if sides and any(len(s) > s.null_count for s in sides) else _identities(plan, f, sources)
@@ -287,7 +326,11 @@ def _stops(
 
 
 def stops_of_edges(edges: RangeFilter) -> Stops:
-    """Return the literals of the filter's range as the only stops, for a column that has no bounds in any file."""
+    """Return the two literals (or one, or none) that limit the filter's range as the only stops of the column.
+
+    Stops are the values to which an edge of the range can be moved. They are chosen in this way if there are no bounds
+    from which others could be chosen.
+    """
     pairs = sorted({p.literals[0] for p in (edges.lower, edges.upper) if p is not None})
     kind = pa.array(pairs)
     if not pairs:
@@ -298,10 +341,16 @@ def stops_of_edges(edges: RangeFilter) -> Stops:
 
 
 def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
-    """Return the values of an identity partition field whose source is the column ``f``.
+    """Return the values of an identity partition field of the column ``f``, for use as bounds of the column.
 
-    If no file has bounds of the column, these values are used instead. They are therefore returned twice: as lower and
-    as upper bounds. The list is empty if there is no such field, or if all of its values are null.
+    They replace the lower and upper bounds of a column for which no file has bounds. So the list has two arrays, which
+    are the same, with one value per file. It is empty if no partition spec has such a field, or if all of the field's
+    values are null.
+
+    Parameters
+    ----------
+    sources
+        The partition values of the files.
     """
     for spec in plan.state.metadata.partition_specs:
         for field in spec.fields:
@@ -313,9 +362,15 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 
 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
-    """Return the range of each file, as stops, that follows from the root's metrics of the file's manifest.
+    """Return, for each file, the range that follows from what the root knows about the manifest that lists the file.
 
-    A file that a V4 root lists itself gets the range of all stops.
+    A range is a pair of indices in the list of stops (see `Spans`). For a file that a V4 root lists without a manifest,
+    it includes all stops.
+
+    Parameters
+    ----------
+    predicates
+        The predicates that put an edge of the filter's range at each stop.
     """
     count = len(predicates.lower)
     total = len(files)
@@ -332,9 +387,17 @@ def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicate
 
 
 def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetricsSources) -> Mask:
-    """Return a mask of the files that ``rest`` does not prune; ``rest`` is the filter without the range.
+    """Return a mask, one value per file: whether the file may have a row that matches ``rest``.
 
-    A file is pruned if its own metadata, or the root's metadata of its manifest, proves that no row matches.
+    The value is False if the file's own metadata, or the root's metadata of its manifest, proves that no row matches.
+
+    Parameters
+    ----------
+    rest
+        The filter without its range of the map's column. For the column ``id`` and the filter ``id > 5 and a = 1``,
+        this is ``a = 1``.
+    sources
+        The partition values and column metrics of the files.
     """
     out = _may(rest, files.batch, plan, sources)
     for index, scan in enumerate(plan.roots):
@@ -354,7 +417,11 @@ def _may(wanted: Filter, batch: EntryBatch, plan: PlannedScan, sources: FileMetr
 
 
 def _verdicts(plan: PlannedScan, files: LiveFiles) -> _Ints:
-    """Return the index in `VERDICTS` for each file; for a skipped file, that of the first level that excludes it."""
+    """Return, for each file, whether the plan reads it, or why the plan skips it, as an index in `VERDICTS`.
+
+    Several levels of metadata may exclude a skipped file. The verdict names the first of these: the root's metrics of
+    its manifest, its partition tuple, or its column metrics.
+    """
     out = np.full(len(files), _METRICS, np.int64)
     by_tuple = FileMetricsSources(files.batch, plan.state.metadata, statistics=False)
     out[~_may(plan.filter, files.batch, plan, by_tuple)] = _PARTITION
