@@ -51,7 +51,7 @@ _Rows = npt.NDArray[Any]
 def may_hold(
     state: TableState, root: Manifest, rows: _Rows, wanted: Filter, *, files: Literal["data", "deletes"] = "data"
 ) -> pa.BooleanArray:
-    """Return, for each of some manifests in a root, whether it may list a file that a scan with a filter needs.
+    """Return which of the given manifests may list a file that a scan needs.
 
     Only the metrics in the root are used: partition summaries, or the column metrics of a V4 root. The manifests are
     not read.
@@ -74,7 +74,7 @@ def may_hold(
     Returns
     -------
     pyarrow.BooleanArray
-        One value per element of ``rows``: False only if the metrics prove that the manifest has no such file.
+        One value per element of ``rows``: False only if the manifest certainly lists no file that the scan needs.
 
     Raises
     ------
@@ -140,10 +140,11 @@ class ManifestMetricsSources:
         return out + self.statistics(p) if self._statistics else out
 
     def _about_value(self, p: Computed) -> list[MetricsSource]:
-        """Do the same as `__call__` for a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``.
+        """Return the metrics that may prove, for some manifests, that no row satisfies a comparison of an expression.
 
-        In this example, the result is a list of the metrics of partition fields that store ``day(ts)``, of ``day(ts)``
-        as one of the table's ``expressions``, and of the column ``ts``, converted to metrics of ``day(ts)``.
+        For ``day(ts) = date '2024-05-17'``, these are, in this order, the metrics of partition fields that store
+        ``day(ts)``, those of ``day(ts)`` as one of the table's ``expressions``, and those of the column ``ts``,
+        converted to metrics of ``day(ts)``.
         """
         out = []
         for spec, mine in self.specs:
@@ -164,8 +165,8 @@ class ManifestMetricsSources:
         """Return a V4 root's metrics for each manifest: those of the predicate's column, and those of transforms of it.
 
         A root has metrics of a transform, such as ``bucket[16](id)``, only if the table's ``expressions`` (V4) include
-        this transform. They are returned with the predicate's projection to the transform. The list is empty if the
-        root has no such metrics.
+        this transform. They are returned together with the projection of the predicate to the transform. The list is
+        empty if the root has no metrics of the column or its transforms.
         """
         out = []
         found = self._column(p.field_id)
@@ -186,8 +187,8 @@ class ManifestMetricsSources:
     def may_have(self, wanted: Filter) -> Mask:
         """Return a mask, one value per manifest: whether it may hold a file in the filter's partition.
 
-        The filter gives this partition as values by partition field name (`Filter.partition`). A field that it does not
-        name may have any value; if it names none, every value of the mask is True.
+        `Filter.partition` gives the values of some partition fields. All other partition fields may have any value. If
+        it gives no values, all manifests may hold such a file.
         """
         may = np.ones(len(self._rows), np.bool_)
         for spec, mine in self.specs if wanted.partition else ():
@@ -203,9 +204,9 @@ class ManifestMetricsSources:
     def _bounds(self, field: PartitionField) -> bool:
         """Return whether the root's metrics of a partition field describe all files of a manifest.
 
-        If they describe only some, they cannot prove anything about the manifest. This is so for delete files in a V4
-        table: a manifest may hold deletes of several specs, so all specs must have a field with the same source columns
-        and transform.
+        If they describe only some of the files, they prove nothing about the manifest. In a V4 table, a manifest of
+        delete files may hold deletes of several specs. Its metrics of a field describe all of them only if each spec
+        has a field with the same source columns and transform.
         """
         same = (field.source_ids, field.transform)
         specs = self._metadata.partition_specs

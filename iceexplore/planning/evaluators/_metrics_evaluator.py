@@ -39,8 +39,8 @@ def walk(expression: Expression, rows: int, leaf: Callable[[Predicate | Computed
     rows
         The length of each mask: the number of files, of manifests, or of table rows.
     leaf
-        A function that evaluates one comparison as a mask. It is not called for the constants ``true`` and ``false``:
-        their masks have only True, or only False.
+        A function that evaluates one comparison as a mask. It is not called for the constants: ``true`` becomes a mask
+        in which every element is True, and ``false`` one in which every element is False.
     """
     match expression:
         case Always(value):
@@ -83,7 +83,7 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
     p
         A predicate on a column.
     e
-        The column's metrics. Of these, it is used whether all values, or no values, are null or NaN.
+        The column's metrics in each file or manifest. Only those about nulls and NaN are used.
     """
     match p.op:
         case "is-null":

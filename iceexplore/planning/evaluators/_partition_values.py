@@ -35,10 +35,16 @@ __all__ = ["PartitionColumn", "partition_columns", "partition_keys", "tuples_of"
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A partition field with its result type and source column.
+    """A partition field with its type and its source columns.
 
-    ``source`` is None if the column was dropped, or if the field has several source columns. ``sources`` has all of
-    them; it is empty if any was dropped.
+    Attributes
+    ----------
+    type
+        The type of the field's values: the result type of its transform.
+    source
+        The column from which the values are computed. None if it was dropped, or if the field has several.
+    sources
+        All columns from which the values are computed. Empty if any of them was dropped.
     """
 
     field: PartitionField
@@ -173,7 +179,7 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
 def _plain(base: str, value: PlainValue) -> PlainValue:
     """Convert numpy scalars, and texts of dates, times, decimals and UUIDs, to Python values; reject wrong types."""
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
-        # Convert a numpy scalar to a Python value, except for nanoseconds, which Python's datetime does not have.
+        # Convert a numpy scalar to a Python value, except in nanoseconds, which Python's datetime cannot represent.
         value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value
     match base:
         case "boolean" if not isinstance(value, bool):

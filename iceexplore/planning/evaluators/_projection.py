@@ -9,10 +9,10 @@ __all__ = ["project"]
 
 
 def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Predicate | None:
-    """Project a predicate on a column to the values of a partition field, which are transformed from the column.
+    """Project a predicate on a column to a partition field of this column: return a predicate on the field's values.
 
-    For example, with the transform ``truncate[10]``, the inclusive projection of ``id > 25`` is ``id >= 20``: it is a
-    predicate on the truncated value.
+    For example, for the transform ``truncate[10]``, the inclusive projection of ``id > 25`` is ``id >= 20``, where
+    ``id`` now means the truncated value.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def project(p: Predicate, transform: str, source: Type, *, strict: bool) -> Pred
     source
         The type of the column and of the predicate's literals.
     strict
-        False for the inclusive projection: it is true for the partition value of every row that matches ``p``. True for
-        the strict projection: all rows with a partition value for which it is true match ``p``.
+        False for the inclusive projection: where it is false for a partition value, no row with this value matches
+        ``p``. True for the strict projection: where it is true for a partition value, all rows with this value match.
 
     Returns
     -------

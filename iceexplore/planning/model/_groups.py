@@ -20,7 +20,7 @@ from iceexplore.planning.evaluators._partition_values import partition_columns
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
 _DAY = 86_400_000
-#: Upper limits of a file's age at the time of the shown snapshot, in milliseconds, with their labels.
+#: Groups of files by age: for each group, the upper limit of the age in milliseconds, and the label.
 _AGES = (
     (3_600_000, "under an hour"), (_DAY, "under a day"), (7 * _DAY, "under a week"), (30 * _DAY, "under 30 days"),
     (90 * _DAY, "under 90 days"), (365 * _DAY, "under a year"),
@@ -92,7 +92,7 @@ def counted(files: EntryBatch, name: str) -> npt.NDArray[np.int64]:
 
 
 def _tuples(files: EntryBatch) -> dict[str, AnyArray]:
-    """Return the spec ids, as ``spec``, and the values of each partition field by field id."""
+    """Return the files' spec ids (key ``spec``), and the values of each partition field (key: its field id as text)."""
     keys = {"spec": whole(files.entries["partition_spec_id"])}
     if files.partition is not None:
         keys |= {f.name: pc.struct_field(files.partition, [i]) for i, f in enumerate(files.partition.type)}
@@ -155,7 +155,10 @@ def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
 
 
 def _by_age(state: TableState, files: EntryBatch) -> Groups:
-    """Group files by their age at the time of the shown snapshot."""
+    """Group files by age: the time from the snapshot that added a file to the snapshot of ``state``.
+
+    If ``state`` has no snapshot, the age ends at the newest snapshot of the table.
+    """
     ids = whole(files.entries["snapshot_id"])
     times = {s.snapshot_id: s.timestamp_ms for s in state.metadata.snapshots}
     now = state.snapshot.timestamp_ms if state.snapshot is not None else max(times.values(), default=0)
@@ -173,8 +176,7 @@ def _by_age(state: TableState, files: EntryBatch) -> Groups:
 def _by_size(state: TableState, files: EntryBatch) -> Groups:
     """Group files by size, in ranges between powers of two, such as ``1 MiB to 2 MiB``.
 
-    All ranges from that of the smallest file to that of the largest one are returned, as in a histogram, even if some
-    contain no file.
+    Ranges without files are kept if both a smaller and a larger file exist, so that a histogram has no gaps.
     """
     sizes = counted(files, "file_size_in_bytes")
     powers = np.frexp(np.maximum(sizes, 1).astype(np.float64))[1].astype(np.int64) - 1
@@ -225,7 +227,7 @@ def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArra
 
 
 def _ordered(array: AnyArray) -> npt.NDArray[np.int64]:
-    """Return a code per value; codes sort as the values do, with null first."""
+    """Return the rank of each value among the distinct values, from 0 for the lowest; null is lower than all others."""
     encoded = pc.dictionary_encode(array, null_encoding="encode")
     order = np.asarray(pc.array_sort_indices(encoded.dictionary, null_placement="at_start")).astype(np.int64)
     places = np.empty(len(order), dtype=np.int64)
@@ -254,8 +256,8 @@ def _used(codes: npt.NDArray[np.int64], columns: pa.Table) -> Groups:
 def partition_texts(state: TableState, files: EntryBatch) -> AnyArray:
     """Return the partition of each file as text, such as ``day=2024-05-17, id_bucket=3``.
 
-    Fields with the transform ``void`` are left out. A file without other partition fields gets ``unpartitioned``, and
-    one whose spec the metadata does not have gets ``spec not known``.
+    Fields with the transform ``void`` are left out. The text is ``unpartitioned`` if there are no other fields, and
+    ``spec not known`` if the table metadata does not have the file's spec.
     """
     if not len(files):
         return pa.array([], pa.string())

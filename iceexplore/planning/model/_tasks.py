@@ -31,10 +31,11 @@ class MatchedDeletes:
     vector
         int32: the row number of the data file's deletion vector; null if it has none.
     positions, equality
-        list_view<int32>: the row numbers of the position delete files, and of the equality delete files; an empty list,
-        not null, if the data file has none. As a deletion vector replaces the position delete files of its data file,
-        they are left out, except with ``match_deletes(replaced=True)``. The lists of several data files may share
-        memory, so do not use ``values`` of these arrays: access the lists by row, or use ``flatten()``.
+        list_view<int32>: for each data file, the row numbers of its position delete files, or of its equality delete
+        files; an empty list, not null, if it has none. A data file with a deletion vector has an empty list in
+        `positions`, because the vector replaces its position delete files, unless ``match_deletes(replaced=True)`` was
+        called. The lists of several data files may share memory, so do not use the attribute ``values`` of these
+        arrays: access the lists by row, or with ``flatten()``.
     referenced
         One element per row of `deletes`: if the delete references a single data file, in ``referenced_file`` or by
         equal bounds of ``file_path``, the location of this file (Java: ``ContentFileUtil.referencedDataFile``). Null if
@@ -50,7 +51,7 @@ class MatchedDeletes:
     def take(self, rows: AnyArray) -> MatchedDeletes:
         """Return the deletes of the data files in these rows, in this order.
 
-        `deletes` stays as it is, so that it may contain deletes that apply to none of these data files.
+        `deletes` does not change, so it may contain deletes that apply to none of these data files.
         """
         return MatchedDeletes(
             self.deletes,

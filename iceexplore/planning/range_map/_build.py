@@ -120,10 +120,10 @@ def range_map_steps(
     column, by
         See `range_map_of`.
     known
-        A cache for the live files of one table state. The caller passes an empty dictionary the first time, and the
-        same one later. Its key is the set of field ids whose column metrics have been read. If this set contains all
-        field ids that the map needs, the cached files are used. Otherwise, all data manifests are read again, and the
-        new files replace the cached ones.
+        A cache for the live files of one table state: a dictionary that is empty in the first call and that the caller
+        passes again in later calls. A key is the frozenset of the field ids whose column metrics have been read with
+        the files. If it contains all field ids that the map needs, the cached files are used. Otherwise, all data
+        manifests are read again, and the new files replace the cached ones.
     """
     field = _column(plan, column)
     _check_by(by)
@@ -225,7 +225,7 @@ def _literal(value: PlainValue, kind: Type) -> str:
 
 
 def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
-    """Return a short text for each stop.
+    """Return a short text for each stop, for display.
 
     Floats are rounded (`_rounded`), and texts of more than 60 characters are cut off. Timestamps are written without
     seconds, as ``2024-05-17 06:30``, and those at midnight as the date only. But if this makes many timestamps look the
@@ -258,10 +258,10 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
 
 
 def _rest_text(rest: Expression) -> str:
-    """Return ``rest``, the filter without its range of the map's column, as SQL; an empty text if there is no rest.
+    """Return ``rest``, the filter's conditions without the range of the map's column, as SQL; empty if there are none.
 
-    For the column ``id`` and the filter ``id > 5 and (a = 1 or b = 2)``, this is ``(a = 1 or b = 2)``: an ``or`` is in
-    parentheses, so that callers can append more conditions with ``and``.
+    For the column ``id`` and the filter ``id > 5 and (a = 1 or b = 2)``, the result is ``(a = 1 or b = 2)``. An ``or``
+    is in parentheses, so that callers can append more conditions with ``and``.
     """
     parts = rest.children if isinstance(rest, And) else () if rest == ALWAYS else (rest,)
     texts = [(part, expression_sql(part, "sql")) for part in parts]
@@ -291,8 +291,8 @@ def _stops(
     """Choose the stops of a column: the values to which an edge of the filter's range can be moved.
 
     Also return the predicates that put an edge at each stop: for the stop 5 of column ``id``, these are ``id >= 5`` and
-    ``id <= 5``. A stop is left out if a partition field has projections of the predicates of other stops, but not of
-    this one (`StopPredicates.unusable`). The present edges of the filter's range are always stops.
+    ``id <= 5``. A stop is left out if its predicates, unlike those of other stops, cannot be projected to a partition
+    field of the column (`StopPredicates.unusable`). The present edges of the filter's range are always stops.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def _stops(
     edges
         The filter, split into a range of the column and other conditions.
     metrics
-        The column's metrics, one row per file; None if no file has any.
+        The column's metrics, one row per file; None if there are none.
     sources
         All metrics and partition values of the files.
     many
@@ -326,10 +326,10 @@ def _stops(
 
 
 def stops_of_edges(edges: RangeFilter) -> Stops:
-    """Return the two literals (or one, or none) that limit the filter's range as the only stops of the column.
+    """Return the edges of the filter's range as the only stops: for ``id >= 5 and id < 9``, the stops 5 and 9.
 
-    Stops are the values to which an edge of the range can be moved. They are chosen in this way if there are no bounds
-    from which others could be chosen.
+    Stops are the values of a column to which an edge can be moved. Usually, more of them are chosen from the bounds of
+    the column (`stops_of`). This function is for a column without usable bounds.
     """
     pairs = sorted({p.literals[0] for p in (edges.lower, edges.upper) if p is not None})
     kind = pa.array(pairs)
@@ -362,10 +362,10 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 
 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
-    """Return, for each file, the range that follows from what the root knows about the manifest that lists the file.
+    """Return, for each file, the range that follows from the root's metrics of the manifest that lists the file.
 
-    A range is a pair of indices in the list of stops (see `Spans`). For a file that a V4 root lists without a manifest,
-    it includes all stops.
+    A range is a pair of indices in the list of stops (see `Spans`). If a V4 root lists the file itself, without a
+    manifest, the range includes all stops.
 
     Parameters
     ----------
@@ -419,8 +419,8 @@ def _may(wanted: Filter, batch: EntryBatch, plan: PlannedScan, sources: FileMetr
 def _verdicts(plan: PlannedScan, files: LiveFiles) -> _Ints:
     """Return, for each file, whether the plan reads it, or why the plan skips it, as an index in `VERDICTS`.
 
-    Several levels of metadata may exclude a skipped file. The verdict names the first of these: the root's metrics of
-    its manifest, its partition tuple, or its column metrics.
+    A file may be skipped for several reasons. The result is then the first of these: the root excludes the manifest
+    that lists the file; the file's partition tuple excludes it; the file's column metrics exclude it.
     """
     out = np.full(len(files), _METRICS, np.int64)
     by_tuple = FileMetricsSources(files.batch, plan.state.metadata, statistics=False)
