@@ -12,8 +12,8 @@ from iceexplore.storage import canonical
 
 __all__ = ["folded"]
 
-#: Codes of problems that an unreadable manifest or manifest list causes, because it hides files that other entries
-#: reference.
+#: Codes of findings that an unreadable manifest or manifest list may cause: its entries are missing when counts are
+#: compared, or when deletes in other manifests refer to its data files.
 _EXPLAINED_BY_LOSS = frozenset(
     {
         "delete-dangling",
@@ -27,8 +27,9 @@ _EXPLAINED_BY_LOSS = frozenset(
 )
 #: Codes that, for a manifest or manifest list, mean that some or all of its entries cannot be read.
 _LOSS = frozenset({"file-missing", "file-corrupt", "file-truncated", "manifest-salvaged"})
-#: Findings of wrong numbers or entries that cause other findings. Each item has a pattern for the cause, which matches
-#: its code and field (separated by a space), and the codes of the findings that it causes.
+#: Faults other than unreadable manifests that cause further findings. Each item has a pattern, which must match the
+#: code and the field of the cause, separated by a space; and the codes of the findings that this cause explains. For
+#: example, a wrong record count (``count-mismatch 103 record_count``) explains wrong totals (``totals-differ``).
 _BY_NUMBER: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
     (re.compile(pattern), frozenset(codes.split()))
     for pattern, codes in (
@@ -65,8 +66,8 @@ def folded(findings: Sequence[Finding], manifests: frozenset[str]) -> list[Findi
         findings about missing entries only if the file is one of these.
     """
     merged = _merged(findings)
-    # Sort unreadable manifests first, because they explain more findings than wrong numbers do. A cause may itself be
-    # explained by another cause.
+    # The order of the causes matters if several of them explain the same finding. Unreadable manifests come first,
+    # because they explain more kinds of findings than any other cause. A cause may itself be explained by another one.
     causes = [one for one in merged if _is_cause(one, manifests)]
     causes.sort(key=lambda one: not _is_lost_manifest(one, manifests))
     of: dict[int, int] = {}  # the index in `merged` of each explained finding, and the index of its cause
@@ -95,7 +96,8 @@ def _explained_by(one: Finding) -> frozenset[str]:
 
 def _is_cause(one: Finding, manifests: frozenset[str]) -> bool:
     if one.code == "manifest-salvaged":
-        return False  # reading ended early: the cause is the finding of the fault that ended it
+        # The manifest could be read only up to a fault. This fault has a finding of its own, which is the cause.
+        return False
     return _is_lost_manifest(one, manifests) or bool(_explained_by(one))
 
 
@@ -103,8 +105,8 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
     if cause is one or (cause.snapshots and one.snapshots and not set(cause.snapshots) & set(one.snapshots)):
         return False
     if _is_lost_manifest(cause, manifests):
-        # The totals in a snapshot's summary are compared with counts in its manifest list or root. If a manifest
-        # cannot be read, these counts remain, so that this does not explain wrong totals.
+        # The totals in a snapshot's summary are compared with counts in its manifest list or root. These counts are
+        # known even if a manifest cannot be read. An unreadable manifest therefore does not explain wrong totals.
         return one.code in _EXPLAINED_BY_LOSS and not (one.field or "").startswith("total-")
     return one.code in _explained_by(cause)
 
@@ -112,12 +114,13 @@ def _explains(cause: Finding, one: Finding, manifests: frozenset[str]) -> bool:
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
     """Merge findings with equal code, field, modes, severity and `_kind_of_place`.
 
-    A merged finding has the text of the first of its findings, the first ten places, and the sum of all counts. But if
-    the merged findings all report the same place, their counts are not added: the first count is kept.
+    Such findings form a group, and the returned list has one finding for each group. It has the text of the first
+    finding in the group, the first ten places of the group, and the sum of the counts. If all findings of a group have
+    the same `Finding.where`, they report one fault repeatedly, and the count of the first finding is kept.
     """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
-        # Findings are merged if they report the same fault twice in the same place, or in many files.
+        # Findings in one group report the same kind of fault, either in different files or repeatedly in one place.
         groups.setdefault((one.code, one.field, one.modes, one.severity, _kind_of_place(one)), []).append(one)
     out = []
     for group in groups.values():
@@ -144,12 +147,14 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _kind_of_place(one: Finding) -> str:
-    """Return a text that decides, by the places of findings, which of them may be merged: those with equal texts.
+    """Return a key for the first place of a finding (`Finding.where`): findings with different keys are not merged.
 
-    The text is derived from the finding's first place (``where``). If this is a whole file or an entry of a manifest,
-    the text is empty, so that findings in different files may be merged. If it is a snapshot in a metadata file, the
-    text is the file's location, so that findings about different snapshots may be merged. If it is any other part of a
-    file, such as a ref, the text is the place itself, so that only findings about this part may be merged.
+    - For a whole file, or for an entry of a manifest such as ``m0.avro#entry 3``, the key is empty. Findings in
+      different files may therefore be merged.
+    - For a snapshot in a metadata file, such as ``v5.metadata.json#snapshot 17``, the key is the file's location.
+      Findings about different snapshots in the same file may be merged.
+    - For any other part of a file, such as ``v5.metadata.json#ref main``, the key is the whole place. Only findings
+      about this part may be merged.
     """
     file, _, part = one.where.partition("#")
     if part and not part.startswith("entry"):

@@ -190,7 +190,10 @@ def _examined(
 
 
 def _remember(state: TableState, finding: Finding) -> None:
-    """Add a finding, and those in its `follows`, to the table's problems if readers fail or return wrong rows."""
+    """Add a finding to the table's problems if its severity is ``fail`` or ``wrong``.
+
+    The findings in its `Finding.follows` are added, too, if their own severity is one of these.
+    """
     if finding.severity in ("fail", "wrong"):
         kind = PROBLEM_KINDS[finding.code]
         item = Problem(
@@ -229,10 +232,20 @@ def _codes(name: str, codes: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _still_there(state: TableState, snapshots: Iterable[Snapshot], repaired: TableState) -> list[int] | str:
-    """Return the ids of the snapshots to examine again after a repair: the examined ones that the table still has.
+    """Return the ids of the snapshots to examine again after a repair; ``"current"`` if there are none.
 
-    Return ``"current"`` if the table has none of them any more. A repair may commit a new snapshot. If the snapshot of
-    ``state`` was examined, the snapshot of ``repaired`` is therefore examined in its place.
+    These are the snapshots that were examined before the repair and that the repaired table still has. There is one
+    exception: if ``state.snapshot`` was examined, ``repaired.snapshot`` takes its place, because the repair may have
+    committed a new snapshot.
+
+    Parameters
+    ----------
+    state
+        The table before the repair.
+    snapshots
+        The snapshots that were examined before the repair.
+    repaired
+        The table after the repair.
     """
     ids = {s.snapshot_id for s in snapshots}
     if state.snapshot is not None and state.snapshot.snapshot_id in ids and repaired.snapshot is not None:

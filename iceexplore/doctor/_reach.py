@@ -125,14 +125,14 @@ class _Reach:
     rows
         Row numbers of these files in `Examination.files`, sorted and without duplicates.
     stated
-        If the finding is about whole manifests, some of these may not be readable completely. For such manifests, the
-        number of live rows that the manifest list or root states; 0 if all manifests can be read. None if this number
-        is unknown for one of them.
+        A finding may concern whole manifests, and some of these may not be readable completely. `stated` is the number
+        of live rows in such manifests, from the counts in the manifest list or V4 root. It is 0 if there are no such
+        manifests, and None if one of the counts is unknown.
     complete
         False if the finding also concerns files that are unknown, and therefore not in `rows`.
     partitioned
-        True if each partition that the finding concerns has a file in `rows`. False if a manifest that cannot be read
-        completely may list files of other partitions.
+        False if the finding may concern more partitions than those of the files in `rows`, because a manifest that
+        cannot be read completely may list files of other partitions. Otherwise True.
     """
 
     rows: _Longs
@@ -210,12 +210,12 @@ class _Resolver:
         Parameters
         ----------
         places
-            The manifests and roots that the finding names: the canonical location of each, with the positions of the
-            entries in it that have the fault. None instead of the positions means that the whole manifest has the
-            fault.
+            The manifests and roots that have the fault, wholly or in some entries. Each item has the canonical location
+            of a manifest or root, and the positions (from 0) of its entries with the fault. If a whole manifest has the
+            fault, the item has None instead of the positions.
         rows
-            Row numbers, in `Examination.files`, of further entries with the fault. Entries that the snapshot does not
-            list are ignored.
+            Row numbers, in `Examination.files`, of further entries with the fault. Entries of manifests that the
+            snapshot does not list are ignored.
         """
         examination = self._examination
         files = examination.files
@@ -249,17 +249,31 @@ class _Resolver:
         )
 
     def _entries(self, leaf: int, ordinals: _Longs) -> _Longs:
-        """Return the rows, in `Examination.files`, of the entries at some positions in a manifest."""
+        """Return the row numbers, in `Examination.files`, of some entries of a manifest.
+
+        Parameters
+        ----------
+        leaf
+            The manifest, as an index in `LiveFiles.leaves`.
+        ordinals
+            The positions of these entries in the manifest, from 0.
+        """
         files = self._examination.files
         start, end = files.starts[leaf], files.starts[leaf + 1]
         found: _Longs = start + np.flatnonzero(np.isin(files.ordinals[start:end], ordinals))
         return found
 
     def _without_vectors(self, rows: _Longs) -> _Longs:
-        """Leave out rows of deletion vectors that share their manifest entry with a data file among the rows.
+        """Remove rows of deletion vectors, so that an entry with a data file and a deletion vector counts once.
 
-        In the V4 draft, one entry describes a data file and its deletion vector, and `Examination.files` has a row for
-        each of them. Such an entry must count once.
+        In the V4 draft, one manifest entry may describe a data file together with its deletion vector.
+        `Examination.files` then has two rows for this entry. If both are among the given rows, the deletion vector's
+        row is removed. If only the deletion vector's row is among them, it is kept.
+
+        Parameters
+        ----------
+        rows
+            Row numbers in `Examination.files`.
         """
         files = self._examination.files
         data = files.kinds[rows] == int(ContentType.DATA)
@@ -272,14 +286,17 @@ class _Resolver:
         return left
 
     def _manifests_at(self, root: Manifest, ordinals: _Longs) -> set[int]:
-        """Return the indices, in ``files.leaves``, of the manifests that a root lists at some positions.
+        """Return the manifests that some entries of a root describe, as indices in `LiveFiles.leaves`.
 
-        If there is a manifest DV at a position, return the index of the manifest whose entries this DV removes.
+        An entry for a manifest DV counts as the manifest whose entries this DV removes. Entries for files, which V4
+        roots may have, are ignored.
 
         Parameters
         ----------
+        root
+            A manifest list or V4 root.
         ordinals
-            The positions, in the root.
+            The positions of these entries in the root, from 0.
         """
         at = np.flatnonzero(np.isin(np.asarray(root.entries["ordinal"]), ordinals))
         some = root.entries.select(["content_type", "location", "referenced_file"]).take(build.array(at))
@@ -294,11 +311,26 @@ class _Resolver:
         return out
 
     def _stated(self, snapshot_id: int, location: str) -> tuple[int | None, bool]:
-        """Return a manifest's number of live rows as its root states it, and whether its files may be partitioned.
+        """Return the number of live rows in a manifest, and whether its files may be partitioned.
 
-        The number is None if the root states no number or an impossible one. It is also None for delete manifests,
-        whose counts are not rows of the table, and for manifests with a manifest DV, which removes an unknown number of
-        rows. The second value is also True if the manifest's partition spec is unknown.
+        Both are taken from the manifest's row in a manifest list or V4 root, without reading the manifest.
+
+        Parameters
+        ----------
+        snapshot_id
+            The snapshot whose manifest list or root is used.
+        location
+            The manifest's location.
+
+        Returns
+        -------
+        int or None
+            The sum of the counts of added and existing rows. It is None if a count is missing or impossible. It is also
+            None for delete manifests, whose counts are not rows of the table, and for a manifest with a manifest DV,
+            because the number of rows that this DV removes is unknown.
+        bool
+            False if the partition spec of the manifest has no fields, or only void ones. True for any other spec, and
+            if the spec is unknown.
         """
         root = self._examination.roots[snapshot_id]
         key = canonical(location)
@@ -323,7 +355,10 @@ class _Resolver:
         return added + existing, partitioned
 
     def _rows_in(self, snapshot_id: int) -> dict[str, int]:
-        """Return the row of each manifest in a snapshot's root, by the manifest's canonical location."""
+        """Return the row index of each manifest in a snapshot's manifest list or V4 root, by canonical location.
+
+        The files that a V4 root lists directly are included. The dictionary is made once for each snapshot.
+        """
         if snapshot_id not in self._root_rows:
             names = build.to_pylist(self._examination.roots[snapshot_id].entries["location"])
             self._root_rows[snapshot_id] = {canonical(name): row for row, name in enumerate(names) if name}
@@ -335,9 +370,10 @@ class _Resolver:
 
 
 def _texts(names: Iterable[str]) -> list[AnyArray]:
-    """Return locations as one Arrow array, in a list.
+    """Convert locations to an Arrow array, and return a list that contains only this array.
 
-    Locations with a lone surrogate, which JSON may contain, are left out, because Arrow cannot store them.
+    Text that was read from JSON may contain one half of a surrogate pair. Arrow cannot store such text, so locations
+    with it are left out.
     """
     return [pa.array([name for name in names if not any("\ud800" <= sign <= "\udfff" for sign in name)], pa.string())]
 
@@ -346,7 +382,13 @@ def _texts(names: Iterable[str]) -> list[AnyArray]:
 
 
 def _rows(examination: Examination, one: Finding, reach: _Reach) -> int | None:
-    """Return the number of rows that a finding concerns; None if it is unknown."""
+    """Return the number of rows that a finding concerns, as defined at `Finding.rows`; None if it is unknown.
+
+    Parameters
+    ----------
+    reach
+        The files that the finding concerns.
+    """
     if one.code in _OF_NOTHING:
         return 0
     if not reach.complete or reach.stated is None:
@@ -362,8 +404,9 @@ def _rows(examination: Examination, one: Finding, reach: _Reach) -> int | None:
     ends = pc.min_max(counts).as_py()
     if ends["min"] < 0 or ends["max"] > _MOST_ROWS:
         return None
-    # Each file counts once. Several deletion vectors may share a Puffin file, so their offsets are compared, too.
-    # Deletion vectors that are stored in entries have no location: each gets a different negative number.
+    # Each file counts once, even if several entries have its location. Several deletion vectors may be in one Puffin
+    # file, so their offsets are compared, too. A deletion vector that is stored in its manifest entry has no location.
+    # To be counted separately, each of them gets its own negative number instead of the number of a location.
     names = files.same[reach.rows]
     names = np.where(names < 0, -1 - np.arange(len(names)), names)
     offsets = pc.struct_field(whole(files.entries["deletion_vector"]), "offset").take(at)
@@ -407,14 +450,14 @@ def _is_of_tuples(one: Finding) -> bool:
 
 @dataclass(frozen=True)
 class _Partitions:
-    """The partitions of some rows of `Examination.files`.
+    """The partition of each entry in a selection of entries from `Examination.files`.
 
     Attributes
     ----------
     rows
-        These rows, sorted.
+        The row numbers, in `Examination.files`, of the selected entries, sorted.
     codes
-        For each row, the index of its partition in `texts`; -1 where the partition is unknown.
+        For each item of `rows`, the index of its partition in `texts`; -1 where the partition is unknown.
     texts
         Each partition once, as text: for example ``k=a``, or ``unpartitioned``.
     """
@@ -425,7 +468,13 @@ class _Partitions:
 
     @classmethod
     def of(cls, examination: Examination, rows: _Longs) -> _Partitions:
-        """Read the partitions of some rows, which must be sorted."""
+        """Read the partitions of some entries.
+
+        Parameters
+        ----------
+        rows
+            The row numbers of these entries in `Examination.files`, which must be sorted.
+        """
         if not len(rows):
             return cls(rows, rows, pa.array([], pa.string()))
         files, metadata = examination.files, examination.state.metadata
@@ -457,14 +506,20 @@ class _Partitions:
         if not examples:
             return cls(rows, codes, pa.array([], pa.string()))
         texts = partition_texts(examination.state, concat_batches(examples)).dictionary_encode()
-        # The code of an unknown partition is -1, which selects the last item: it stays -1.
+        # An unknown partition has the code -1. Used as an index, -1 selects the last item of `numbers`. This item is
+        # also -1, so that the code of an unknown partition stays -1.
         numbers = np.append(np.asarray(texts.indices).astype(np.int64), -1)
         return cls(rows, numbers[codes], texts.dictionary)
 
     def of_rows(self, rows: _Longs) -> tuple[tuple[str, ...], int | None]:
-        """Return the first ten partitions of some rows, as text, and the number of all partitions of these rows.
+        """Return the first ten partitions of some entries, as text, and the number of all their partitions.
 
-        The number is None if the partition of one of the rows is unknown.
+        The number is None if the partition of one of these entries is unknown.
+
+        Parameters
+        ----------
+        rows
+            Row numbers of entries, all of which must be in `_Partitions.rows`.
         """
         codes = self.codes[np.searchsorted(self.rows, rows)]
         known, firsts = np.unique(codes[codes >= 0], return_index=True)
@@ -512,9 +567,10 @@ def _unknown(metadata: TableMetadata, batch: EntryBatch, damaged: bool) -> _Mask
 
 
 def _full(batch: EntryBatch) -> EntryBatch:
-    """Return a copy of a batch with all columns of `ENTRY_SCHEMA`, so that such batches can be concatenated.
+    """Return a new batch with the spec ids and partition tuples of the given one; all other columns are null.
 
-    The spec ids and the partition tuples are kept. All other columns are null.
+    The new batch has all columns of `ENTRY_SCHEMA`, also those that the given batch lacks. Such batches have equal
+    columns, so that they can be concatenated.
     """
     columns = [
         whole(batch.entries[f.name]) if f.name == "partition_spec_id" else build.nulls(len(batch), f.type)

@@ -20,7 +20,8 @@ from iceexplore.storage import canonical, parse_document
 __all__ = ["Dates"]
 
 T = TypeVar("T")
-#: Identifies a fault of a metadata file: the problem's code, its field, and the kind of the file's part (see `_part`).
+#: Identifies a fault of a metadata file, to look for the same fault in older metadata files: the problem's code, its
+#: field, and the kind of object that has the fault, such as ``ref`` or ``snapshot`` (see `_part`).
 _Key = tuple[str, str | None, str]
 #: Codes of faults that no commit introduces: a file was deleted, moved or truncated outside any commit, and the
 #: metadata does not record when.
@@ -50,9 +51,10 @@ class Dates:
         self._documents: dict[str, frozenset[_Key] | None] = {}
 
     def dated(self, finding: Finding) -> Finding:
-        """Return a finding, and those in its `follows`, with the commit that introduced each.
+        """Return a copy of a finding with the commit that introduced the fault, as `Finding.since`.
 
-        The ids of their affected snapshots are sorted, oldest first.
+        The copy's `Finding.snapshots` are sorted, oldest first. The findings in its `Finding.follows` are also replaced
+        by such copies.
         """
         follows = tuple(self.dated(one) for one in finding.follows)
         since = finding.since or self._since(finding)
@@ -62,7 +64,7 @@ class Dates:
     def _since(self, finding: Finding) -> Since | None:
         if finding.code in LISTED_SINCE and canonical(finding.where) in self._rows:
             return self._of_manifest(canonical(finding.where))
-        # A table's health declines over many commits: no single commit introduces such a finding.
+        # Health findings, such as many small files, result from many commits: no single commit introduces them.
         if finding.code in _UNDATED or PROBLEM_KINDS[finding.code].health:
             return None
         if finding.location.endswith((".json", ".gz")):
@@ -103,9 +105,11 @@ class Dates:
         return found
 
     def _row_named(self, finding: Finding, snapshot: Snapshot) -> str | None:
-        """Return the canonical location of a manifest: the one whose row in the snapshot's manifest list has the fault.
+        """Return the canonical location of the manifest that a faulty entry of a manifest list describes.
 
-        Return None if the finding is about the whole list, if the list has no such row, or if the row has no location.
+        For example, if the finding's place is ``snap-1.avro#entry 3``, return the location of the manifest that entry 3
+        of the snapshot's manifest list describes. Return None if the place has no ``#entry``, if the list has no such
+        entry, or if the entry has no location.
         """
         kind, _, number = finding.where.partition("#")[2].partition(" ")
         root = self._examination.roots.get(snapshot.snapshot_id)
@@ -115,9 +119,15 @@ class Dates:
         return canonical(name) if name and canonical(name) in self._rows else None
 
     def _of_manifest(self, name: str) -> Since:
-        """Return the snapshot that added a manifest, as the manifest's row in the manifest list states it.
+        """Return the commit that added a manifest.
 
-        If the table no longer has this snapshot, return the first snapshot that lists the manifest.
+        The manifest's row in the manifest list has the id of the snapshot that added it. If the table does not have
+        this snapshot any more, return the commit of the oldest snapshot that lists the manifest, see `_first_list`.
+
+        Parameters
+        ----------
+        name
+            The manifest's canonical location.
         """
         snapshot, row = self._rows[name]
         added_by = self._root(snapshot).entries["snapshot_id"][row].as_py()
@@ -125,18 +135,38 @@ class Dates:
         return self._first_list(snapshot, name, None) if known is None else since_snapshot(known)
 
     def _of_row(self, name: str) -> Since:
-        """Return the commit that first wrote the row that a manifest has in the newest examined manifest list.
+        """Return the commit that introduced the values in a manifest's row in the manifest list, see `_first_list`.
 
-        Earlier rows of the manifest that have other values in the columns `_CARRIED` are not the same row.
+        The row is taken from the newest examined manifest list that has the manifest. The returned commit is the first
+        whose manifest list has the same values for the manifest in the columns `_CARRIED`.
+
+        Parameters
+        ----------
+        name
+            The manifest's canonical location.
         """
         snapshot, row = self._rows[name]
         return self._first_list(snapshot, name, self._root(snapshot).entries.select(list(_CARRIED)).slice(row, 1))
 
     def _first_list(self, snapshot: Snapshot, name: str, values: pa.Table | None) -> Since:
-        """Return the commit of the first ancestor whose manifest list has a row for a manifest.
+        """Return the commit of the oldest snapshot whose manifest list has a manifest.
 
-        If values are given, the row must have these values in the columns `_CARRIED`. An ancestor that has expired may
-        have had the row earlier: return an empty `Since` if this cannot be excluded.
+        Parameters
+        ----------
+        snapshot
+            A snapshot whose manifest list has the manifest. It and its ancestors are searched.
+        name
+            The manifest's canonical location.
+        values
+            A table with the columns `_CARRIED` and one row. Manifest lists in which the manifest's row has other values
+            are treated as if they did not have the manifest. If None, the values do not matter.
+
+        Returns
+        -------
+        Since
+            The commit; ``at_latest`` is True if a manifest list could not be read. An empty `Since` if the commit is
+            unknown: even the oldest ancestor that the table still has lists the manifest, but did not add it, and the
+            parent of this ancestor has expired.
         """
         unread: set[int] = set()
 
@@ -154,7 +184,7 @@ class Dates:
         line = list(ancestry(self._examination.state.metadata, snapshot))[::-1]
         first = _first(line, has) or snapshot
         if first is line[0] and first.parent_snapshot_id not in (None, -1) and not self._adds(first, name):
-            return Since()  # unknown: the parent has expired, and may have had the fault
+            return Since()  # unknown: the parent has expired, and its manifest list may have had the fault, too
         return replace(since_snapshot(first), at_latest=bool(unread))
 
     def _adds(self, snapshot: Snapshot, name: str) -> bool:
@@ -178,15 +208,15 @@ class Dates:
         return ManifestReader(state.storage, state.metadata, Problems())
 
     def _of_document(self, finding: Finding) -> Since:
-        """Return the first metadata file that has a fault of the examined metadata file.
+        """Return the oldest metadata file that has the fault which was found in the examined metadata file.
 
-        The files that the metadata log names are searched, and then the examined file. If parsing cannot find the
-        fault, return the examined file, with ``at_latest=True``.
+        Metadata files that the metadata log names are parsed, to see whether parsing finds the same fault in them. If
+        the fault is not found by parsing, but by another check, return the examined file, with ``at_latest=True``.
         """
         metadata = self._examination.state.metadata
         key = finding.code, finding.field, _part(finding.where)
         if key not in _problems_of(dict(metadata.raw), finding.location):
-            # Parsing does not find this fault, so it cannot be searched for in older metadata files.
+            # Another check found this fault. Parsing does not find it, and older metadata files are only parsed.
             return Since(metadata_file=finding.location, at_latest=True)
         files = [*(e.metadata_file for e in metadata.metadata_log), finding.location]
         unread = False
@@ -203,7 +233,15 @@ class Dates:
         return Since(metadata_file=first, at_latest=unread or trimmed)
 
     def _logged(self, location: str) -> frozenset[_Key] | None:
-        """Return the faults of an older metadata file, which the metadata log names; None if it cannot be read."""
+        """Return the faults that parsing finds in a metadata file; None if the file cannot be read.
+
+        Each file is read once.
+
+        Parameters
+        ----------
+        location
+            The file's location, as in the metadata log.
+        """
         if location not in self._documents:
             try:
                 content = self._examination.state.storage.read(location, kind="metadata")
@@ -215,7 +253,10 @@ class Dates:
 
 
 def _part(where: str) -> str:
-    """Return the kind of the file's part that a place names: ``ref`` for ``v5.metadata.json#ref audited``."""
+    """Return the kind of object at a place in a metadata file: ``ref`` for ``v5.metadata.json#ref audited``.
+
+    Return an empty text if the place is the whole file.
+    """
     return where.partition("#")[2].split(" ")[0]
 
 

@@ -36,24 +36,26 @@ def check_tables(
     workers: int = 8,
     show_progress: bool = True,
 ) -> CatalogReport:
-    """Check the tables of a listing and return a row for each, worst first.
+    """List the tables of a catalog or folder, check them, and return a report with a row for each table, worst first.
 
     Parameters
     ----------
     listing
-        The listing to run; one that was interrupted is resumed.
+        The object that lists the tables. If it has listed some of them already, it continues with the others.
     check
         A function that checks one table. It is called in worker threads, or in the calling thread if no other thread
         can load the tables.
     options
-        The options that the reports depend on, as plain values; a resume file with other options is refused.
+        The options with which ``check`` examines tables, such as ``level``, as values that JSON can store. They are
+        written to the resume file. A resume file with other options is refused.
     time_limit
-        Seconds per table. A table that takes longer gets a row with an error, and its thread is abandoned. Tables that
-        are checked in the calling thread have no limit.
+        Seconds per table; None for no limit. A table that takes longer gets a row with an error, and its thread is
+        abandoned. Tables that are checked in the calling thread have no limit.
     listing_limit
-        Seconds for listing. Only the tables that were listed within this time are checked.
+        Seconds for listing; None for no limit. Only the tables that were listed within this time are checked.
     resume
-        A JSON file, updated as tables are checked. Tables for which it has a report are not checked again.
+        The path of a JSON file to which the results are written while tables are checked. If the file exists, tables
+        that it lists without an error are not checked again. If None, no file is written.
     workers
         The number of tables that are checked at the same time.
     show_progress
@@ -62,9 +64,10 @@ def check_tables(
     Raises
     ------
     OptionError
-        An option is invalid, or the resume file was not written by a call like this one.
-    StorageError, AccessDeniedError
-        The resume file cannot be read or written.
+        An argument is invalid, or the resume file cannot be read, was not written by this function, or was written for
+        another catalog or folder or with other options.
+    CatalogError, StorageError, AccessDeniedError
+        The tables cannot be listed, or the resume file cannot be written.
     """
     time_limit = None if time_limit is None else seconds_of("time_limit", time_limit)
     listing_limit = None if listing_limit is None else seconds_of("listing_limit", listing_limit)
@@ -169,7 +172,7 @@ def _checked(
                 yield TableCheck.failed(late.table.name, f"took longer than {time_limit:g} s", now - late.since)
             continue
         if number not in running:
-            continue  # the check of this table exceeded its time limit, and a row with an error was yielded then
+            continue  # this check ended after its time limit: a row with an error has been yielded for the table
         one = running.pop(number)
         yield _row(one.table, outcome, time.monotonic() - one.since)
 
@@ -183,7 +186,19 @@ def _write(path: str | os.PathLike[str], result: CatalogReport) -> None:
 
 
 def _resumed(path: str | os.PathLike[str], options: Mapping[str, Any]) -> dict[str, TableCheck]:
-    """Return the successful checks in a resume file by table; empty if the file does not exist yet."""
+    """Return the rows without an error in a resume file, by the table's name; empty if the file does not exist yet.
+
+    Parameters
+    ----------
+    options
+        The options of this call, including ``source``, the name of the catalog or folder. They must be equal to the
+        options in the file.
+
+    Raises
+    ------
+    OptionError
+        The path is invalid, the file cannot be read or is not a result of `check_catalog`, or the options differ.
+    """
     target: Path = place_to_write(path, overwrite=True)
     if not target.exists():
         return {}

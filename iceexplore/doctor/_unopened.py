@@ -54,7 +54,9 @@ def unopened(
     source, catalog, moved, allow, properties
         The arguments with which the table was opened.
     level, only, skip
-        As for `examine`, except that the reason why the table cannot be opened is never left out.
+        As for `examine`. The finding is returned even if ``only`` or ``skip`` excludes its code.
+    seconds
+        How long the attempt to open the table took, in seconds: the value for `Report.seconds`.
 
     Raises
     ------
@@ -112,7 +114,8 @@ def _advice(found: MetadataSurvey, name: str) -> str:
     place, number = found.readable.location, found.readable.number
     meanwhile = f"Until then, open the table with ix.open({place!r})."
     if found.named_by == "catalog":
-        # There may be newer files that cannot be read, besides the older one that is recommended.
+        # Whether the recommended file is newer than the one that the catalog names. It may be older, even if there are
+        # newer files: these may be unreadable.
         newer = found.readable in found.newer()
         lost = " (nothing is lost: it is newer than the one that the catalog names)" if newer else ""
         register = f"drop the table without purging its files, then call catalog.register_table({name!r}, {place!r})"

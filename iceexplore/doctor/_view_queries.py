@@ -24,7 +24,7 @@ from iceexplore.views import (
 
 __all__ = ["query_problems"]
 
-#: For a column's type, the wider types to which engines cast it without loss.
+#: By the type of a column, the wider types to which engines cast its values without loss. For decimals see `_is_wider`.
 _WIDER = {"int": ("long",), "float": ("double",)}
 
 
@@ -116,7 +116,10 @@ class _Queries:
         )
 
     def dialects(self) -> Iterator[Problem]:
-        """Compare the queries of the dialects with each other, as syntax trees."""
+        """Report dialects whose query differs from that of the version's first dialect.
+
+        The syntax trees of the queries are compared, not their texts.
+        """
         for pair in dialect_pairs(self.version, self.state.name):
             # A star (``SELECT *``) may or may not mean the same as a list of columns: that depends on the table.
             has_star = any(c.clause == "column" and "*" in (c.old, c.new) for c in pair.changes)
@@ -184,7 +187,17 @@ class _Queries:
             yield problem("view-types-differ", self.where, text, field="schema-id", found=kind, expected=expected)
 
     def _changes(self, source: LineageSource) -> Iterator[Problem]:
-        """Report columns of a table that were replaced, or changed their type, since the view's version was created."""
+        """Report columns that were replaced, or changed their type, since the view's version was created.
+
+        A column was replaced if the column with its name has another field id now: the first column was dropped, and
+        another one was added with its name. Only columns that the query reads are compared. If the table's schema at
+        that time is not known, `unknown` gets the reason.
+
+        Parameters
+        ----------
+        source
+            The table that has the columns. Nothing is reported if it is a view or was not opened.
+        """
         if not isinstance(source.table, TableState):
             return
         table, name = source.table, str(source.reference)
@@ -212,7 +225,20 @@ class _Queries:
 
 
 def _schema_at(table: TableState, ms: int) -> Schema | None:
-    """Return the schema of the last snapshot that a table had at a time; None if that snapshot or schema is unknown."""
+    """Return the schema that a table had at a time in the past.
+
+    This is the schema of the last snapshot that was committed at or before this time.
+
+    Parameters
+    ----------
+    ms
+        The time, in milliseconds since the epoch.
+
+    Returns
+    -------
+    Schema or None
+        None if the table has no snapshot from that time or before, or does not have the snapshot's schema.
+    """
     past = [s for s in table.metadata.snapshots if s.timestamp_ms <= ms]
     if not past:
         return None
@@ -223,7 +249,8 @@ def _schema_at(table: TableState, ms: int) -> Schema | None:
 def _is_wider(kind: str, expected: str) -> bool:
     """Return whether engines cast values of the type ``kind`` to the type ``expected`` without loss.
 
-    This is so for the types in `_WIDER`, and for decimals of the same scale if ``expected`` has at least the precision.
+    They cast ``int`` to ``long``, ``float`` to ``double``, and a decimal to a decimal that has the same scale and the
+    same or a higher precision: for example ``decimal(9, 2)`` to ``decimal(18, 2)``.
     """
     if expected in _WIDER.get(kind, ()):
         return True

@@ -24,7 +24,7 @@ from iceexplore.views import (
 
 __all__ = ["examine_view"]
 
-#: The maximum number of other metadata files to open.
+#: The maximum number of metadata files to open besides the view's current one.
 _MOST_OPENED = 20
 #: The maximum size, in bytes, of a metadata file that is opened to look for changed versions.
 _MOST_BYTES = 32 << 20
@@ -64,8 +64,8 @@ def examine_view(
     queries = list(query_problems(state, open_source, unknown))
     for item in (*changed, *queries):
         state.problems.add_examined(item, ())
-    # `Problems.met` returns only problems found while reading. It leaves out those that `add_examined` recorded, in
-    # this or in an earlier call, which may have examined another version of the view.
+    # `Problems.met` returns only problems found while reading. It leaves out those that `add_examined` recorded: an
+    # earlier examination, perhaps of another version of the view, may have recorded some of them.
     found = [*_folded([*state.problems.met(), *changed]), *map(finding_of, (*queries, *_too_many(state)))]
     found = [f for f in found if (wanted is None or f.code in wanted) and f.code not in unwanted]
     if baseline is not None:
@@ -124,11 +124,11 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
     for file, metadata in _other_files(state, unknown):
         uuids = [m.view_uuid and m.view_uuid.lower() for m in (state.metadata, metadata)]
         if uuids[0] != uuids[1]:
-            continue  # the file of another view with this name: one was dropped before the other was created
+            continue  # this file belongs to another view, which had the same name at another time
         for version in metadata.versions:
             mine = own.get(version.version_id)
-            # If their creation times differ, the versions may belong to different views: one was dropped, and another
-            # one created with its name.
+            # If the creation times of the two versions differ, they may belong to two views that had the same name at
+            # different times. Such versions are not compared.
             if mine is None or mine.timestamp_ms != version.timestamp_ms or _content(mine) == _content(version):
                 continue
             what = ", ".join(name for name in _content(mine) if _content(mine)[name] != _content(version)[name])
@@ -154,7 +154,16 @@ def _content(version: ViewVersion) -> dict[str, object]:
 
 
 def _other_files(state: ViewState, unknown: dict[str, str]) -> Iterator[tuple[MetadataVersion, ViewMetadata]]:
-    """Yield the view's other metadata files that can be read. At most `_MOST_OPENED` files are opened."""
+    """Yield the view's metadata files besides the current one, each with its parsed metadata.
+
+    At most `_MOST_OPENED` files are opened, and none that is larger than `_MOST_BYTES`. Files that cannot be read are
+    left out.
+
+    Parameters
+    ----------
+    unknown
+        Receives, under the key `_FOLDER`, the reasons why files were not opened or could not be read.
+    """
     if state.storage.is_extracted:
         return
     try:

@@ -38,7 +38,11 @@ _STORED: dict[str, frozenset[str]] = {
 
 
 def schema_problems(manifest: Manifest, metadata: TableMetadata) -> Iterator[Problem]:
-    """Check for required fields that may be null, and for partition fields stored with an unsuitable type."""
+    """Check the Avro schema of a manifest or manifest list. Manifests of V4 tables are not checked.
+
+    Report fields that the Avro schema allows to be null although the spec requires them, and partition fields whose
+    Avro type does not fit their type in the partition spec.
+    """
     if manifest.dialect.has_root_manifest:
         return
     nullable, partition = _read(manifest.header.schema)
@@ -90,10 +94,18 @@ _MOST_KEPT = 256
 
 @lru_cache(maxsize=_MOST_KEPT)
 def _read(schema: str) -> tuple[frozenset[int], tuple[tuple[int, tuple[str, str]], ...]]:
-    """Parse an Avro schema: return the ids of fields that may be null, and the id and types of each partition field.
+    """Parse the Avro schema of a manifest or manifest list.
 
-    The types are an Avro type and a logical type, as returned by `_types`. An invalid schema has no fields. The size
-    and depth of the schema need no check here: reading the manifest has parsed the schema already.
+    The schema's size and depth are not limited here, because it was parsed before: when the manifest was read.
+
+    Returns
+    -------
+    frozenset
+        The ids of the fields that may be null: for a manifest, fields of the entries and of their ``data_file``; for a
+        manifest list, fields of its rows. Empty if the schema is not valid JSON.
+    tuple
+        A pair for each partition field: its id, and the types that `_types` returns for it. Empty for a manifest list,
+        and if the schema is not valid JSON.
     """
     try:
         tree = json.loads(schema)
@@ -128,10 +140,16 @@ def _number(field: dict[str, Any]) -> int | None:
 
 
 def _branch(kind: JsonValue) -> tuple[Any, bool]:
-    """Return the Avro type of values that are not null, and whether null is also allowed.
+    """Return the Avro type of a field without null, and whether null is allowed.
 
-    Avro allows null by a union of the type ``null`` and another type. The returned type is None if a union has no other
-    type than ``null``, or several.
+    A field that allows null has a union of ``null`` and another type. For example, for ``["null", "int"]`` the result
+    is ``("int", True)``, and for ``"int"`` it is ``("int", False)``. The returned type is None if a union does not have
+    exactly one type other than ``null``.
+
+    Parameters
+    ----------
+    kind
+        The field's ``type`` in the Avro schema.
     """
     if isinstance(kind, list):
         others = [k for k in kind if k != "null"]

@@ -25,9 +25,10 @@ Rows = npt.NDArray[np.int64]
 
 
 def check_entries(examination: Examination) -> None:
-    """Report entries that contradict each other, whether one examined snapshot lists them or several.
+    """Report entries that contradict each other, for example two live entries of the same data file.
 
-    If several snapshots have the same contradiction, it is one finding.
+    `_overwritten` compares the entries of all examined snapshots with each other. The other checks compare the entries
+    that are live in the same snapshot. If several snapshots have the same contradiction, it is one finding.
     """
     made: dict[tuple[str, str, str | None], Finding] = {}
     for finding in (*_overwritten(examination), *_each_snapshot(examination)):
@@ -69,16 +70,22 @@ def _twice(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
 def _repeated(
     examination: Examination, snapshot: Snapshot, rows: Rows, same: Rows, name: str, code: str, field: str, text: str
 ) -> Iterator[Finding]:
-    """Report entries that share a value that must be unique.
+    """Report entries that have the same value in a column whose values must be unique; one finding for all of them.
 
     Parameters
     ----------
+    rows
+        The row numbers, in `Examination.files`, of the entries to compare.
     same
-        A number per row, equal for equal values; -1 for a row without a value.
+        An array as long as ``rows``. Entries with the same value have the same number in it; an entry without a value
+        has -1.
     name
-        The column of ``Examination.files`` whose values must be unique.
+        The name of this column in ``Examination.files.entries``.
+    code, field
+        The code and the field of the finding, such as ``dv-twice`` and ``143 referenced_data_file``.
     text
-        The finding's text, formatted with the first repeated ``value`` and its ``count``.
+        The text of the finding. In it, ``{value}`` is replaced by the first repeated value, and ``{count}`` by the
+        number of entries that have this value.
     """
     counts = np.bincount(same[same >= 0])
     several = np.flatnonzero(counts > 1)
@@ -137,7 +144,11 @@ def _is_vector(examination: Examination, rows: Rows) -> npt.NDArray[np.bool_]:
 
 
 def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator[Finding]:
-    """Check row id ranges (field id 142, first_row_id): negative, beyond next-row-id, or overlapping."""
+    """Check the row ids of live data files (field 142, first_row_id), if the table has row lineage.
+
+    A file's row ids must not be negative, must be below the table's next-row-id, and must not overlap with the row ids
+    of another file.
+    """
     metadata = examination.state.metadata
     if not metadata.has_row_lineage:
         return
@@ -149,7 +160,8 @@ def _row_ids(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     data = data[known]
     starts = np.asarray(first.take(build.array(known)), np.int64)
     counts = np.asarray(count.take(build.array(known)), np.int64)
-    # The largest row count that can be added to each first row id: a sum beyond 64 bits would become negative.
+    # For each first row id, the largest row count that can be added to it: larger sums do not fit into 64 bits, and
+    # would become negative.
     room = np.iinfo(np.int64).max - np.maximum(starts, 0)
     ends = starts + np.minimum(counts, room)
 
@@ -226,8 +238,8 @@ def _specs(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterator
 def _overwritten(examination: Examination) -> Iterator[Finding]:
     """Check for entries of the same data file that state different sizes or row counts.
 
-    Either the file was overwritten in place, or one of the entries is wrong. Entries of all examined manifests are
-    compared, even if they are not live.
+    Either the file was overwritten in place, or one of the entries is wrong. All entries of the examined manifests are
+    compared, including entries that are not live.
     """
     files = examination.files
     entries = files.entries

@@ -141,10 +141,11 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
         mine = deletes & (specs == spec)
         for which, all_specs, latest in ((mine & equality, spec in whole, 0), (mine & ~equality, False, -1)):
             ages = numbers[data if all_specs else data & (specs == spec)]
-            # If no data file has the spec, nothing is compared here: `check_entries` reports the deletes of such specs.
+            # If no live data file has this partition spec, nothing is compared here: `check_entries` reports deletes
+            # whose spec no live data file has.
             if len(ages) and ages.min() >= 0:
-                # An equality delete is too old if its sequence number is not above that of the oldest data file, a
-                # position delete if its number is below that number.
+                # `ages.min()` is the sequence number of the oldest data file. An equality delete is too old if its own
+                # sequence number is less than or equal to this number, a position delete only if it is less.
                 old |= which & (numbers <= ages.min() + latest)
     hit = rows[old]
     if len(hit):
@@ -165,11 +166,13 @@ def _too_old(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
 def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
     """Check for deletes that a commit removed, although they apply to data files that the same commit added.
 
-    A compaction gives its new data files the sequence number of the snapshot from which it started. Deletes that others
-    commit while it runs have higher numbers and apply to these data files, so the compaction must keep these deletes.
+    A compaction gives its new data files the sequence number of the snapshot from which it started. Deletes that other
+    writers commit while it runs have higher sequence numbers. They apply to the new data files, so the compaction must
+    not remove them.
 
-    The deletes that a compaction removed are known only from its own manifests, in which their entries have the status
-    DELETED. The manifests of later snapshots do not have these entries.
+    For each removed delete file, the manifests that the commit wrote have an entry with the status DELETED, and with
+    the id of the commit's snapshot. Only entries with the id of ``snapshot`` are examined. Delete files that name their
+    data file (field 143) are left out: they apply to no other data file.
     """
     entries = examination.files.entries
     own = pc.equal(entries["snapshot_id"], snapshot.snapshot_id)
