@@ -129,7 +129,11 @@ class _Queries:
                 yield problem("view-dialects-vary", self.where, text, field="representations")
 
     def sources(self, open_source: OpenSource) -> Iterator[Problem]:
-        """Compare the queries with the tables and views that they read."""
+        """Compare the queries with the tables and views that they read, which ``open_source`` opens.
+
+        Report missing tables and columns, views that read each other, columns that were replaced or changed their type,
+        and results that do not fit the view's schema. Queries of dialects that cannot be parsed are left out.
+        """
         seen: set[tuple[str, str]] = set()
         for r in self.version.sql:
             try:
