@@ -50,13 +50,15 @@ class BloomFilter:
 
 
 def read_bloom_filter(storage: Storage, location: str, offset: int, length: int | None) -> BloomFilter:
-    """Read the filter to which a footer refers.
+    """Read one Bloom filter of a Parquet file.
 
     Parameters
     ----------
+    location
+        The location of the Parquet file.
     offset, length
-        The footer's ``bloom_filter_offset`` and ``bloom_filter_length`` in bytes; the length is None where a writer
-        omitted it, as older ones do.
+        The position and size of the filter in bytes, from ``bloom_filter_offset`` and ``bloom_filter_length`` in the
+        file's footer. The length is None if the footer lacks it, as in files of older writers.
 
     Raises
     ------
@@ -101,7 +103,8 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
         found = header.get(number)
         if not isinstance(found, dict):
             raise _bad(f"a Bloom filter lacks its {what}", location, offset)
-        if 1 not in found:  # 1 is the id of BLOCK, XXHASH and UNCOMPRESSED, the only values so far
+        # The field is a union. Its only member so far is BLOCK, XXHASH or UNCOMPRESSED, each with the field id 1.
+        if 1 not in found:
             raise UnsupportedError(f"{location}: the Bloom filter at byte {offset} has an unknown {what}")
     return count
 

@@ -51,7 +51,24 @@ class Column:
 
 @dataclass(frozen=True)
 class Reason:
-    """The reason why a row group has no matching row; `ROW_GROUP_SCHEMA` has columns of the same names."""
+    """The reason why a row group has no matching row.
+
+    Attributes
+    ----------
+    term
+        The term of the filter that no row matches, such as ``price > 5``. For an ``or``, all its terms. Empty if the
+        row group has no rows.
+    by
+        What shows that no row matches: "row-group bounds" (including null counts), "bloom filter", "row-count" (the row
+        group has no rows) or "filter" (the filter is always false). For an ``or``, all that apply, with commas.
+    column
+        The name of the column in the term; None if there is no such column, or if the terms of an ``or`` have
+        different ones.
+    lower, upper, null_count
+        The bounds of this column in the row group, as text, and its number of nulls; None if unknown.
+    why
+        An explanation, such as "price is 1 to 4 in its rows".
+    """
 
     term: str
     by: str
@@ -110,6 +127,13 @@ def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Ma
       readers read the default.
     - There is no partition value, the column is inside a struct, and the column or the struct has a default. It is
       unknown in which rows the struct is null, and a default does not apply to these.
+
+    Parameters
+    ----------
+    path
+        The fields from the top level to the column: the result of `struct_path`.
+    constants
+        The file's partition values of fields with the identity transform, by the field id of the source column.
     """
     field = path[-1]
     rows = pa.array([g.rows for g in groups.groups], pa.int64())
@@ -134,14 +158,16 @@ def judge_groups(
     columns: Mapping[int, Column | None],
     bloom: tuple[TableState, str] | None = None,
 ) -> Judged:
-    """Evaluate the filter on every row group of a file.
+    """Evaluate a filter on every row group of a data file.
 
     Parameters
     ----------
+    expression
+        The filter.
     columns
-        Columns by field id; None for a column about which nothing is known.
+        The columns of the filter by field id; None for a column about which nothing is known.
     bloom
-        The table state and the location of the file whose Bloom filters may be read; None to read none.
+        The table state and the location of the data file, if its Bloom filters may be read; None to read none.
     """
     n = len(groups.groups)
     found = _walk(expression, n, columns, bloom)
@@ -175,10 +201,11 @@ def _walk(
 
 
 def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
-    """Join the reasons why a row group matches no branch of an ``or`` into one reason; None if there are none.
+    """Join the reasons why no row of a row group matches the branches of an ``or`` into one reason.
 
-    The terms, the kinds of evidence and the explanations are concatenated. If all reasons name the same column, the
-    column, bounds and null count of the first reason are kept; if not, these are None.
+    There is one reason per branch. The texts ``term``, ``by`` and ``why`` of the reasons are concatenated. If all
+    reasons have the same column, the result has the column, bounds and null count of the first reason; if not, these
+    are None. Items that are None are ignored; the result is None if all are.
     """
     given = [r for r in reasons if r is not None]
     if not given:

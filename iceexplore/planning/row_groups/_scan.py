@@ -25,7 +25,8 @@ __all__ = [
 
 #: Result of `leaf_of`: the column is missing from the file.
 MISSING = -1
-#: Result of `leaf_of`: readers disagree on whether, or in which leaf, the file has the column.
+#: Result of `leaf_of`: it is unknown which leaf stores the column, or whether any does, because readers of Iceberg
+#: tables use different rules to find it.
 UNCERTAIN = -2
 
 
@@ -47,18 +48,30 @@ def struct_path(schema: Schema, field_id: int) -> tuple[NestedField, ...]:
 def leaf_of(
     leaves: Sequence[ParquetLeaf], path: Sequence[NestedField], mapping: Sequence[Mapping[str, Any]] | None
 ) -> int:
-    """Return the index of the leaf that stores a column, `MISSING` or `UNCERTAIN`.
+    """Find the leaf of a file's Parquet schema that stores a column of the table.
 
-    Leaves are found by field id if the file has any ids, otherwise by the table's name mapping. Without either, Java
-    numbers the columns from 1, and other readers use names; a column is found only if both rules agree. Readers also
-    disagree on whether a mapping applies to columns without ids in a file that has ids elsewhere.
+    - If the file has any field ids, the leaf is found by field id. If no leaf has the column's id, but some leaf has no
+      id at all, the result is `UNCERTAIN`: some readers apply the name mapping to such a leaf, others do not.
+    - If the file has no field ids, the leaf is found by the names in the table's name mapping.
+    - If the table has no name mapping either, Java assigns the ids 1, 2, 3, ... to the top-level columns of the file,
+      whereas other readers use the column names. The leaf is found if both rules lead to it; if not, and for all
+      columns inside structs, the result is `UNCERTAIN`.
+
+    The result is also `UNCERTAIN` if the id or name belongs to several leaves, or to a struct, list or map.
 
     Parameters
     ----------
+    leaves
+        The leaves of the Parquet schema.
     path
-        Result of `struct_path`.
+        The fields from the top level to the column: the result of `struct_path`.
     mapping
-        Result of `iceexplore.metadata.name_mapping`.
+        Result of `iceexplore.metadata.name_mapping`; None if the table has no name mapping.
+
+    Returns
+    -------
+    int
+        The index of the leaf in ``leaves``, `MISSING` or `UNCERTAIN`.
     """
     wanted = path[-1].field_id
     if any(number is not None for leaf in leaves for number in leaf.ids):
@@ -80,7 +93,10 @@ def leaf_of(
 
 
 def _mapped(path: Sequence[NestedField], mapping: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Return, for each field of a path, the column names that the name mapping lists; empty if it lacks the field."""
+    """Return one list per field of the path: the names that the name mapping has for the field.
+
+    The list of a field that is not in the name mapping is empty.
+    """
     names: list[list[str]] = []
     level: Sequence[Mapping[str, Any]] = mapping
     for f in path:
@@ -133,10 +149,12 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
 
     Only the footer of each file is read (and Bloom filters with ``bloom``), no pages, dictionaries or page indexes. The
     residual filter of the file is evaluated on the bounds and null counts of each row group. Footers have no NaN
-    counts, and their bounds may be truncated, so a row group is never reported as matching completely. A file whose row
-    groups cannot be evaluated (it has none, its footer cannot be read, or column files replace some of its values) has
-    one row, with an explanation in ``why``, and is read as a whole; errors of footers are also added to
-    ``state.problems``. Bounds of types for which Parquet defines no order are not used.
+    counts, and their bounds may be truncated, so a row group is never reported as matching completely. Bounds of types
+    for which Parquet defines no order are not used.
+
+    Row groups cannot be evaluated if the file's format has none, if its footer cannot be read, or if column files
+    replace some of its values. Such a file has to be read as a whole. It has one row in the result, with an explanation
+    in ``why``. Errors of footers are also added to ``state.problems``.
 
     Parameters
     ----------
@@ -148,11 +166,18 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
     Returns
     -------
     pyarrow.Table
-        `ROW_GROUP_SCHEMA`, in the order of the files. ``file`` is the row in ``tasks``; ``bytes`` is the uncompressed
-        size of the columns. In a row that describes a whole file, ``row_group`` and ``offset`` are null, and ``bytes``
-        is the file's size. ``may`` is false where certainly no row matches: then ``term`` of the filter, ``by``
-        ("row-group bounds", "bloom filter", "row-count"; for an ``or`` all that apply, with commas) and ``why`` explain
-        it, and ``lower``, ``upper`` and ``null_count`` are those of the row group.
+        One row per row group, with the columns of `ROW_GROUP_SCHEMA`, in the order of the files:
+
+        - ``file`` is the row number of the file in ``tasks``, and ``row_group`` the number of the row group in the
+          file, from 0.
+        - ``offset`` is the position of the row group in the file, ``rows`` its number of rows, and ``bytes`` the
+          uncompressed size of its columns.
+        - ``may`` is false if certainly no row of the row group matches the filter.
+        - ``term``, ``by``, ``column``, ``lower``, ``upper``, ``null_count`` and ``why`` explain why no row matches; see
+          `Reason`. They are null if ``may`` is true.
+
+        In a row that describes a whole file, ``may`` is true, ``row_group`` and ``offset`` are null, ``bytes`` is the
+        file's size, and ``why`` explains why its row groups were not evaluated.
     """
     files = list(_files(state, tasks))
     found: list[pa.Table] = []

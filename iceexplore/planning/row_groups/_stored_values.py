@@ -1,7 +1,9 @@
 """Convert stored Parquet values to Iceberg values, and literals to the bytes that Parquet would store.
 
-Types map as in the Iceberg spec ("Appendix A", Parquet), with the promotions of "Schema Evolution" and the types of
-imported files (milliseconds, nanoseconds, half floats, unsigned integers). Other types are not evaluated.
+Parquet types are mapped to Iceberg types as in the Iceberg spec ("Appendix A", Parquet), including the type promotions
+of its section "Schema Evolution". Files that were imported into a table rather than written by Iceberg may also have
+milliseconds, nanoseconds, half floats and unsigned integers: these are converted, too. The bounds and Bloom filters of
+columns with other stored types are not used.
 """
 
 from __future__ import annotations
@@ -148,8 +150,13 @@ def _unsigned(physical: str) -> BoundReader:
 def _float(raw: PlainValue, up: bool) -> float | None:
     """Return a bound as a float; None for NaN.
 
-    A zero becomes -0.0 as lower and 0.0 as upper bound, since either may be in the column (parquet.thrift,
-    ``ColumnOrder``).
+    If a bound is zero, the column may contain 0.0 and -0.0, whatever the sign of the bound (parquet.thrift,
+    ``ColumnOrder``). The result therefore includes both: it is -0.0 for a lower bound and 0.0 for an upper bound.
+
+    Parameters
+    ----------
+    up
+        True for an upper bound, False for a lower bound.
     """
     value = float(raw)
     if math.isnan(value):
@@ -179,9 +186,21 @@ def _decimal(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
 
 
 def _times(leaf: ParquetLeaf, base: str) -> tuple[int, int] | None:
-    """Return the factor and divisor that convert a stored number to a date, time or timestamp of the table.
+    """Return how to convert a stored number to a date, time or timestamp of the table.
 
-    None means that the column's type is none of these, or that the stored type does not fit it.
+    Parameters
+    ----------
+    leaf
+        The leaf of the Parquet schema that stores the column.
+    base
+        The column's Iceberg type, such as ``timestamp``.
+
+    Returns
+    -------
+    tuple or None
+        A factor and a divisor, by which the stored number is multiplied and divided. For example, (1, 1000) converts
+        nanoseconds to microseconds. None if ``base`` is not a date, time or timestamp type, or if the stored type
+        cannot be converted to it.
     """
     logical, physical = leaf.logical.get("Type"), leaf.physical
     if base == "date":

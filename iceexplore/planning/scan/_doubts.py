@@ -34,7 +34,8 @@ _UNREAD = frozenset(
         "storage-failed",
     }
 )
-#: The key by which doubts are grouped: the code of a problem, and the field that the problem names.
+#: A problem code, and the field that the problem names (None if it names none). All problems of a plan that have the
+#: same code and field are reported in one sentence.
 Kind = tuple[str, str | None]
 
 
@@ -56,17 +57,29 @@ class _Plan(Protocol):
 
 
 def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
-    """Return the reasons why rows of a plan may be wrong or missing, as sentences, by problem code and field.
+    """Return the reasons why rows of a plan may be wrong or missing.
 
-    A problem of a manifest or file is such a reason if the plan depends on the manifest or file. A problem that
-    `Table.check` found is a reason for every plan of an affected snapshot, even in a manifest that the plan skips,
-    because the plan may skip the manifest due to the problem. A problem with metadata that is used only for filtering
-    is a reason only if the plan has a filter. Manifests that cannot be read are left out: the plan's notes name them.
+    The reasons are problems of the table's metadata and files that can affect the plan:
+
+    - A problem that was found when a manifest or file was read, if the plan depends on this manifest or file.
+    - A problem that was found when the metadata file was read, if it affects the planned snapshot, ref or schema.
+    - A problem that `Table.check` found, if it affects the planned snapshot. The problem may be in a manifest that the
+      plan skips, because the plan may skip the manifest only due to the problem.
+
+    A problem with metadata that is used only for filtering is a reason only if the plan has a filter. A manifest that
+    cannot be read is not one of the reasons, because the plan's notes name it.
 
     Parameters
     ----------
     lineage
-        Include problems with row ids, because row ids are read.
+        True if the caller reads row ids or last-updated sequence numbers. Problems that affect only these values are
+        then included.
+
+    Returns
+    -------
+    dict
+        One sentence for each pair of a problem code and a field. The sentence describes the first problem with this
+        code and field, and gives the number of further problems with the same code and field.
     """
     wanted: set[Concern | None] = {"rows"}
     if plan.filter.expression != ALWAYS:
@@ -93,7 +106,11 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
 
 
 def _concerns_document(state: TableState, item: Problem) -> bool:
-    """Return whether a metadata file's problem concerns the state: its ref, snapshot or schema, or the whole file."""
+    """Return whether a problem in the table's metadata file affects this state of the table.
+
+    A problem of a ref, snapshot or schema affects the state only if the state has this ref, snapshot or schema. Any
+    other problem in the metadata file affects every state.
+    """
     part = item.where.partition("#")[2]
     kind, _, name = part.partition(" ")
     if kind == "ref":
@@ -106,7 +123,10 @@ def _concerns_document(state: TableState, item: Problem) -> bool:
 
 
 def _of_snapshot(state: TableState, snapshots: frozenset[int]) -> bool:
-    """Return whether the state's snapshot is one of these; an empty set means every snapshot."""
+    """Return whether ``snapshots``, a set of snapshot ids, contains the state's snapshot or is empty.
+
+    The set has the ids of the snapshots that a problem affects; it is empty if the problem affects all snapshots.
+    """
     return not snapshots or (state.snapshot is not None and state.snapshot.snapshot_id in snapshots)
 
 
@@ -140,7 +160,7 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:
-            # The file may be listed twice in another snapshot only. This matters to the plan only if it reads the file
+            # Perhaps only another snapshot lists the data file twice. The plan is affected only if it contains the file
             # twice.
             if counts.get(place, 0) > 1:
                 out.append(item)
@@ -156,7 +176,10 @@ def _counts(places: Sequence[str], files: AnyArray) -> dict[str, int]:
 
 
 def _listed_deletes(plan: _Plan, places: Sequence[str]) -> set[str]:
-    """Return the locations in ``places`` that the plan's delete manifests list; these manifests are in the cache."""
+    """Return those of the locations in ``places`` that are listed in the delete manifests that the plan has read.
+
+    The manifests are requested again; usually they are still in the cache.
+    """
     names = pa.array(list(set(places)), pa.string())
     found: set[str] = set()
     rows = plan.read_delete_rows
@@ -177,12 +200,12 @@ def _sentence(group: Sequence[Problem]) -> str:
 
 
 def refuse_doubts(plan: _Plan) -> None:
-    """Raise a plan's first doubt, if any, as an error of the class that belongs to its problem code.
+    """Raise an error if rows of the plan may be wrong or missing; called for reads with ``strict=True``.
 
     Raises
     ------
     FormatError, FileMissingError, StorageError
-        Rows may be wrong or missing.
+        The first of the reasons that `doubts_of` returns. The problem code determines the class of the error.
     """
     for (code, field), text in doubts_of(plan).items():
         Problems(strict=True).add(problem(code, plan.state.metadata_location, text, field=field, severity="error"))

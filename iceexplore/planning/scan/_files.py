@@ -1,4 +1,4 @@
-"""Plan the second level: evaluate the filter on the data files of the selected manifests."""
+"""Evaluate the filter on the data files of the manifests that `scan_root` selected."""
 
 from __future__ import annotations
 
@@ -97,14 +97,19 @@ def leaves_of(
     rows: Iterable[int],
     columns: Collection[int] | None = None,
 ) -> Iterator[Manifest]:
-    """Yield the manifests in these rows of the root; threads read them ahead.
+    """Yield some manifests of a root, in the order of ``rows``.
 
-    If a V4 root lists files itself, they come first, in the form of a manifest whose ``root_row`` is None.
+    While the caller uses one manifest, threads read the next ones. If a V4 root lists data files itself, they are
+    yielded first, in the form of a manifest whose ``root_row`` is None.
 
     Parameters
     ----------
+    parts
+        The parts of a manifest to decode: the result of `parts_of`.
+    rows
+        Row numbers, in the root, of the manifests.
     columns
-        The columns whose statistics are needed, if that is known; see `ManifestReader.leaves`.
+        Field ids of the columns whose statistics are needed; None for all columns. See `ManifestReader.leaves`.
     """
     direct = state.reader.direct(scan.root)
     if direct is not None:
@@ -138,7 +143,13 @@ def pick(
 
 
 def count_leaf(scan: RootScan, leaf: Manifest) -> tuple[int, int, int]:
-    """Return the numbers of files, rows and bytes in a manifest that a plan without a filter would read."""
+    """Count the files of one manifest that the plan would read if it had no filter.
+
+    Returns
+    -------
+    tuple
+        The number of these data files, and the sums of their record counts and of their sizes in bytes.
+    """
     return _counts(leaf.entries.filter(candidates(scan, leaf)))
 
 
@@ -148,9 +159,15 @@ def _counts(entries: pa.Table) -> tuple[int, int, int]:
 
 
 def pruned_of(state: TableState, scan: RootScan, leaf: Manifest, wanted: Filter) -> tuple[EntryBatch, Int64s]:
-    """Return a batch of the manifest's `candidates`, and the rows of this batch that the filter prunes.
+    """Find the data files in a manifest that the filter prunes.
 
-    The filter is evaluated again, because a plan keeps only the files that it reads.
+    A plan keeps only the files that it reads, so this function evaluates the filter again to find the others.
+
+    Returns
+    -------
+    tuple
+        The entries of all data files that the plan would read if it had no filter, and the row numbers, among these
+        entries, of the files that the filter prunes.
     """
     batch = _filtered(EntryBatch.of(leaf, wanted.stats_ids), candidates(scan, leaf))
     may, _ = wanted.evaluate(batch, state.metadata)
@@ -182,5 +199,5 @@ def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.Boolea
 
 
 def _filtered(batch: EntryBatch, mask: pa.BooleanArray) -> EntryBatch:
-    """Filter a batch, without a copy if nothing is dropped."""
+    """Return the entries for which the mask is true. If it is true for all, return the batch itself, not a copy."""
     return batch if mask.true_count == len(batch) else batch.filter(mask)

@@ -1,4 +1,4 @@
-"""Plan the first level: select the manifests of a root without reading them.
+"""Select the manifests that a plan has to read, by what the root (manifest list or V4 root manifest) states about them.
 
 A manifest is selected if it may have a live file according to the root's file counts, and a file that matches the
 filter according to the root's partition summaries or (V4) column metrics.
@@ -75,18 +75,25 @@ class RootScan:
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
     def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-        """Return the root rows of delete manifests that may hold deletes for files of the data manifests in ``read``.
+        """Find the delete manifests that may hold deletes for files of some data manifests.
 
-        A delete manifest that is affiliated with a data manifest (V4: ``referenced_file``) has deletes only for that
-        manifest's files.
+        In V4, the root may name a data manifest in the field ``referenced_file`` of a delete manifest. The delete
+        manifest is then affiliated with this data manifest: it has deletes only for the files of this data manifest.
 
         Parameters
         ----------
         wanted
-            The filter. Its conditions on partitions prune delete manifests, because a delete has the partition of its
-            data files, unless it is a global equality delete.
+            The filter. Only its conditions on partition values prune delete manifests. They can do so because a delete
+            applies only to data files of its own partition, except for global equality deletes, whose manifests are
+            not pruned.
         read
-            Root rows of data manifests. A delete manifest that is affiliated with any other data manifest is left out.
+            Row numbers, in the root, of the data manifests. A delete manifest that is affiliated with another live data
+            manifest of the root is left out.
+
+        Returns
+        -------
+        list of int
+            Row numbers, in the root, of the delete manifests.
         """
         rows = np.array(live_manifests(self.root, _DELETES), dtype=np.int64)
         if not len(rows):
@@ -121,11 +128,13 @@ def scan_root(
     Parameters
     ----------
     added_by
-        For an incremental plan, the ids of its snapshots. A manifest is left out if another snapshot added it; it
-        remains if the root does not name the snapshot.
+        For an incremental plan, which also passes ``seen``: the ids of the snapshots whose added files are planned. A
+        manifest that any other snapshot added is left out. If the root does not state which snapshot added a manifest,
+        the manifest is kept.
     seen
-        For an incremental plan, the locations of manifests in roots that were selected before. These manifests are left
-        out, so that each is planned only once. The locations of the manifests that remain are added to the set.
+        For an incremental plan, which has several roots: the locations of the manifests that were kept from the roots
+        before this one. These manifests are left out here, so that no manifest is planned twice. The function adds the
+        locations of the manifests that it keeps from this root, including those that the filter prunes.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
@@ -175,8 +184,8 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
     if removals:
-        # A manifest DV may remove both live and DELETED entries. It is certain that no live file remains only if the DV
-        # removes as many entries as the manifest has.
+        # A manifest DV may remove both live and DELETED entries, and the number of entries that it removes does not
+        # show which. If it removes as many entries as the manifest has, no live file remains; otherwise one may remain.
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

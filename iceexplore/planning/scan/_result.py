@@ -1,4 +1,4 @@
-"""Define a planned scan as data: the files to read, and the findings of planning. All reports are built from it."""
+"""Define `PlannedScan`, the result of planning a scan as plain data. All reports on a plan are built from it."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ class PlannedScan:
 
     @property
     def read_delete_rows(self) -> tuple[int, ...]:
-        """The rows of `delete_rows` whose manifests were read because their deletes may apply to a planned file.
+        """Row numbers, in the root, of the delete manifests that may hold a delete for a planned file.
 
-        Manifests that were read only to find the columns of equality deletes are not included.
+        Planning has read these manifests to match deletes with data files. They are some or all of those in
+        `delete_rows`. Manifests that were read only to find the columns of equality deletes are not included.
         """
         if not self.delete_rows:
             return ()

@@ -31,7 +31,17 @@ _MOST_BYTES = 2**60
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """Bytes per split, number of bins that are open at a time, and the cost of opening a file, in bytes."""
+    """The options with which data files are split, and splits are combined into tasks.
+
+    Attributes
+    ----------
+    size
+        Bytes of a split in a file without split offsets, and maximum weight of a combined task.
+    lookback
+        Number of combined tasks to which splits can be added at the same time; see `split_table`.
+    open_file_cost
+        Cost of opening a file, expressed in bytes.
+    """
 
     size: int = 128 * 1024 * 1024
     lookback: int = 10
@@ -39,7 +49,15 @@ class SplitOptions:
 
     @classmethod
     def of(cls, properties: Mapping[str, str], **given: int | None) -> SplitOptions:
-        """Return options: the given values, otherwise the table's ``read.split.*``, otherwise Iceberg's defaults.
+        """Return options: the given values, otherwise those of the table properties, otherwise Iceberg's defaults.
+
+        Parameters
+        ----------
+        properties
+            The table properties, of which ``read.split.target-size``, ``read.split.planning-lookback`` and
+            ``read.split.open-file-cost`` are used. A value that is 0 or not a whole number is ignored.
+        given
+            Values of ``size``, ``lookback`` and ``open_file_cost``; None has the same effect as no value.
 
         Raises
         ------
@@ -65,7 +83,15 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class DeleteCounts:
-    """Number of deletes that apply to each data file, and their bytes, as `content_sizes` counts them."""
+    """The deletes that apply to each data file, as two arrays with one element per data file.
+
+    Attributes
+    ----------
+    count
+        Number of delete files and deletion vectors that apply to the data file.
+    bytes
+        Bytes to read for these delete files and deletion vectors: the sum of their `content_sizes`.
+    """
 
     count: _Longs
     bytes: _Longs
@@ -84,7 +110,7 @@ def content_sizes(deletes: EntryBatch) -> _Longs:
 
 
 def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
-    """Return the number and bytes of the deletes of each data file."""
+    """Return the number and bytes of the deletes that apply to each data file."""
     sizes = content_sizes(matched.deletes)
     vector = np.asarray(pc.fill_null(matched.vector, -1)).astype(np.int64)
     has = vector >= 0
@@ -101,7 +127,8 @@ def delete_counts(matched: MatchedDeletes) -> DeleteCounts:
 def split_counts(tasks: FileTasks, size: int) -> _Longs:
     """Return the number of splits of each data file.
 
-    A file with split offsets is split at these, any other file every ``size`` bytes.
+    A file with split offsets is split at these, any other file every ``size`` bytes. A file of a format that cannot be
+    split is one split.
     """
     return _Cut.of(tasks, size).counts
 
@@ -142,15 +169,30 @@ class _Cut:
 
 
 def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
-    """Return one row per split.
+    """Split data files, combine the splits into tasks, and return one row per split.
 
-    Columns are ``task`` (row of the tasks), ``start``, ``length``, ``rows`` (estimated from bytes), ``deletes``,
-    ``delete_bytes``, ``weight``, and ``combined``, the number of the combined task that reads the split.
+    A file with split offsets is split at these, any other file every ``options.size`` bytes. A file of a format that
+    cannot be split is one split.
 
-    A file with split offsets is split at these, any other file every ``size`` bytes. Small splits are then combined in
-    bins of ``size`` bytes. A split weighs as much as its bytes and those of its deletes together, but at least the cost
-    of opening these files. Unlike this function, Spark also adjusts the size to its parallelism
-    (``read.split.adaptive-size.enabled``).
+    Splits are then combined into tasks with a total weight of up to ``options.size`` each; a split with a higher weight
+    is a task by itself. The weight of a split is the sum of its bytes and the bytes of the deletes that apply to its
+    file, but at least ``options.open_file_cost`` for the data file and for each delete. At most ``options.lookback``
+    tasks are open to further splits at the same time; when there are more, the one with the highest weight is closed.
+
+    Unlike this function, Spark also adjusts the split size to its parallelism (``read.split.adaptive-size.enabled``).
+
+    Parameters
+    ----------
+    tasks
+        The data files.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``task``: row number of the data file in ``tasks``. ``start``, ``length``: position of the split's first
+        byte in the file, and number of its bytes. ``rows``: number of rows, estimated from the bytes. ``deletes``,
+        ``delete_bytes``: number and bytes of the deletes that apply to the file. ``weight``: as above. ``combined``:
+        number, from 0, of the combined task that reads the split.
 
     Raises
     ------
@@ -164,8 +206,8 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     first_offset = np.zeros(len(tasks), dtype=np.int64)
     first_offset[cut.by_offset] = cut.offsets[cut.starts[cut.by_offset]]
     readable = np.maximum(cut.lengths - first_offset, 1)
-    # Rows are estimated in proportion to bytes, not counting those before the first split offset (Java:
-    # BaseContentScanTask.estimateRowsCount).
+    # A split has the same share of the file's rows as of its bytes. Bytes before the first split offset are in no split
+    # and do not count as bytes of the file (Java: BaseContentScanTask.estimateRowsCount).
     rows = length / readable[task] * records[task]
     return build.table(
         {
@@ -182,7 +224,18 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
 
 
 def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs, _Longs]:
-    """Return how files are split, and the file, start and length of each split.
+    """Split data files.
+
+    Parameters
+    ----------
+    size
+        One split size in bytes for all files, or an array with one per file.
+
+    Returns
+    -------
+    tuple
+        How each file is split, and three arrays with one element per split: the row number of its file in ``tasks``,
+        the position of its first byte in the file, and its length in bytes.
 
     Raises
     ------
@@ -223,7 +276,7 @@ def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookbac
     sizes
         Per group, the bytes of a split and of a combined task.
     lookback
-        Number of bins that are open at once.
+        Number of combined tasks to which splits can be added at the same time; see `split_table`.
 
     Returns
     -------
@@ -256,8 +309,18 @@ def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookbac
 def combined_table(splits: pa.Table) -> pa.Table:
     """Return one row per combined task.
 
-    Columns are ``combined``, ``splits`` (adjacent splits of a file count as one), ``files``, ``bytes``, ``rows``,
-    ``delete_bytes`` (once per file) and ``weight``, by which Iceberg packs splits.
+    Parameters
+    ----------
+    splits
+        Result of `split_table`.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``combined``: number of the combined task. ``splits``: number of its splits; splits that are adjacent in the
+        same file count as one. ``files``, ``bytes``, ``rows``: number of data files of which the task reads splits, and
+        bytes and estimated rows of these splits. ``delete_bytes``: bytes of the deletes that apply to these files; each
+        file's deletes count once, however many splits of it the task reads. ``weight``: sum of the splits' weights.
     """
     group = np.asarray(splits["combined"])
     order = np.argsort(group, kind="stable")
@@ -288,11 +351,14 @@ def combined_table(splits: pa.Table) -> pa.Table:
 
 
 def _packed(weights: list[int], options: SplitOptions) -> _Longs:
-    """Pack weights into bins, and return the number of each weight's bin.
+    """Pack weights into bins of ``options.size``, and return for each weight the number of its bin, from 0.
 
-    Bins are numbered in the order in which Java's ``BinPacking`` outputs them. When more than ``lookback`` bins are
-    open, it closes the fullest one and outputs it (``largestBinFirst``). At the end, it outputs the remaining bins in
-    the order in which they were opened.
+    A weight is added to the first open bin that has room for it; if none has, a new bin is opened. When more than
+    ``options.lookback`` bins are open, the fullest one is closed.
+
+    The result is the same as that of Java's ``BinPacking`` with ``largestBinFirst``. Bins are numbered in the order in
+    which Java outputs them: first the bins that were closed, in the order of closing, then the remaining bins, in the
+    order of opening.
     """
     numbers = np.zeros(len(weights), dtype=np.int64)  # bins are numbered as they are opened, and renumbered at the end
     open_bins: list[int] = []
