@@ -36,7 +36,10 @@ _TEXT = frozenset(("String", "Enum", "JSON", "None"))
 
 
 def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
-    """Return a function that reads the bounds of a column of this type; None if the stored type does not fit."""
+    """Return a function that converts the bounds of a Parquet leaf to values of the column's type, ``kind``.
+
+    Return None if the stored type of the leaf cannot be read as ``kind``.
+    """
     base, physical, logical = type_base(kind), leaf.physical, leaf.logical.get("Type")
     match base:
         case "boolean" if physical == "BOOLEAN":
@@ -62,14 +65,14 @@ def bound_reader(leaf: ParquetLeaf, kind: Type) -> BoundReader | None:
 
 
 def stands_for(leaf: ParquetLeaf, kind: Type) -> bool:
-    """Return whether the stored type can be read as this primitive type."""
+    """Return whether the stored type of a Parquet leaf can be read as the primitive Iceberg type ``kind``."""
     return bound_reader(leaf, kind) is not None
 
 
 def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
-    """Return the results of a `BoundReader` as an array of a type that can be compared with the filter's literals.
+    """Convert the bounds that a `BoundReader` returned to an array that can be compared with the filter's literals.
 
-    Values that do not fit the column's type become null, which means an unknown bound.
+    Bounds that do not fit the column's type, ``kind``, become null, which means an unknown bound.
     """
     target = arrow_type(kind)
     if pa.types.is_temporal(target):
@@ -79,7 +82,14 @@ def bound_array(values: Sequence[Any], kind: Type) -> AnyArray:
 
 
 def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[bytes] | None:
-    """Return the bytes that a Bloom filter hashes for a value of the column: its plain encoding without length.
+    """Return the bytes that a Bloom filter hashes for a literal: its plain encoding in Parquet, without length.
+
+    Parameters
+    ----------
+    leaf
+        The leaf of the Parquet schema that stores the column.
+    kind
+        The column's Iceberg type, of which ``literal`` is a value.
 
     Returns
     -------

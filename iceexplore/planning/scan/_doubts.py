@@ -62,9 +62,10 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
     The reasons are problems of the table's metadata and files that can affect the plan:
 
     - A problem that was found when a manifest or file was read, if the plan depends on this manifest or file.
-    - A problem that was found when the metadata file was read, if it affects the planned snapshot, ref or schema.
-    - A problem that `Table.check` found, if it affects the planned snapshot. The problem may be in a manifest that the
-      plan skips, because the plan may skip the manifest only due to the problem.
+    - A problem that was found when the metadata file was read, if it affects the planned snapshot, ref or schema, or
+      the table as a whole.
+    - A problem that `Table.check` found, if it affects the planned snapshot. This includes problems of manifests that
+      the plan skips, because the plan may skip a manifest due to its problem.
 
     A problem with metadata that is used only for filtering is a reason only if the plan has a filter. A manifest that
     cannot be read is not one of the reasons, because the plan's notes name it.

@@ -122,7 +122,7 @@ def leaves_of(
 def pick(
     state: TableState, scan: RootScan, index: int, leaf: Manifest, wanted: Filter, columns: Iterable[int]
 ) -> Picked:
-    """Select the matching files of one manifest.
+    """Select the files of one manifest that may have a row that matches the filter, ``wanted``.
 
     Parameters
     ----------
