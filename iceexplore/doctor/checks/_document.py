@@ -37,9 +37,9 @@ def check_document(examination: Examination) -> None:
         if part.startswith("ref "):
             name = part.removeprefix("ref ")
             examination.report(item, modes=(16,), snapshots=snapshots, refs=(name,))
-        elif item.code == "file-missing" and not part:  # the catalog sent the metadata, but its file is missing
+        elif item.code == "file-missing" and not part:  # the catalog sent a file's content, but there is no such file
             examination.report(_gone(examination), modes=(5,))
-        elif item.field == "next-row-id" and not part:  # Java cannot read a document without this key
+        elif item.field == "next-row-id" and not part:  # Java cannot read a v3 metadata file without next-row-id
             examination.report(replace(finding_of(item), severity="fail"))
         else:
             examination.report(item, snapshots=snapshots)
@@ -80,9 +80,11 @@ def _more(examination: Examination) -> Iterator[Problem]:
 
 
 def _size(examination: Examination) -> int:
-    """Return the size of the metadata file's JSON in bytes, before compression, as readers hold it in memory.
+    """Return the size in bytes of the metadata file's JSON text, which is larger than the file if it is compressed.
 
-    Return the compressed size for a gzip file that is too small to hold a large document, or whose end cannot be read.
+    The last four bytes of a gzip file state the size of the text. They are read only if the file has more than
+    `_SMALL_PACKED` bytes, because the text of a smaller file cannot reach `LARGE_METADATA`. If they are not read, or
+    cannot be read, return the size of the compressed file. Return 0 if the metadata file has not been read at all.
     """
     state = examination.state
     where = state.metadata_location

@@ -28,13 +28,13 @@ from iceexplore.storage import is_local
 
 __all__ = ["check_existence", "missing_rows"]
 
-#: The maximum number of files in a remote store that are looked up one by one at level "metadata"; local folders are
-#: listed instead.
+#: Files in a remote store are looked up one by one, but only if there are at most this many. If there are more, the
+#: check is recorded as not done. For a local table, its folder is listed instead.
 _MOST_LOOKED_UP = 200
 #: If a local folder has at least this many of the files to look up, the folder is listed instead.
 _MANY = 20
-#: If the listing of the table's folder lacks at least this many files, their folders are looked up first: the files of
-#: a folder that does not exist need no lookup.
+#: If at least this many files are in no listing, first look up whether their folders exist. The files of a folder that
+#: does not exist need not be looked up one by one.
 _MANY_ABSENT = 500
 #: The maximum length, in characters, of a folder's path for which the folders above it are looked up. The time for this
 #: grows with the square of the length.
@@ -48,7 +48,7 @@ def check_existence(examination: Examination) -> None:
         examination.report(item, modes=(8,), snapshots=(snapshot_id,))
     _check_column_files(examination)
     if examination.level != "metadata":
-        return  # at the other levels, data and delete files are opened later, which finds missing ones
+        return  # at the levels "files" and "rows", `check_files` opens all data and delete files and finds missing ones
     files = examination.files
     hit = missing_rows(examination)
     if not len(hit):
@@ -98,7 +98,7 @@ def missing_rows(examination: Examination) -> npt.NDArray[np.int64]:
         return rows
     same = files.same[rows]
     firsts = np.full(int(same.max()) + 1, -1)
-    firsts[same[::-1]] = rows[::-1]  # in reverse order: a location with several rows keeps the first
+    firsts[same[::-1]] = rows[::-1]  # in reverse order, so that the first row of each location is assigned last
     known = firsts >= 0
     of = (np.cumsum(known) - 1)[same]
     missing = _missing(examination, files.locations.take(build.array(firsts[known])), of)
@@ -154,8 +154,8 @@ def _resolved(examination: Examination, unique: AnyArray) -> tuple[AnyArray, lis
     it is outside the storage's roots: the folders from which a table's files may be read.
     """
     reals, errors = real_locations(examination.state.storage, unique)
-    # Only files outside the roots are reported here. Any other error means that the location is invalid, which is
-    # reported when the manifest is read.
+    # Only files outside the folders from which a table's files may be read are reported here. Any other error means
+    # that the location is invalid, which is reported when the manifest is read.
     refused = {name: error for name, error in errors.items() if isinstance(error, OutsideRootsError)}
     first = next((Problems().add_error(error, name) for name, error in refused.items()), None)
     return reals, list(refused), first
@@ -166,7 +166,17 @@ def _text(place: bytes) -> str:
 
 
 def _absent(reals: AnyArray, there: AnyArray) -> npt.NDArray[np.int64]:
-    """Return the indices of the files whose real locations are known, but are not in a listing."""
+    """Return the indices, in ``reals``, of the files that are not in a listing of a folder.
+
+    Files whose real location is unknown are left out.
+
+    Parameters
+    ----------
+    reals
+        The real locations of the files, as bytes; null where unknown.
+    there
+        The real locations of all files that the listing has, as bytes.
+    """
     absent = pc.and_(reals.is_valid(), pc.invert(pc.is_in(reals, value_set=there)))
     return np.flatnonzero(np.asarray(absent))
 

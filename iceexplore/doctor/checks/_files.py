@@ -23,8 +23,9 @@ from iceexplore.verification import verify_steps
 
 __all__ = ["Verify", "check_files", "verify_here"]
 
-#: Verifies a state's snapshot at a level ("footers" or "data"); yields the completed share and returns findings as a
-#: table.
+#: A function that opens the files of a state's snapshot. At the level "footers", it reads the footers of data files and
+#: all delete files; at the level "data", also the rows of data files. It yields the share of the work that is done,
+#: from 0 to 1, and returns a table of findings.
 Verify = Callable[[TableState, Literal["footers", "data"]], Generator[float, None, pa.Table]]
 
 #: The numbers of the failure modes (listed in ``docs/doctor.md``) to which a missing file belongs, by the content type
@@ -88,9 +89,12 @@ def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
 def _grouped(found: pa.Table, vectors: AnyArray, known: AnyArray) -> pa.Table:
     """Return the findings that no other check has reported, with the columns by which `_Collected` groups them.
 
-    Findings become one finding if they have the same code, severity, field, ``content`` and ``of_vector``. The last two
-    columns determine the modes. ``content`` is the content type of a missing file; it is null for other faults.
-    ``of_vector`` is true for a fault of a Puffin file with one of the codes in `_OF_VECTORS`.
+    Findings become one finding if they have the same values in the columns ``code``, ``severity``, ``field``,
+    ``content`` and ``of_vector``. Two of these columns are added here, because findings that differ in them belong to
+    different modes (``docs/doctor.md``):
+
+    * ``content`` is the content type of a missing file, and null for other faults.
+    * ``of_vector`` is true for a fault of a Puffin file with one of the codes in `_OF_VECTORS`.
 
     Parameters
     ----------
@@ -138,8 +142,8 @@ class _Collected:
         for group in rows.group_by(list(self._GROUP), use_threads=False).aggregate([]).to_pylist():
             self._snapshots.setdefault(tuple(group[name] for name in self._GROUP), []).append(snapshot_id)
         self._new.append(rows)
-        # Snapshots share most files, so most new rows are duplicates. They are removed only when there are as many new
-        # rows as rows without duplicates, so that the time for this grows only in proportion to the number of rows.
+        # Snapshots share most files, so most new rows are duplicates of older ones. Removing duplicates processes all
+        # rows, old and new. To do this rarely, wait until there are at least as many new rows as old ones.
         if sum(map(len, self._new)) >= len(self._rows):
             self._join()
 
@@ -166,9 +170,16 @@ class _Collected:
 
 
 def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
-    """Return one finding for a group of rows, which are places with the same fault.
+    """Return one finding for several places that have the same fault.
 
-    The finding has the text and the found and expected values of the first row.
+    Its text and its values ``found`` and ``expected`` are those of the first place.
+
+    Parameters
+    ----------
+    rows
+        One row for each place: a group of findings as returned by `_grouped`.
+    snapshots
+        The ids of the snapshots that have the fault.
     """
     row = rows.slice(0, 1).to_pylist()[0]
     text, code = str(row["text"]), str(row["code"])
@@ -187,7 +198,13 @@ def _finding(rows: pa.Table, snapshots: tuple[int, ...]) -> Finding:
 
 
 def _ordinals(rows: pa.Table) -> tuple[tuple[str, npt.NDArray[np.int64]], ...]:
-    """Return the entries that some rows are about: the location of each manifest, and the entries' positions in it."""
+    """Return the entries that findings are about: the location of each manifest, and the entries' positions in it.
+
+    Parameters
+    ----------
+    rows
+        A group of findings as returned by `_grouped`. Those without an entry are left out.
+    """
     found = rows.filter(rows["entry"].is_valid()).select(["manifest", "entry"])
     lists = found.group_by("manifest", use_threads=False).aggregate([("entry", "list")])
     names, ordinals = build.to_pylist(lists["manifest"]), whole(lists["entry_list"])
@@ -195,7 +212,14 @@ def _ordinals(rows: pa.Table) -> tuple[tuple[str, npt.NDArray[np.int64]], ...]:
 
 
 def _values(rows: pa.Table) -> tuple[Found, ...]:
-    """Return the values found at the entries of each manifest; values that are not whole numbers are left out."""
+    """Return the wrong values that were found at manifest entries, as one `Found` for each manifest.
+
+    Parameters
+    ----------
+    rows
+        A group of findings as returned by `_grouped`, with these values in the column ``found``. Left out are findings
+        without an entry, and those whose value is not a whole number of at most 18 digits.
+    """
     given = pc.fill_null(pc.match_substring_regex(rows["found"], r"^\d{1,18}$"), False)
     found = rows.filter(pc.and_(given, rows["entry"].is_valid())).select(["manifest", "entry", "found"])
     found = found.set_column(2, "found", found["found"].cast(pa.int64()))

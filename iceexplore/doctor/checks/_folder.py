@@ -24,7 +24,11 @@ _BY_VERSION = re.compile(r"v\d+(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 def check_folder(examination: Examination) -> None:
-    """Report contradictions with the version hint and with other metadata files in the folder."""
+    """Report contradictions between the examined metadata file, the version hint and other metadata files.
+
+    Also report other files of the folder that could not be read, a metadata file whose name does not fit its
+    compression, and a table that was moved.
+    """
     state = examination.state
     # Problems of other files in the folder, found when the metadata file was chosen: a wrong version hint, or metadata
     # files that are ambiguous or cannot be read.
@@ -57,8 +61,8 @@ def check_folder(examination: Examination) -> None:
 
 
 def _in_folder(state: TableState, where: str) -> bool:
-    # In a moved table, the place of a problem may be an old location, as written in the metadata, or a real one, if the
-    # problem was found before the move was recognized. Both locations are converted to real ones to compare them.
+    # In a moved table, `where` may be a location from before the move, as the metadata has it, or a real location.
+    # `Storage.place` converts either kind to a real location, so that the folders can be compared.
     folder = state.storage.place(state.metadata_location).rpartition("/")[0]
     return where.endswith((HINT, ".json", ".gz")) and state.storage.place(where).rpartition("/")[0] == folder
 
@@ -146,9 +150,15 @@ Document = tuple[MetadataVersion, dict[str, Any]]
 
 
 def _documents(examination: Examination, versions: Sequence[MetadataVersion]) -> list[Document]:
-    """Return other metadata files, parsed. At most `_MOST_OPENED` files are opened.
+    """Open and parse metadata files of the table other than the examined one, and return them.
 
-    Files that cannot be read are reported and left out.
+    At most `_MOST_OPENED` are opened (`files_to_compare` chooses them). Files that cannot be read are reported and left
+    out.
+
+    Parameters
+    ----------
+    versions
+        The metadata files to choose from. The examined one may be among them.
     """
     state = examination.state
     others, left_out = files_to_compare(state.opened, versions, _MOST_OPENED)
@@ -209,13 +219,19 @@ def _newer(state: TableState, documents: Sequence[Document]) -> Iterator[Problem
 
 
 def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]:
-    """Report a metadata file whose current snapshot is missing from the metadata file that follows it.
+    """Report the first commit that was lost because another commit overwrote it.
 
-    The files that the metadata log names are compared, and only the first such file is reported. No commit removes the
-    snapshot that was current before: expiring snapshots keeps it, and so does a rollback. If it is missing, a commit
-    overwrote it without having read it, and its changes are lost.
+    Each metadata file that the metadata log names is compared with the next one in the log; the last one is compared
+    with the examined metadata file. A commit is lost if the current snapshot of a file is missing from the next file:
+    even a rollback and the expiration of snapshots keep the snapshot that was current until then. So the commit that
+    wrote the next file was not based on the file before it.
 
-    If the log names no such file, `_unlogged` checks the metadata files that the log does not name.
+    If no lost commit is found, `_unlogged` checks the metadata files that the log does not name.
+
+    Parameters
+    ----------
+    documents
+        The other metadata files that were opened. Files of the log that are not among them are skipped.
     """
     logged = [e.metadata_file for e in state.metadata.metadata_log]
     by_place = {version.location: document for version, document in documents}
@@ -238,9 +254,17 @@ def _lost(state: TableState, documents: Sequence[Document]) -> Iterator[Problem]
 
 
 def _unlogged(state: TableState, documents: Sequence[Document], logged: Sequence[str]) -> Iterator[Problem]:
-    """Report a metadata file that the metadata log does not name and whose current snapshot the table lacks.
+    """Report an older metadata file that the metadata log does not name and whose current snapshot the table lacks.
 
-    Two commits were then based on the same metadata file, and one of them is lost.
+    Such a file is left if two commits were based on the same metadata file: the table has only the changes of one of
+    them, and the file has the changes of the other, which are lost. Only the first such file is reported.
+
+    Parameters
+    ----------
+    documents
+        The other metadata files that were opened.
+    logged
+        The locations of the metadata files that the metadata log names.
     """
     known = {s.snapshot_id for s in state.metadata.snapshots} | {e.snapshot_id for e in state.metadata.snapshot_log}
     oldest = min((s.timestamp_ms for s in state.metadata.snapshots), default=None)
@@ -286,7 +310,9 @@ def _list_exists(state: TableState, document: dict[str, Any], snapshot_id: int) 
     try:
         return not lists or not isinstance(lists[0], str) or state.storage.exists(lists[0])
     except OutsideRootsError:
-        return False  # the list is outside the roots: the table is a copy, and this list was not copied
+        # The manifest list is outside the folders from which the table's files may be read: the table is a copy, and
+        # this manifest list was not copied.
+        return False
     except IceexploreError:
         return True
 

@@ -32,8 +32,9 @@ _OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncat
 
 def check_leaves(examination: Examination) -> None:
     """Report faults of every examined leaf manifest; statistics and partition tuples are decoded."""
-    # Column statistics and partition tuples are decoded during this check. All problems that are found in manifests
-    # meanwhile are collected in this list, and reported at the end.
+    # Two kinds of problems are collected here: those found while `looking`, a copy of the examination, decodes
+    # manifests, and those that this check itself finds. They are reported at the end, when it is known which snapshots
+    # list each manifest.
     late = Problems()
     state = examination.state
     looking = examination.with_problems(late)
@@ -126,9 +127,15 @@ def _stats_of(leaves: Sequence[Manifest]) -> Iterator[tuple[Sequence[int], Colum
 
 
 def plain_keys(manifest: Manifest) -> Iterator[Problem]:
-    """Check for ``key_metadata`` (field id 131 or 519) in an unencrypted manifest or list.
+    """Check for encryption keys (``key_metadata``) in a file that is not encrypted: anyone can read these keys.
 
-    A manifest that could be read is not encrypted.
+    A file that could be read without a key is not encrypted.
+
+    Parameters
+    ----------
+    manifest
+        A leaf manifest, which may have keys of data and delete files (field id 131); or a manifest list or root
+        manifest, which may have keys of manifests (519).
     """
     keys = pc.fill_null(pc.binary_length(manifest.entries["key_metadata"]), 0)
     hit = np.flatnonzero(np.asarray(pc.greater(keys, 0)))
@@ -146,13 +153,19 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
 def _cleaned_up(examination: Examination, gone: set[str]) -> set[str]:
     """Return the missing manifests that were probably removed by the engine that wrote them.
 
-    An engine that wrongly considers its commit failed removes the files of this commit (mode 6). All manifests that the
-    commit added are then missing, while the older manifests of its snapshot still exist.
+    An engine that wrongly assumes that its commit failed removes the files that this commit wrote (mode 6 in
+    ``docs/doctor.md``). This is assumed for a snapshot if all manifests that its commit added are missing, and no
+    manifest that the snapshot took over from earlier snapshots is missing.
 
     Parameters
     ----------
     gone
-        The canonical locations of the missing manifests.
+        The canonical locations of all missing manifests.
+
+    Returns
+    -------
+    set of str
+        The canonical locations of those that were probably removed in this way.
     """
     out: set[str] = set()
     for snapshot_id, root in examination.roots.items() if gone else ():
@@ -213,13 +226,22 @@ def _damaged(
 
 
 def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
-    """Check for keys that a manifest's header must have (spec, "Manifests"): other engines fail without them."""
+    """Check whether the key-value metadata in a manifest's header has all keys that the spec requires ("Manifests").
+
+    Other engines fail if one of them is missing. Also check that the key ``schema`` has the table's schema, not that of
+    manifest entries.
+
+    Parameters
+    ----------
+    versioned
+        True if the table has format version 2 or later: ``format-version`` and ``content`` are then required, too.
+    """
     if leaf.is_root or not leaf.dialect or leaf.root_row is None:
         return
     keys = leaf.header.metadata
     v4 = leaf.dialect.has_root_manifest
     if v4 and not leaf.dialect.deletion_vectors_on_entries:
-        return  # reading already reports missing keys of the V4 proposal
+        return  # for manifests of the V4 proposal, reading already reports which keys the header lacks
     due = ("format-version", "content") if v4 else ("schema", "partition-spec", "partition-spec-id")
     if not v4 and versioned:
         due = (*due, "format-version", "content")
@@ -270,16 +292,19 @@ def _data_with_rows(leaf: Manifest) -> npt.NDArray[np.bool_]:
 
 
 def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats, data: npt.NDArray[np.bool_]) -> None:
-    """Count the data files that have both bounds of a column, and those with a value that is neither null nor NaN.
+    """Count, for each column, the data files that have both bounds, and those with a value neither null nor NaN.
 
     Parameters
     ----------
     metrics
-        Receives the numbers: they are added to those that it has.
-    ids, stats
-        The field ids of the columns, which have the same type, and their statistics: one value per column and entry.
+        The counts are added to its counters ``bounded`` and ``valued``.
+    ids
+        The field ids of some columns of the same type.
+    stats
+        The statistics of these columns: the values of all entries for the first column, then those for the second, and
+        so on.
     data
-        A mask of the entries to count.
+        A mask of the entries to count; one item per entry.
     """
     bounded = pc.and_(stats.lower_raw.is_valid(), stats.upper_raw.is_valid())
     # A file without a count of nulls or NaNs is assumed to have none of them.
@@ -292,7 +317,10 @@ def _count_bounds(metrics: ColumnBounds, ids: Sequence[int], stats: ColumnStats,
 
 
 class _Bare:
-    """Counts live data files without column metrics, which matter if other data files of the table have metrics."""
+    """Collects live data files without column metrics, to report them if other data files of the table have metrics.
+
+    If no data file has metrics, the table's writers do not record them, and nothing is reported.
+    """
 
     def __init__(self) -> None:
         self._with = 0
@@ -314,7 +342,10 @@ class _Bare:
             self._without.append((leaf.location, np.asarray(leaf.entries["ordinal"])[bare]))
 
     def problems(self) -> Iterator[tuple[Problem, Hits]]:
-        """Yield the problem that data files lack column metrics, and these files, if other data files have metrics."""
+        """Yield one problem for all data files without column metrics, together with the entries of these files.
+
+        Yield nothing if all data files have metrics, or none has.
+        """
         if self._with and self._without:
             count = sum(len(ordinals) for _, ordinals in self._without)
             text = (

@@ -52,21 +52,23 @@ def _names(files: Sequence[MetadataVersion]) -> str:
 def files_to_compare(
     opened: Opened, files: Sequence[MetadataVersion], most: int
 ) -> tuple[list[MetadataVersion], str | None]:
-    """Choose the other metadata files to open: those whose version numbers are nearest to the current file's.
+    """Choose the metadata files to compare with the current one: those with the nearest version numbers.
 
     If the name of the current file has no version number, choose the files that were modified last.
 
     Parameters
     ----------
+    opened
+        The opened table or view. The file from which it was opened is the current one, and is not chosen.
     files
-        All metadata files of the table or view.
+        All metadata files of the table or view. Those of unknown size are not chosen: only the metadata log names them.
     most
         The maximum number of files to choose.
 
     Returns
     -------
     tuple
-        The chosen files, and a note that others were not chosen; None instead of the note if all were chosen.
+        The chosen files, and a note on how many were chosen and which; None instead of the note if none was left out.
     """
     others = [f for f in files if not same_location(f.location, opened.metadata_location) and f.size is not None]
     number = opened.version

@@ -77,15 +77,17 @@ def _resolved(storage: Storage, locations: AnyArray) -> tuple[AnyArray, dict[int
     several = counts > 1
     rows = np.flatnonzero(~alone)[firsts[several]]
     for number, row in zip(numbers[several].tolist(), rows.tolist(), strict=True):
-        # After this, `Storage.closed_folder` knows the real folder, if all files in the folder may be read.
+        # `Storage.closed_folder` knows a folder only after one of its files has been resolved, and only if all of its
+        # files may be read.
         resolve(row)
         known = storage.closed_folder(heads.dictionary[number].as_py())
         if known is not None:
             folders[number] = as_bytes(known[0])
             links.update(name.encode("utf-8", "surrogateescape") for name in known[1])
 
-    # If a name is that of a link in any folder, all files with this name, even in other folders, are resolved one by
-    # one. This is slower than necessary, but the result is right.
+    # A symbolic link may lead out of its folder, so it must be resolved by itself. `links` has the names of the links
+    # of all folders. So a file with the same name as a link in another folder is also resolved by itself. This takes
+    # longer than necessary, but the result is right.
     folder = pa.array(folders, pa.binary()).take(build.array(of))
     bare = names.cast(pa.binary())
     alone |= np.asarray(folder.is_null()) | np.asarray(pc.is_in(bare, pa.array(sorted(links), pa.binary())))

@@ -47,14 +47,19 @@ def check_roots(examination: Examination) -> None:
 def _cleaned_up(examination: Examination, snapshot: Snapshot, location: str) -> bool:
     """Return whether a missing manifest list was probably removed by the engine that wrote it.
 
-    An engine that wrongly considers its commit failed removes the manifest list and the manifests of this commit
-    (mode 6). The names of these files contain the commit's UUID. The engine is suspected if the folder has no file with
-    this UUID in its name, while the manifest list of the parent snapshot still exists.
+    An engine that wrongly assumes that its commit failed removes the manifest list and the manifests of this commit
+    (mode 6 in ``docs/doctor.md``). The names of these files contain the same UUID. This probably happened if the
+    manifest list of the parent snapshot still exists, but no file in the missing list's folder has this UUID in its
+    name.
+
+    Return False if that cannot be determined: there is no parent, the name has no UUID, or the folder cannot be listed.
 
     Parameters
     ----------
+    snapshot
+        The snapshot whose manifest list is missing.
     location
-        The location of the missing manifest list.
+        The location of this manifest list.
     """
     metadata, storage = examination.state.metadata, examination.state.storage
     parent = next((s for s in metadata.snapshots if s.snapshot_id == snapshot.parent_snapshot_id), None)

@@ -97,8 +97,9 @@ _OF_FILES: dict[str, _Kind] = {
     "dv-in-range": _Kind("delete-position", "103 record_count", (48,)),
     "orphan-dv": _Kind("delete-dangling", "143 referenced_data_file", (46, 55)),
 }
-#: For some rules, codes with which other checks report a violation of the rule; the registry (`RULES`) has further
-#: codes. If a snapshot has a finding with one of the codes here, its violations of the rule are not reported again.
+#: For some rules, the codes with which other checks report violations of the rule. If a snapshot has a finding with one
+#: of these codes, no violation of the rule is reported for it, even at another place. Each rule also has codes in
+#: `RULES`; a finding with one of those counts only if it is at the place of the violation.
 _ALSO: dict[str, frozenset[str]] = {
     "duplicate-file": frozenset({"file-twice", "file-overwritten"}),
     "one-dv": frozenset({"dv-twice"}),
@@ -108,8 +109,8 @@ _ALSO: dict[str, frozenset[str]] = {
 #: Rules of the V4 proposal, in which a manifest DV has an entry of its own. They do not apply to a root in which DVs
 #: are attached to the entries of manifests.
 _BY_ATTACHING = rules_violated_by(LayoutOptions.of(4, dv_attached=True))
-#: The modes of findings about wrong counts and summaries in a V4 tree. A pattern matches a finding's code and field,
-#: separated by a space.
+#: Modes of wrong counts and summaries in V4 trees. Each pattern is compared with the text ``<code> <field>`` of a
+#: finding; if it matches, the finding gets the modes beside the pattern.
 _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
     (re.compile(pattern), modes)
     for pattern, modes in (
@@ -124,7 +125,11 @@ _MISPLACED = "entry-invalid 134 content_type"
 
 
 def check_v4_rules(examination: Examination) -> None:
-    """Report violated rules of the examined snapshots with a root manifest; set the modes of findings in V4 trees."""
+    """Report the rules that examined snapshots with a root manifest violate.
+
+    Before that, give the findings that other checks have reported about these snapshots the modes that are specific to
+    V4 (see `_name_modes`).
+    """
     snapshots = [s for s in examination.snapshots if examination.roots[s.snapshot_id].dialect.has_root_manifest]
     if not snapshots:
         return
@@ -151,12 +156,12 @@ def check_v4_rules(examination: Examination) -> None:
 
 
 class _Known:
-    """The findings of other checks about a snapshot, to leave out violated rules that they already report.
+    """The findings so far about one snapshot, in a form that shows whether they already report a violated rule.
 
     Parameters
     ----------
     root
-        The snapshot's root.
+        The root manifest of the snapshot.
     findings
         The findings that affect the snapshot.
     """
@@ -174,10 +179,13 @@ class _Known:
                     self._broken.add(place)
 
     def reports(self, item: RuleBreak) -> bool:
-        """Return whether a violated rule need not be reported.
+        """Return whether a violated rule need not be reported, because there is a finding that makes this unnecessary.
 
-        This is so if a finding already reports the same fault, or if another fault of the same entry makes readers fail
-        or return wrong rows.
+        One of these findings about the snapshot is enough:
+
+        * A finding at the place of the violation, with one of the codes that `RULES` has for the rule.
+        * A finding at any place, with one of the codes that `_ALSO` has for the rule.
+        * A finding about the same entry, with any code and the severity ``fail`` or ``wrong``.
         """
         if item.where in self._broken or _ALSO.get(item.rule, frozenset()) & self._codes:
             return True
@@ -185,11 +193,12 @@ class _Known:
         return any(not self._at.get(name, set()).isdisjoint(codes) for name in self._names(item.where))
 
     def _names(self, place: str) -> set[str]:
-        """Return the texts by which a finding may refer to a place, which is a file or an entry of a manifest.
+        """Return the texts that identify a place; two places with a text in common are regarded as the same.
 
-        A file is referred to by its location. An entry of the root is referred to by the place (``<location>#entry 3``)
-        or by the location of a file that the entry names. An entry of another manifest is referred to by the place or
-        by the location of the manifest.
+        * For a file (``<location>``): its canonical location.
+        * For an entry of the root (``<location>#entry 3``): ``place`` itself, and the canonical locations in the
+          entry's columns ``location`` and ``referenced_file``.
+        * For an entry of another manifest: ``place`` itself, and the canonical location of this manifest.
         """
         file, _, entry = place.partition("#entry ")
         if not entry:
@@ -242,22 +251,26 @@ def _attaches(root: Manifest) -> bool:
 
 
 def _name_modes(examination: Examination, roots: Mapping[int, Manifest]) -> None:
-    """Give findings in V4 trees the modes that are specific to V4.
+    """Give findings about V4 snapshots the modes in ``docs/doctor.md`` that are specific to V4.
 
-    Reading uses the same codes for faults of all format versions, so the modes that belong to a code alone are not
-    specific. Findings about the content of manifest DVs also get the severity ``wrong``.
+    When a finding is made, it gets the modes of its code and field, whatever the format version of the table is. For
+    some faults of V4 snapshots there are more specific modes, which replace the first ones. For example, a wrong count
+    in a root's entry for a manifest gets mode 53.
+
+    Findings about wrong counts or content of manifest DVs also get the severity ``wrong``.
 
     Parameters
     ----------
     roots
-        The V4 roots, by snapshot id. Only findings whose snapshots all have such a root are changed.
+        The root manifests of the V4 snapshots, by snapshot id. A finding is changed only if all its snapshots are among
+        these.
     """
     vectors = {place for root in roots.values() for place in manifest_dv_places(root)}
     for number, one in enumerate(examination.findings):
         if not one.snapshots or not roots.keys() >= set(one.snapshots):
             continue
         if one.where in vectors and one.code in ("count-mismatch", "file-corrupt"):
-            # A manifest DV has wrong numbers or content, so readers that apply the DV return wrong rows.
+            # The counts or the content of a manifest DV are wrong: readers that apply this DV return wrong rows.
             examination.findings[number] = replace(one, modes=(51, 85), severity="wrong")
             continue
         key = f"{one.code} {one.field or ''}"

@@ -138,7 +138,15 @@ class LiveFiles:
         return f"{leaf}#entry {self.entries['ordinal'][row].as_py()}"
 
     def snapshots(self, rows: Iterable[int]) -> tuple[int, ...]:
-        """Return the ids of the snapshots that list the manifests of these rows, in no particular order."""
+        """Return the ids of the snapshots that list at least one manifest to which one of these rows belongs.
+
+        The ids are in no particular order.
+
+        Parameters
+        ----------
+        rows
+            Indices of rows in `entries`.
+        """
         leaves = build.to_pylist(pc.unique(self.entries["leaf"].take(pa.array(list(rows), pa.int64()))))
         return tuple({s for leaf in leaves for s in self.leaves[leaf][1]})
 
@@ -186,8 +194,8 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     #: The checks that could not be done: the name of each, and the reason.
     unknown: dict[str, str] = field(default_factory=dict)
-    #: For each column, how many data files have bounds of it. The check of leaf manifests counts these files, because
-    #: it decodes all column statistics anyway.
+    #: For each column, the number of live data files that have bounds of it. `check_leaves` counts these files, because
+    #: it decodes the column statistics of all leaf manifests.
     metrics: ColumnBounds = field(default_factory=ColumnBounds)
     #: A function that waits for the plan of ``rewrite_data_files``, which a thread makes while other checks run, and
     #: returns the plan; None if it was not begun.
@@ -197,20 +205,28 @@ class Examination:
 
     @classmethod
     def of(cls, state: TableState, snapshots: Sequence[Snapshot], level: Level) -> Examination:
-        """Begin an examination of some snapshots, which are sorted, oldest first.
+        """Begin an examination of some of the table's snapshots.
 
-        The examination gets its own list of problems, which begins with those that reading the table has found so far.
+        Its list of problems is a new one, so that ``state.problems`` does not change during the examination. The new
+        list begins with a copy of the problems that were found while the table was read before.
+
+        Parameters
+        ----------
+        snapshots
+            The snapshots to examine, in any order.
         """
         problems = Problems(state.problems.met())
         reader = ManifestReader(state.storage, state.metadata, problems)
         return cls(replace(state, problems=problems, reader=reader), tuple(in_order(snapshots)), level)
 
     def with_problems(self, problems: Problems) -> Examination:
-        """Return a copy of this examination with a new reader, which adds the problems that it finds to ``problems``.
+        """Return a copy of this examination that adds the problems found while reading manifests to ``problems``.
 
-        Manifest lists, of which there may be many, are not read again: the copy uses those of this examination. Root
-        manifests are read again, because they may list data and delete files. When the statistics of these files are
-        decoded later, the problems found in them must also be added to ``problems``.
+        The original examination adds such problems to its own ``state.problems``.
+
+        The copy does not read manifest lists (v1 to v3) again, as there may be many: it has those of this examination.
+        It does read V4 root manifests again. These may list data and delete files directly, and problems found in the
+        column statistics of such files, when the copy decodes them, must also be added to ``problems``.
         """
         state = self.state
         reader = ManifestReader(state.storage, state.metadata, problems)
@@ -225,7 +241,16 @@ class Examination:
     # Results of the checks --------------------------------------------------------------------------------------------
 
     def report(self, item: Problem | Finding, **how: Any) -> None:
-        """Add a finding, or a problem converted to a finding by `finding_of`."""
+        """Add a finding, or convert a problem to a finding and add it.
+
+        If the finding has affected snapshots but no refs, the branches and tags that point to these snapshots are set
+        as its refs.
+
+        Parameters
+        ----------
+        how
+            For a problem: arguments of `finding_of`, for example ``modes`` and ``snapshots``. Ignored for a finding.
+        """
         made = item if isinstance(item, Finding) else finding_of(item, **how)
         if made.snapshots and not made.refs:
             made = replace(made, refs=self.refs_of(made.snapshots))
@@ -249,9 +274,12 @@ class Examination:
 
     @cached_property
     def entry_count(self) -> int:
-        """The number of live entries in all examined manifests, as their roots state it; unknown counts are left out.
+        """The number of live entries in all examined leaf manifests, according to the counts in the roots.
 
-        0 if reading a root raises an error, which only strict reading does. The checks report this error.
+        A manifest that several roots list is counted once. A manifest for which the root states no counts adds 0.
+
+        The number is 0 if reading a root raises an error. That happens only if the table was opened with ``strict``,
+        which raises problems as errors. The checks read the roots too, and handle this error.
         """
         try:
             rows = [(root.entries["location"], whole(root.entries["manifest_stats"])) for root in self.roots.values()]
@@ -281,14 +309,14 @@ class Examination:
 
     @cached_property
     def leaf_places(self) -> tuple[LeafPlace, ...]:
-        """The leaf manifests that at least one examined root lists as live, with the snapshots that list them.
+        """The leaf manifests for which at least one examined root has a live entry, with the snapshots of these roots.
 
-        Each leaf occurs once. In V4, manifest DVs of different roots may remove different entries from one leaf. The
-        leaf then occurs several times: once for each of these different sets of removed entries.
+        A leaf manifest that several roots list occurs once, except if manifest DVs (V4) of these roots remove different
+        entries from it. It then occurs once for each different set of removed entries.
         """
         first: dict[tuple[str, frozenset[str]], tuple[Manifest, int]] = {}
         listing: dict[tuple[str, frozenset[str]], list[int]] = {}
-        spelled = cache(canonical)  # many lists have the same manifests
+        spelled = cache(canonical)  # many roots list the same manifests: convert each location only once
         for snapshot_id, root in self.roots.items():
             rows = live_manifests(root)
             removals = Removals(root)
@@ -304,7 +332,14 @@ class Examination:
     def leaves(self, parts: frozenset[str] = frozenset({"entries"})) -> Iterator[tuple[Manifest, tuple[int, ...]]]:
         """Yield every examined leaf manifest with the ids of the snapshots that list it.
 
-        First, for each V4 root that lists data or delete files directly, yield a manifest of these files.
+        A V4 root may list data and delete files directly. For each such root, a `Manifest` with only the root's entries
+        of these files is yielded, before all leaf manifests.
+
+        Parameters
+        ----------
+        parts
+            The parts of each leaf manifest to decode now: any of ``entries``, ``partition`` (partition tuples) and
+            ``stats`` (column statistics). Other parts are decoded when they are first used.
         """
         for snapshot_id, root in self.roots.items():
             own = self.state.reader.direct(root)
@@ -332,7 +367,7 @@ class Examination:
         if not tables:
             return LiveFiles(_no_entries(), ())
         columns = {}
-        for name in tables[0].column_names:  # one by one, so that only one column at a time is in memory twice
+        for name in tables[0].column_names:  # joined one by one, so that at most one column is in memory twice
             column = pa.concat_tables([table.select([name]) for table in tables], promote_options="permissive")
             columns[name] = column.column(0).combine_chunks()
             tables = [table.drop_columns([name]) for table in tables]
@@ -366,9 +401,15 @@ class Examination:
         return out
 
     def partition_keys(self, rows: npt.NDArray[np.int64]) -> dict[int, str]:
-        """Return, by row of `files`, a text with the spec id and the partition tuple of the row.
+        """Return a text with the spec id and the partition tuple of each given entry, by the entry's row number.
 
-        Rows of the same partition have equal texts. The manifests of the given rows are read again.
+        Two entries have equal texts if they are in the same partition of the same spec. `files` does not keep partition
+        tuples, so the manifests of these entries are read again.
+
+        Parameters
+        ----------
+        rows
+            The row numbers of the entries in ``files.entries``.
         """
         leaf = self.files.leaf
         specs = self.files.entries["partition_spec_id"]
@@ -407,18 +448,32 @@ class Examination:
             yield own + number, leaf
 
     def places(self, rows: npt.NDArray[np.int64]) -> tuple[str, ...]:
-        """Return, as text, the places of the first `MOST_PLACES` of some rows of `files` (see `LiveFiles.place`)."""
+        """Return the places of some entries as texts (see `LiveFiles.place`), at most the first `MOST_PLACES`.
+
+        Parameters
+        ----------
+        rows
+            The indices of these entries in ``files.entries``.
+        """
         return tuple(self.files.place(int(row)) for row in rows[:MOST_PLACES])
 
     def since_of(self, snapshots: Iterable[int]) -> Since | None:
-        """Return the oldest of the affected snapshots as the commit that introduced a fault."""
+        """Return the commit that introduced a fault, assumed to be the one that made the oldest affected snapshot.
+
+        Return None if the table has none of these snapshots.
+
+        Parameters
+        ----------
+        snapshots
+            The ids of the snapshots that have the fault.
+        """
         wanted = set(snapshots)
         oldest = next((s for s in in_order(self.state.metadata.snapshots) if s.snapshot_id in wanted), None)
         return None if oldest is None else since_snapshot(oldest)
 
 
 def since_snapshot(snapshot: Snapshot) -> Since:
-    """Return a snapshot as the commit that introduced a fault."""
+    """Return a `Since` for a fault that was introduced by the commit that made this snapshot."""
     return Since(snapshot.snapshot_id, snapshot.timestamp_ms, snapshot.operation, engine_of(snapshot))
 
 
