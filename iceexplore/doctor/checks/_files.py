@@ -31,7 +31,7 @@ Verify = Callable[[TableState, Literal["footers", "data"]], Generator[float, Non
 #: The numbers of the failure modes (listed in ``docs/doctor.md``) to which a missing file belongs, by the content type
 #: of its entry.
 _GONE: dict[object, tuple[int, ...]] = {0: (1,), 1: (1,), 2: (1,), None: (2,)}
-#: Codes that, for a Puffin file, mean a wrong deletion vector (mode 48).
+#: Codes of findings that mean a wrong deletion vector if they are about a Puffin file (mode 48 in ``docs/doctor.md``).
 _OF_VECTORS = frozenset({"count-mismatch", "file-corrupt", "file-truncated", "memory-limit"})
 
 
@@ -158,7 +158,7 @@ class _Collected:
         self._new = []
 
     def findings(self) -> Iterator[Finding]:
-        """Yield one finding for each group of rows (see `_grouped`); the group that was added first comes first."""
+        """Yield one finding for each group of similar rows (see `_grouped`), ordered by their first rows."""
         self._join()
         if not len(self._rows):
             return

@@ -76,7 +76,16 @@ def _is_simulated(state: TableState) -> bool:
 
 
 def _hint(state: TableState, versions: Sequence[MetadataVersion]) -> Iterator[Problem]:
-    """Compare the version hint with the newest metadata file, for file-system tables; catalogs need no hint."""
+    """Check the version hint: it must exist and name the newest metadata file.
+
+    It is checked only for tables that need it: those that are not in a catalog, and whose metadata files are named by
+    their version (``v3.metadata.json``). Simulated tables are not checked.
+
+    Parameters
+    ----------
+    versions
+        All metadata files of the table.
+    """
     name = state.metadata_location.rpartition("/")[2]
     if not _BY_VERSION.fullmatch(name) or state.opened.catalog_table is not None:
         return
@@ -122,7 +131,10 @@ def _hint(state: TableState, versions: Sequence[MetadataVersion]) -> Iterator[Pr
 
 
 def _compression(state: TableState) -> Iterator[Problem]:
-    """Compare the metadata file's name with its content: Java chooses the codec by the name."""
+    """Check whether the name of the metadata file shows if it is compressed: ``.gz`` in the name of gzip files only.
+
+    Iceberg Java decides by the name whether to decompress the file, and fails if the name is wrong.
+    """
     location = state.metadata_location
     try:
         head = state.storage.read(location, kind="metadata", offset=0, length=4)

@@ -26,7 +26,7 @@ _PARTS = frozenset({"entries", "partition", "stats"})
 #: in their statistics.
 _MOST_MANIFESTS = 256
 _MOST_TOGETHER = 200_000
-#: The modes (``docs/doctor.md``) of faults of whole manifests, by problem code.
+#: The modes (``docs/doctor.md``) of two faults, by problem code, if the faulty file is a leaf manifest.
 _OF_MANIFESTS: dict[str, tuple[int, ...]] = {"file-missing": (2,), "file-truncated": (78,)}
 
 
@@ -88,7 +88,10 @@ def check_leaves(examination: Examination) -> None:
 
 
 def _is_deltas(state: TableState, leaf: Manifest) -> bool:
-    """Return whether Delta Lake wrote a leaf: it writes neither Iceberg's key-value metadata nor column metrics."""
+    """Return whether Delta Lake wrote a leaf manifest.
+
+    Delta Lake writes neither Iceberg's key-value metadata nor column metrics, so their absence is no fault then.
+    """
     return state.opened.is_delta and "format-version" not in leaf.header.metadata
 
 

@@ -35,11 +35,11 @@ class _Kind:
     Attributes
     ----------
     code
-        A key of `PROBLEM_KINDS`, which has the severity.
+        The finding's code: a key of `PROBLEM_KINDS`, whose value has the severity.
     field
         The field that the rule is about.
     modes
-        The ways tables break, as numbered in ``docs/doctor.md``.
+        The finding's modes: the numbers, in ``docs/doctor.md``, of the ways in which tables break.
     """
 
     code: str
@@ -119,8 +119,8 @@ _IN_V4: tuple[tuple[re.Pattern[str], tuple[int, ...]], ...] = tuple(
         (r"summary-untrue .*", (53, 59)),
     )
 )
-#: Code and field of the finding for an entry in the wrong kind of manifest: a delete in a data manifest, or a data file
-#: in a delete manifest. In the V4 draft, any entry of a delete file is misplaced.
+#: The code and the field of a finding about an entry in the wrong kind of manifest: an entry of a delete file in a data
+#: manifest, or one of a data file in a delete manifest. The V4 draft does not allow any entry of a delete file.
 _MISPLACED = "entry-invalid 134 content_type"
 
 
@@ -210,7 +210,15 @@ class _Known:
 
 
 def _finding(item: RuleBreak, root: Manifest, snapshot: Snapshot) -> Finding:
-    """Return a violated rule as a finding."""
+    """Return a finding that reports a violated rule.
+
+    Parameters
+    ----------
+    item
+        The violated rule.
+    root, snapshot
+        The snapshot that violates it, and the root manifest of this snapshot.
+    """
     in_manifest = "#entry" in item.where or item.where == root.location or item.where in root.entries["location"]
     kind = _KINDS[item.rule] if in_manifest else _OF_FILES.get(item.rule, _KINDS[item.rule])
     where = f"{root.location}#{item.where}" if item.where.startswith("snapshot ") else item.where
@@ -289,7 +297,10 @@ def manifest_dv_places(root: Manifest) -> Iterator[str]:
 
 
 def _draft_leaves(examination: Examination) -> Iterator[Finding]:
-    """Check for entries of delete files, which the V4 draft does not allow, except in leaves written before V4."""
+    """Check V4 leaf manifests for live entries of delete files, which the V4 draft does not allow.
+
+    Manifests that were written before the table was upgraded to V4 may have such entries, and are skipped.
+    """
     known = {place for f in examination.findings if f.code == "entry-invalid" for place in f.places}
     for leaf, snapshots in examination.leaves():
         if not leaf.dialect.deletion_vectors_on_entries:

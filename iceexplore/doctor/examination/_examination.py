@@ -185,7 +185,8 @@ class Examination:
     snapshots
         The snapshots to examine, oldest first.
     level
-        The level of the checks.
+        How much the checks read: ``metadata`` (no data and delete files), ``files`` (these files are opened, too) or
+        ``rows`` (all their rows are read, too).
     """
 
     state: TableState
