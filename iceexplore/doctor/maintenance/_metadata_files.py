@@ -63,10 +63,10 @@ class MetadataFilesPlan(Plan[T]):
 
     @property
     def nothing(self) -> bool:
-        """True if there are no files to delete, neither now (`files`) nor after the next commit.
+        """True if there is no file to delete, neither now nor after the next commit.
 
-        After the next commit, there are files to delete if it drops some from the log (`next_commit`) and does not
-        delete them itself (`deletes`).
+        The files to delete now are those in `files`. After the next commit, there are also those in `next_commit`,
+        unless `deletes` is true: then the next commit itself deletes them.
         """
         return not len(self.files) and (self.deletes or not len(self.next_commit))
 

@@ -81,10 +81,11 @@ class OrphanPlan(Plan[T]):
         shows it: ``data``, ``manifest``, ``metadata``, ``puffin``, ``temporary`` or ``other``), ``bytes``,
         ``modified_at``.
     young
-        Files that are not referenced, but too young: they may belong to a commit that is still running.
+        The files that are not referenced, but not old enough: they may belong to a commit that is still running. A
+        table like `files`.
     missing
-        Referenced files that do not exist: ``location``, ``kind``, and ``bytes`` as the metadata states them. Readers
-        that need these files fail, and no procedure restores them.
+        The referenced files that do not exist. Readers that need these files fail, and no procedure restores them. An
+        Arrow table: ``location``, ``kind``, and ``bytes`` as the metadata states them.
     conflicts
         Pairs of different prefixes (scheme and authority): that of a referenced location, and that of a listed file
         whose location is otherwise equal. If there is such a pair, Iceberg refuses to delete anything, unless
@@ -92,8 +93,9 @@ class OrphanPlan(Plan[T]):
     hidden
         The number of files that the procedure ignores, because their name or folder begins with ``_`` or ``.``.
     older_than_ms
-        Files modified before this time, in milliseconds since the epoch, are old enough. If a newer metadata file
-        exists, files must be even older: see `notes`.
+        Files modified before this time, in milliseconds since the epoch, are old enough. But if the table has a newer
+        metadata file than the opened one, files are old enough only if they were also modified before the last update
+        of the opened table state; then `notes` has a sentence about this.
     """
 
     procedure = "remove_orphan_files"
@@ -267,10 +269,22 @@ def plan_orphan_files(
 
 
 def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> tuple[str, list[Entry]] | None:
-    """Return the folder's real path and the files under it.
+    """Return the real path of the folder to list, and the files under it; None if it cannot be listed.
 
-    If the folder cannot be listed, add a note and return None. But if ``location`` was ``given``, and it does not exist
-    or is outside the folders that may be read, raise the error.
+    Parameters
+    ----------
+    base
+        The location of the folder: the table's location, or the location that the user passed.
+    given
+        True if the user passed the location. If this is false, and the table's location is outside the folders that may
+        be read, the folder from which the table was opened is listed instead.
+    notes
+        A note is added if the folder cannot be listed, or if another one is listed instead.
+
+    Raises
+    ------
+    OutsideRootsError, FileMissingError
+        The location that the user passed is outside the folders that may be read, or does not exist.
     """
     storage = state.storage
     try:
@@ -311,9 +325,18 @@ def _tails(state: TableState, folder: str, base: str, entries: Sequence[Entry]) 
 
 
 def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.bool_]:
-    """Return which files the procedure considers: those without a hidden part in their path below the folder.
+    """Return a mask of the listed files that the procedure considers: all files that are not hidden.
 
-    Names that begin with ``_`` or ``.`` are hidden, except those of folders of partition fields.
+    A file is hidden if its name, or the name of a folder between the listed folder and the file, begins with ``_`` or
+    ``.``. The folders of partition values are an exception: if a partition field has the name ``_day``, files in the
+    folder ``_day=2024-01-31`` are not hidden.
+
+    Parameters
+    ----------
+    tails
+        For each listed file, its path below the listed folder, beginning with a slash.
+    specs
+        All partition specs of the table.
     """
     names = sorted({f.name for spec in specs for f in spec.fields if f.name.startswith(("_", "."))})
     if names:
@@ -323,11 +346,20 @@ def _visible(tails: AnyArray, specs: Sequence[PartitionSpec]) -> npt.NDArray[np.
 
 
 def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
-    """Return the time, in milliseconds since the epoch, from which files count as too young to be orphans.
+    """Return a time, in milliseconds since the epoch: files modified at or after it are too young to be orphans.
 
-    This is ``limit``, unless there is a newer metadata file than that of ``state``. Then a later commit may have
-    written files that ``state`` does not reference. So files are too young if they were modified since the last update
-    of ``state``, and a note is added. A newer metadata file is ignored if a catalog names that of ``state`` as current.
+    Usually, this is ``limit``. But the table may have a newer metadata file than that of ``state``. The commit that
+    wrote it may have written other files, too, which ``state`` does not reference. So files that were modified since
+    the last update of ``state`` are too young, and the time of this update is returned if it is before ``limit``.
+
+    Newer metadata files are ignored if a catalog still points to the metadata file of ``state`` (`_is_current`).
+
+    Parameters
+    ----------
+    notes
+        A note is added if there is a newer metadata file that is not ignored.
+    limit
+        The time that follows from ``older_than``, in milliseconds since the epoch.
     """
     if isinstance(state.storage, OverlayStorage):
         return limit
@@ -346,7 +378,11 @@ def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
 
 
 def _is_current(state: TableState) -> bool:
-    """Return whether a catalog points to this metadata file: if so, a newer one was left by a failed commit."""
+    """Return whether the table was opened from a catalog that still points to the metadata file of ``state``.
+
+    If so, a metadata file with a higher version is not part of the table: a failed commit left it. Return False if the
+    catalog cannot be read.
+    """
     if state.opened.catalog_table is None:
         return False
     try:
@@ -358,12 +394,16 @@ def _is_current(state: TableState) -> bool:
 def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArray[np.bool_]) -> pa.Table:
     """Return a table of the listed files that ``mask`` selects, with locations spelled as in the table's metadata.
 
+    The columns are ``location``, ``kind``, ``bytes`` and ``modified_at``.
+
     Parameters
     ----------
     base
         The location of the listed folder.
     tails
         For each listed file, its path below this folder, beginning with a slash.
+    entries
+        The listed files.
     """
     chosen = [entries[i] for i in np.flatnonzero(mask).tolist()]
     columns: list[AnyArray] = [
@@ -376,9 +416,14 @@ def _table(base: str, tails: AnyArray, entries: Sequence[Entry], mask: npt.NDArr
 
 
 def _strangers(state: TableState, files: pa.Table) -> Iterator[str]:
-    """Yield a note if an orphan is a metadata file outside the table's metadata folder.
+    """Yield a note if one of the orphan files is a metadata file outside the table's metadata folder.
 
-    Such a file belongs to another table in a subfolder.
+    Such a file belongs to another table, whose folder is inside the listed folder.
+
+    Parameters
+    ----------
+    files
+        The orphan files: ``location`` and ``kind``.
     """
     own = state.metadata_location.rpartition("/")[0] + "/"
     is_metadata = pc.equal(files["kind"], "metadata")
@@ -408,7 +453,8 @@ class _Prefixes:
     Attributes
     ----------
     schemes, authorities
-        The name that replaces a scheme or authority before it is compared, such as ``s3`` for ``s3a``.
+        Mappings from a scheme or authority to the one that replaces it before a comparison. For example, with
+        ``{"s3a": "s3"}`` the schemes ``s3a`` and ``s3`` count as equal.
     """
 
     schemes: Mapping[str, str]
@@ -426,7 +472,8 @@ class _Prefixes:
         Parameters
         ----------
         valid
-            The prefix of a referenced location. If it has no scheme or no authority, any scheme or authority matches.
+            The prefix of a referenced location. A scheme that is an empty string counts as equal to every scheme, and
+            an authority that is an empty string to every authority.
         actual
             The prefix of a listed file.
         """
@@ -447,16 +494,37 @@ def _flat(given: Mapping[str, str]) -> dict[str, str]:
 def _conflicting(
     state: TableState, base: str, entries: Sequence[Entry], references: pa.Table, prefixes: _Prefixes
 ) -> tuple[npt.NDArray[np.bool_], tuple[tuple[str, str], ...]]:
-    """Return a mask of the listed files that are referenced with a conflicting prefix, and the pairs of prefixes.
+    """Find the listed files that the table references with a different prefix (scheme and authority).
 
-    A prefix is a scheme with an authority. Each pair has a prefix of references, and the prefix of the listed files.
+    For example, the file ``s3://a/t/f.parquet`` is listed, and the table references ``s3://b/t/f.parquet``.
+
+    Parameters
+    ----------
+    base
+        The location of the listed folder. Its prefix is the prefix of all listed files.
+    entries
+        The listed files.
+    references
+        The files that the table references: ``location`` and ``kind``.
+    prefixes
+        The schemes and authorities that count as equal. Prefixes that count as equal are not different.
+
+    Returns
+    -------
+    numpy.ndarray
+        A mask of the listed files that are referenced with a different prefix.
+    tuple
+        A pair for each different prefix, sorted: the prefix of the references, and the prefix of the listed files, such
+        as ``("s3://b", "s3://a")``.
     """
     found = np.zeros(len(entries), bool)
     if not len(entries):
         return found, ()
     actual = _prefix_of(base + "/", default="file")
     pairs: list[tuple[str, str]] = []
-    if state.storage.moved:  # the open metadata file of a moved table has another prefix, which is no conflict
+    if state.storage.moved:
+        # A moved table is opened at its new place. So the location of the opened metadata file may have another prefix
+        # than the locations in the metadata, which still have the old prefix. This is no conflict.
         own = pc.is_in(references["kind"], pa.array(["metadata file", "version hint"]))
         references = references.filter(pc.invert(own))
     parts = pc.extract_regex(references["location"], _URI)
@@ -493,8 +561,8 @@ def _missing(
 ) -> pa.Table:
     """Return the referenced files that do not exist.
 
-    Version hints are left out, because tables in a catalog need none. The synthetic files of a simulation are left out,
-    too, because they never exist.
+    A missing version hint is not returned, because tables in a catalog need none. The synthetic files of a simulation
+    are not returned either, because they never exist.
 
     Parameters
     ----------

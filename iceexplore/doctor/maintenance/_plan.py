@@ -72,7 +72,7 @@ class Threshold:
     source
         ``table property``, ``default of Iceberg``, ``argument``, or a description of another source.
     shown
-        The value to display, such as ``5 days``; empty if ``value`` needs no explanation.
+        The value in a form that is easier to read, such as ``5 days``; empty if ``value`` is easy to read.
     """
 
     name: str
@@ -97,10 +97,14 @@ def threshold(
 
     Parameters
     ----------
+    properties
+        The table's properties.
+    default
+        Iceberg's default.
     given, argument
         ``given``: the value of the argument; None if it was not given. ``argument``: the name of the argument.
     show
-        Formats a number for display, for example as a duration.
+        A function that formats a whole number for display, for example as a duration.
     """
     if given is not None:
         value, source = str(given), f"{ARGUMENT} {argument}"
@@ -213,16 +217,19 @@ class Plan(ABC, Generic[T]):
         """Commit to a simulation what the procedure would do; this is called only if there is something to do."""
 
     def _details(self) -> dict[str, Any]:
-        """Return what `to_dict` has for this kind of plan besides the attributes of `Plan`, as plain values."""
+        """Return the values that this kind of plan adds to the dictionary of `to_dict`; by default none."""
         return {}
 
     def _tables(self) -> tuple[CardTable, ...]:
-        """Return the tables that a notebook's card shows below the thresholds; by default none."""
+        """Return the tables to display after the table of thresholds; by default none."""
         return ()
 
     @cached_property
     def table(self) -> T:
-        """The simulated table after the plan, created on first use. The table itself is not changed."""
+        """The simulated table in which the plan has been carried out, created on first use.
+
+        The original table is not changed.
+        """
         sandbox = start_sandbox(self.state)
         if not self.nothing:
             self._commit(sandbox)

@@ -82,14 +82,14 @@ _TARGET = 512 * 1024 * 1024
 class RewriteDataFilesPlan(GroupedPlan[T]):
     """The data files that ``rewrite_data_files`` would rewrite now, and their groups.
 
-    The groups are those that Spark's planner makes of the same files in the same order. Spark reads several manifests
-    at the same time, so the order of their files differs from run to run. This matters only where a partition does not
-    fit into one group (``max-file-group-size-bytes``), and with ``max-files-to-rewrite``. The plan uses the order of
-    the manifest list.
+    Spark's planner puts the files of a partition into groups in the order in which it reads them. The plan assumes that
+    it reads the manifests in the order of the manifest list. In fact, Spark reads several manifests at the same time,
+    so the order of the files differs from run to run. This changes the groups only if the files of a partition do not
+    fit into one group (``max-file-group-size-bytes``), or if there are more files than ``max-files-to-rewrite``.
 
-    In the simulated table, the new files are synthetic: they have the merged column metrics of the old ones and keep
-    their partition spec, and their row counts leave out rows that are deleted by position. No data is read, and
-    equality deletes are assumed to match no row.
+    In the simulated table, the new files are synthetic: no data file is read or written. They have the partition spec
+    of the old files and their merged column metrics. Their row counts leave out rows that are deleted by position.
+    Equality deletes are assumed to match no row.
 
     Attributes
     ----------
@@ -112,10 +112,16 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         there is one. An Arrow table: ``commit`` (from 1), ``groups`` (their number), ``first_group``, ``last_group``,
         ``files``, ``bytes`` and ``added_files``.
     accuracy
-        The accuracy of the number of new files: ``exactly`` if metadata suffices; ``at least`` if rows of files of
-        another spec are distributed to partitions; ``at most`` if deletes may leave no rows for a new file, or if a
-        sort may find fewer ranges of values than files; ``about`` if both may happen, or if the groups depend on the
-        order in which Spark reads manifests.
+        How accurate the planned number of new files is:
+
+        - ``exactly``: none of the following applies. (Still, there may be more files: see `added_data_files`.)
+        - ``at least``: Spark may write more files. Some group has files whose partition spec is not that of the new
+          files, or not the table's default. The rows of such a group may go to several partitions, and each of these
+          gets a file of its own.
+        - ``at most``: Spark may write fewer files, because deletes may leave no rows for a new file, or because a sort
+          may find too few distinct values for the planned number of files.
+        - ``about``: Spark may write more or fewer files, because both ``at least`` and ``at most`` apply, or because
+          the groups depend on the order in which Spark reads the manifests.
     """
 
     procedure = "rewrite_data_files"
@@ -305,8 +311,9 @@ def plan_rewrite_data_files(
     Parameters
     ----------
     scan
-        The plan of a scan with the filter ``where``, whose state was read with `strict`. If it is None, the scan is
-        planned here, which takes most of the time.
+        The plan of a scan with the filter ``where``. Its table state must be a result of `strict`, so that a manifest
+        that cannot be read raises an error instead of counting as empty. If ``scan`` is None, the scan is planned here,
+        which takes most of the time.
     """
     if strategy not in ("binpack", "sort"):
         raise OptionError(f"strategy={strategy!r}: give 'binpack' or 'sort'")
@@ -379,15 +386,18 @@ class _Groups:
     count, size
         For each group, the number of its files, and their total bytes.
     why
-        Four masks of the files: those that are too small, that are too large, that have too many deletes, and that have
-        too many deleted rows.
+        Four masks of the files. They select the files that are too small; that are too large; that have too many
+        deletes (``delete-file-threshold``); and that have too high a share of deleted rows
+        (``delete-ratio-threshold``).
     rules
-        Four masks of the groups: those that are rewritten because of their number of files, because of their bytes,
-        because of the deletes of a file, and because of the deleted rows of a file.
+        Four masks of the groups. They select the groups that are rewritten because they have enough files; because they
+        have enough bytes; because one of their files has too many deletes; and because one of their files has too high
+        a share of deleted rows.
     mixed
         For each group, whether it has files of partition specs other than the table's default.
     ordered
-        True if the order in which Spark reads the manifests cannot change which files are in a group.
+        True if the groups are the same in whatever order Spark reads the manifests. This is so if all files are listed
+        in one manifest, or if each partition forms one group and ``max-files-to-rewrite`` leaves out no file.
     """
 
     rows: Longs
@@ -414,7 +424,7 @@ def _grouped(
     ratio
         ``delete-ratio-threshold``: files are selected if at least this fraction of their rows is known to be deleted.
     limit
-        ``max-files-to-rewrite``.
+        ``max-files-to-rewrite``: the maximum number of files to rewrite.
     """
     sizes = counted(tasks.files, "file_size_in_bytes")
     records = counted(tasks.files, "record_count")
@@ -432,7 +442,7 @@ def _grouped(
         count, size = _counts(group, sizes[rows])
         keep = rules.worth(count, size) | _some(group, many[rows]) | _some(group, dead[rows])
         rows, group = rows[keep[group]], (np.cumsum(keep) - 1)[group[keep[group]]]
-    rows, group = rows[:limit], group[:limit]  # max-files-to-rewrite may cut the last group
+    rows, group = rows[:limit], group[:limit]  # max-files-to-rewrite may leave out some files of a group
     order = rules.arranged(*_counts(group, sizes[rows]))
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
@@ -477,7 +487,7 @@ def _some(group: Longs, mask: Mask) -> Mask:
 
 
 def _all(group: Longs, mask: Mask) -> Mask:
-    """Return a mask of the groups of which ``mask`` selects every file; ``group`` is each file's group."""
+    """Return a mask of the groups in which ``mask`` selects every file; ``group`` is each file's group."""
     return ~_some(group, ~mask)
 
 
@@ -523,8 +533,8 @@ class _Spread:
 def _chosen(tasks: FileTasks, rows: Longs) -> FileTasks:
     """Return the files with the given row numbers in ``tasks``, and the deletes that apply to them.
 
-    If all files are asked for in their order, ``tasks`` itself is returned. A copy of a million files would take half a
-    gigabyte.
+    If ``rows`` has all row numbers in ascending order, ``tasks`` itself is returned, because a copy of a million files
+    would take half a gigabyte.
     """
     every = len(rows) == len(tasks) and bool((rows == np.arange(len(rows))).all())
     return tasks if every else tasks.take(build.array(rows))
@@ -533,11 +543,18 @@ def _chosen(tasks: FileTasks, rows: Longs) -> FileTasks:
 def _added(
     state: TableState, tasks: FileTasks, groups: _Groups, rules: SizeRules, strategy: Strategy, output_spec: int
 ) -> _Spread:
-    """Return the number of files that each group becomes, with its accuracy and the bytes that are written.
+    """Estimate the number of new files of each group, and the bytes of all new files.
 
-    For ``binpack``, each task that Spark plans for a group writes a file, unless all its rows are deleted. A sort
-    distributes the rows to ranges, one for each expected file; there are fewer ranges if the rows have too few distinct
-    values.
+    For ``binpack``, each task that Spark plans for a group writes one file, unless all rows of the task are deleted.
+    For ``sort``, Spark divides the sorted rows of a group into ranges of values, and writes one file for each range.
+    The number of ranges is the expected number of files, or lower if the rows have too few distinct values.
+
+    Parameters
+    ----------
+    rules
+        The size thresholds, from which the expected number of files and the bytes of a task follow.
+    output_spec
+        The id of the partition spec of the new files.
     """
     if not len(groups.rows):
         return _Spread(np.zeros(0, dtype=np.int64), "exactly", 0)
@@ -575,7 +592,7 @@ def _moved(tasks: FileTasks, groups: _Groups, output_spec: int) -> Mask:
 
 
 def _keeps_rows(tasks: FileTasks) -> Mask:
-    """Return a mask of the files of which certainly some row is not deleted.
+    """Return a mask of the files that certainly have at least one row that is not deleted.
 
     No equality delete applies to such a file, and it has more rows than its deletes by position can remove.
     """
@@ -589,10 +606,10 @@ def _keeps_rows(tasks: FileTasks) -> Mask:
 
 
 def _keep_rows(tasks: FileTasks, groups: _Groups) -> Mask:
-    """Return a mask of the groups in which certainly some row is not deleted.
+    """Return a mask of the groups that certainly have at least one row that is not deleted.
 
     This is certain if it is certain for one file of the group (`_keeps_rows`). It is also certain if no equality delete
-    applies to the group, and the group has more rows than the deletes by position can remove.
+    applies to a file of the group, and the group has more rows than its deletes by position can remove.
     """
     count = len(groups.count)
     matched = tasks.matched
@@ -617,14 +634,22 @@ def _removed(
     *,
     dangling_too: bool,
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the number of deletes that the rewrite removes, and the locations of the dangling delete files among them.
+    """Return the number of deletes that the rewrite removes, and the locations of dangling delete files to remove.
+
+    The number counts the deletion vectors of the rewritten files. If ``dangling_too`` is true, it also counts dangling
+    deletes, that is, deletes that apply to no data file after the rewrite (`dangling`). But it does not count deletes
+    that the commit drops in any case because of their age (`dropped_by_commit`).
 
     Parameters
     ----------
     sequence
         The data sequence number of the new files; None in version 1.
+    where
+        The filter that the files in ``tasks`` pass; None if ``tasks`` has all live data files. With a filter, the
+        other data files are looked up in the manifests, because deletes that apply to them are not dangling.
     dangling_too
-        Whether to remove dangling deletes, besides the deletion vectors of rewritten files.
+        Whether the rewrite also removes dangling deletes (``remove-dangling-deletes``). It has no effect on tables in
+        which Spark does not look for them (`removes_dangling`).
     """
     vector = tasks.matched.vector.take(build.array(groups.rows))
     vectors = len(vector) - vector.null_count
@@ -637,7 +662,7 @@ def _removed(
     stays = ~dropped_by_commit(state, found, every, gone, names)
     stays &= ~(found.vector & bool_array(pc.is_in(found.referenced, names)))
     # The new files of a group are in the group's partition, so the group's first old file represents them here. Groups
-    # that have files of other specs are left out, because it is unknown to which partitions the rows of these files go.
+    # with files of other specs are left out of `first`, because it is unknown to which partitions their rows go.
     first = groups.rows[np.searchsorted(groups.group, np.flatnonzero(~groups.mixed))]
     new = tasks.files.take(build.array(first))
     data = concat_batches([every.files.filter(pa.array(~gone)), new])
@@ -711,7 +736,8 @@ def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tup
             f"Spark rewrites {parallel} groups at the same time and commits complete ones: which groups are in which "
             "commit can differ from run to run. With max_concurrent_file_group_rewrites=1 they are as planned."
         )
-    # Java expects min(groups, max-commits) commits, but batches of ceil(groups / max-commits) groups can need fewer.
+    # Java computes that there will be min(groups, max-commits) commits. But it puts ceil(groups / max-commits) groups
+    # into each commit, so there may be fewer: with 12 groups and at most 10 commits, 6 commits of 2 groups.
     uncounted = min(count, most) - len(first)
     if uncounted > 0:
         other = "other one" if uncounted == 1 else f"other {uncounted:,}"

@@ -50,7 +50,7 @@ __all__ = ["RewritePositionDeletesPlan", "plan_rewrite_position_deletes"]
 
 #: Java: ``TableProperties.DELETE_TARGET_FILE_SIZE_BYTES_DEFAULT``.
 _TARGET = 64 * 1024 * 1024
-#: If more position delete files than this may name several data files, none of them is opened by default.
+#: By default, delete files that may name several data files are opened only if there are at most this many of them.
 _MOST_OPENED = 100
 #: The assumed maximum size, in bytes, of the footer of a Parquet file of position deletes.
 _FOOTER = 2048
@@ -62,13 +62,14 @@ _ROW = 8
 class RewritePositionDeletesPlan(GroupedPlan[T]):
     """The position delete files that ``rewrite_position_delete_files`` would rewrite now, and their groups.
 
-    In version 2, position delete files of a partition are merged, and positions in data files that are no longer live
-    are dropped. From version 3 on, position delete files become deletion vectors, together with the vectors of their
-    partition; once a table has no position delete file left, nothing happens. In every version, files of a partition
-    are rewritten only if enough of them are too small or too large: see the thresholds in `reasons`.
+    In version 2, the position delete files of a partition are merged, and positions in data files that are no longer
+    live are dropped. From version 3 on, new deletion vectors replace position delete files and existing deletion
+    vectors; if no position delete file passes the filter, nothing is rewritten. In every version, files are rewritten
+    only if they are too small or too large, and if they form a group with enough files or bytes. The option
+    ``rewrite_all`` lifts these conditions. The thresholds are in `reasons`.
 
-    In the simulated table, positions are read from the delete files and written to new ones; existing deletion vectors
-    stay as they are.
+    In the simulated table, the position delete files of the plan are read, and their positions are written to new
+    delete files or deletion vectors. Existing deletion vectors stay as they are.
 
     Attributes
     ----------
@@ -80,8 +81,8 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
     to_vectors
         True if the new deletes are deletion vectors.
     accuracy
-        The accuracy of the number of new files: ``exactly``, or ``at least`` if a delete file that may name several
-        data files was not opened.
+        How accurate the planned number of new files is: ``exactly``, or ``at least`` if a delete file that may name
+        several data files was not opened.
     """
 
     procedure = "rewrite_position_delete_files"
@@ -153,9 +154,11 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
 
     @cached_property
     def data_files(self) -> pa.Table:
-        """A row per live data file whose deletes are rewritten, as far as known without opening more files.
+        """A row per live data file that is named by a position delete file or deletion vector that is rewritten.
 
-        An Arrow table: ``file_path`` and ``delete_files``, the number of its position delete files and vectors.
+        An Arrow table: ``file_path`` and ``delete_files``, the number of rewritten position delete files and deletion
+        vectors that name the data file. Delete files that may name several data files are counted only if the plan
+        opened them.
         """
         counted_ = self._pairs.group_by("file_path", use_threads=False).aggregate([("delete", "count_distinct")])
         return counted_.rename_columns(["file_path", "delete_files"]).sort_by("file_path")
@@ -177,7 +180,7 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
         paths = build.to_pylist(plain["location"])
         try:
             sandbox.commit(lambda writer: rewrite_position_deletes(writer.base, writer, paths))
-        except NothingToDo:  # the files are merged already: new files would be as many, and have the same positions
+        except NothingToDo:  # new files would not be fewer than the old ones, and would have the same positions
             return
 
 
@@ -199,7 +202,9 @@ def plan_rewrite_position_deletes(
     reading = strict(state)
     found = live_deletes(reading)
     mine = found.vector | found.position
-    if where is not None:  # only partition values decide: delete files have no metrics of the table's columns
+    if where is not None:
+        # The column metrics of position delete files do not describe columns of the table. So the filter is evaluated
+        # by the partition values only, and the batch has no metrics.
         by_tuple = EntryBatch(found.batch.entries, {}, found.batch.partition)
         mine &= np.asarray(wanted.evaluate(by_tuple, state.metadata)[0]).astype(np.bool_)
     rows, group = _grouped(found, np.flatnonzero(mine), rules)
@@ -253,13 +258,18 @@ def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, 
 
     Parameters
     ----------
+    found
+        All live deletes of the snapshot.
     rows
         The row numbers, in ``found``, of the delete files and deletion vectors that may be rewritten.
+    rules
+        The thresholds of the selection and of the groups.
 
     Returns
     -------
     tuple of numpy.ndarray
-        Of the selected ones, group by group: the row numbers in ``found``, and the numbers of their groups, from 0.
+        Two arrays with one item per selected delete file or deletion vector, sorted by group: its row number in
+        ``found``, and the number of its group, from 0.
     """
     batch = EntryBatch(found.batch.entries, {}, found.batch.partition).take(build.array(rows))
     sizes = content_sizes(batch)
@@ -281,10 +291,26 @@ def _grouped(found: DeleteFiles, rows: Longs, rules: SizeRules) -> tuple[Longs, 
 
 
 def _named(state: TableState, found: DeleteFiles, rows: Longs, read: bool | None) -> tuple[pa.Table, Longs]:
-    """Return the live data files that each delete file names, and the delete files whose data files are unknown.
+    """Find the live data files to which each rewritten delete file or deletion vector refers.
 
-    Data files are unknown if a delete file may name several of them and was not opened. The first result is a table
-    with the columns ``delete`` and ``file_path``. In both results, a delete file is given by its index in ``rows``.
+    Parameters
+    ----------
+    found
+        All live deletes of the snapshot.
+    rows
+        The row numbers, in ``found``, of the deletes that are rewritten.
+    read
+        Whether to open position delete files that may refer to several data files. None: open them only if there are at
+        most `_MOST_OPENED` of them.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row per pair of a delete and a live data file to which it refers: ``delete`` (the delete's index in ``rows``)
+        and ``file_path`` (the location of the data file).
+    numpy.ndarray
+        The indices in ``rows`` of the position delete files whose data files are unknown: those that may refer to
+        several data files and were not opened.
     """
     referenced = found.referenced.take(build.array(rows))
     one = np.asarray(referenced.is_valid())
@@ -318,12 +344,22 @@ def _live_data(state: TableState) -> Strings:
 def _combined(
     state: TableState, deletes: EntryBatch, sizes: Longs, group: Longs, split_size: Longs
 ) -> tuple[Longs, Longs]:
-    """Split the delete files and combine the splits into tasks.
+    """Split the delete files of each group, and combine the splits into tasks, as Spark does.
+
+    Parameters
+    ----------
+    deletes
+        The delete files and deletion vectors that are rewritten, sorted by group.
+    sizes, group
+        For each of them, its bytes and the number of its group, from 0.
+    split_size
+        For each group, the maximum bytes of a split and of a task.
 
     Returns
     -------
     tuple of numpy.ndarray
-        For each split, the index of its delete file in ``deletes``, and the number of its task.
+        Two arrays with one item per split: the index of its delete file in ``deletes``, and the number of its task,
+        from 0.
     """
     count = len(deletes)
     none = pa.array([[]] * count, pa.list_(pa.int32()))
@@ -349,10 +385,12 @@ def _added(
     *,
     to_vectors: bool,
 ) -> Longs:
-    """Return the number of new files per group.
+    """Return the number of new delete files or deletion vectors of each group.
 
-    Spark rewrites each group in tasks. A task writes one file for each live data file that its delete files name. But
-    in version 2, with ``write.delete.granularity=partition``, it writes only one file.
+    Spark rewrites each group in tasks. A task collects the positions of its old delete files. For each live data file
+    in which there are such positions, it writes one new delete file or deletion vector. There is one exception: a task
+    writes a single delete file for all data files if the table property ``write.delete.granularity`` is ``partition``
+    and ``to_vectors`` is false.
 
     Parameters
     ----------
@@ -361,7 +399,9 @@ def _added(
     task, combined
         The results of `_combined`.
     group
-        For each delete file, the number of its group.
+        For each old delete file, the number of its group.
+    to_vectors
+        True if the new deletes are deletion vectors.
     """
     count = int(group.max(initial=-1)) + 1
     if not count:
@@ -385,11 +425,24 @@ def _added(
 
 
 def _bytes(deletes: EntryBatch, sizes: Longs, made: int, *, to_vectors: bool) -> int:
-    """Estimate the bytes that are written.
+    """Estimate the total bytes of the new delete files or deletion vectors.
 
-    A small deletion vector has 40 bytes plus two per position (spec, "deletion-vector-v1"). A small position delete
-    file is hardly larger than its footer. A new file is assumed to have a footer as large as the smallest of the old
-    ones: footers of files that name a single data file are larger, because their bounds are the file's full path.
+    A small deletion vector has 40 bytes plus two per position (spec, "deletion-vector-v1").
+
+    A small position delete file is hardly larger than its footer. Each new file is assumed to have a footer as large as
+    the smallest footer of the old files. The footer of a file that refers to a single data file is larger, because it
+    has the full path of the data file as bounds.
+
+    Parameters
+    ----------
+    deletes
+        The old delete files and deletion vectors.
+    sizes
+        For each of them, its bytes.
+    made
+        The number of new delete files or deletion vectors.
+    to_vectors
+        True if the new deletes are deletion vectors.
     """
     if not len(sizes):
         return 0

@@ -32,9 +32,10 @@ __all__ = ["RewriteManifestsPlan", "plan_rewrite_manifests"]
 
 #: Java: ``TableProperties.MANIFEST_TARGET_SIZE_BYTES_DEFAULT``.
 _TARGET = 8 * 1024 * 1024
-#: Spark's ``spark.sql.execution.rangeExchange.sampleSizePerPartition``: Spark distributes entries to new manifests by a
-#: sample of this many entries per manifest. If there are no more entries, the sample has all of them, and so the plan
-#: can foresee which entries each new manifest gets.
+#: The default of ``spark.sql.execution.rangeExchange.sampleSizePerPartition``. Spark sorts the entries into ranges, one
+#: for each new manifest. It finds the limits of the ranges from a random sample of the entries, with this many entries
+#: for each new manifest. If there are not more entries than the sample may have, the sample has all entries, and the
+#: plan finds the same ranges.
 _SAMPLED = 100
 _KINDS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
@@ -43,11 +44,12 @@ _KINDS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 class RewriteManifestsPlan(Plan[T]):
     """The manifests that ``rewrite_manifests`` would rewrite now, and the number of new ones.
 
-    Spark rewrites all data manifests and all delete manifests of one partition spec, whatever their sizes, except a
-    single manifest that does not exceed the target size. Entries are clustered by partition.
+    Spark rewrites all data manifests of one partition spec, whatever their sizes, and all delete manifests of this
+    spec. There is one exception: if the spec has only one data manifest, and it is not larger than the target size, the
+    manifest is kept. The same holds for delete manifests. In the new manifests, entries are clustered by partition.
 
-    In the simulated table the entries keep their order, and if several new manifests of a kind are written, their
-    number may differ from the plan's.
+    In the simulated table, the entries keep their order. Where the plan has several new data manifests or several new
+    delete manifests, the simulated table may have another number of them.
 
     Attributes
     ----------
@@ -59,9 +61,10 @@ class RewriteManifestsPlan(Plan[T]):
     added_data_manifests, added_delete_manifests
         The numbers of new manifests.
     accuracy
-        The accuracy of these numbers: ``exactly``, or ``at most`` if Spark may write fewer manifests. Spark distributes
-        the entries of an unpartitioned spec to new manifests at random, and those of a partitioned spec by a sample of
-        the entries.
+        How accurate these two numbers are: ``exactly``, or ``at most`` if Spark may write fewer manifests. It does so
+        if some of the planned manifests get no entries. This cannot be foreseen in two cases with several new
+        manifests: the spec is unpartitioned, so that Spark distributes the entries at random; or there are more than
+        100 live entries for each new manifest, so that Spark distributes them by a random sample.
     """
 
     procedure = "rewrite_manifests"
@@ -140,7 +143,10 @@ class RewriteManifestsPlan(Plan[T]):
 def plan_rewrite_manifests(
     state: TableState, wrap: Wrap[T], *, spec_id: int | None = None, sort_by: Iterable[str] | None = None
 ) -> RewriteManifestsPlan[T]:
-    """Plan ``rewrite_manifests``. Manifests are read only if more than one new manifest of a kind is written.
+    """Plan ``rewrite_manifests``.
+
+    Besides the manifest list, manifests are read only if a partitioned spec gets more than one new data manifest, or
+    more than one new delete manifest.
 
     Parameters and errors are those of `Maintenance.rewrite_manifests`.
     """

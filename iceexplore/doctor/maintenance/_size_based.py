@@ -91,19 +91,25 @@ class ProcedureOptions:
     def number(
         self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX, source: str = DEFAULT, key: str = ""
     ) -> int:
-        """Return the value of an option that is a whole number.
+        """Return the value of an option that is a whole number, and add it to `thresholds`.
 
         Parameters
         ----------
+        name
+            The name of the option.
+        default
+            The value if neither the option nor the table property ``key`` is given.
+        least, most
+            The lowest and the highest value that Spark's procedure accepts.
         source
-            The source of the default.
+            A description of where ``default`` comes from, for the threshold.
         key
-            The table property that sets the default.
+            The table property whose value is used if the option is not given; empty if there is none.
 
         Raises
         ------
         OptionError
-            The option, or the table property, is not a whole number in the range.
+            The value of the option or of the table property is not a whole number from ``least`` to ``most``.
         """
         text, origin = self.given.get(name), ARGUMENT
         if text is None and key in self.properties:
@@ -121,12 +127,15 @@ class ProcedureOptions:
     def number_if_given(self, name: str, default: int, *, least: int = 1, most: int = _LONG_MAX) -> int:
         """Return the value of an option that is a whole number; if it was not given, return ``default``.
 
-        Unlike `number`, add the option to `thresholds` only if it was given.
+        Unlike `number`, add the option to `thresholds` only if it was given, and use no table property. The parameters
+        and errors are those of `number`.
         """
         return self.number(name, default, least=least, most=most) if name in self.given else default
 
     def ratio(self, name: str, default: float, *, most: float = 1.0) -> float:
-        """Return the value of an option that is a number above 0 and up to a limit.
+        """Return the value of an option that is a number above 0 and at most ``most``, and add it to `thresholds`.
+
+        If the option was not given, its value is ``default``.
 
         Raises
         ------
@@ -246,7 +255,13 @@ class SizeRules:
         return int(self.target + (self.most - self.target) * 0.5)
 
     def outside(self, sizes: Longs) -> Mask:
-        """Return which files are smaller than the minimum or larger than the maximum."""
+        """Return a mask of the files that are smaller than the minimum or larger than the maximum.
+
+        Parameters
+        ----------
+        sizes
+            For each file, its bytes.
+        """
         found: Mask = (sizes < self.least) | (sizes > self.most)
         return found
 
@@ -282,7 +297,13 @@ class SizeRules:
         return found
 
     def arranged(self, count: Longs, size: Longs) -> Longs:
-        """Return the indices of the groups, in the order that ``rewrite-job-order`` prescribes."""
+        """Return the indices of the groups, in the order that ``rewrite-job-order`` prescribes.
+
+        Parameters
+        ----------
+        count, size
+            For each group, its number of files, and their total bytes.
+        """
         if self.order == "none":
             return np.arange(len(count), dtype=np.int64)
         by = size if self.order.startswith("bytes") else count
@@ -297,8 +318,10 @@ def packed(sizes: Longs, partition: Longs, max_bytes: int, max_files: int) -> Lo
 
     Parameters
     ----------
-    partition
-        Per file, the number of its partition; files of one partition are adjacent.
+    sizes, partition
+        For each file, its bytes and the number of its partition. Files of one partition are adjacent.
+    max_bytes, max_files
+        The maximum bytes and the maximum number of files of a group.
     """
     count = len(sizes)
     first = np.concatenate([np.ones(min(1, count), dtype=np.bool_), partition[1:] != partition[:-1]])

@@ -126,9 +126,9 @@ def unused_schemas_and_specs(
     """Return the ids of the schemas and of the specs that none of these snapshots uses, and notes about the result.
 
     The current schema and the default spec count as used. Manifest lists are read only if there is more than one spec.
-    They are read from the newest snapshot to the oldest, until every spec is known to be used. The notes warn of
-    partition fields that only unused schemas explain, or of a manifest without a spec id, which makes all specs count
-    as used.
+    They are read from the newest snapshot to the oldest, until every spec is known to be used. If the spec id of a
+    manifest is not recorded, all specs count as used, and the only note explains this. Otherwise, a note warns of each
+    partition field of a used spec whose source column is only in unused schemas.
     """
     metadata, snapshots = state.metadata, list(snapshots)
     used = {metadata.current_schema_id, *(s.schema_id for s in snapshots)}
@@ -165,9 +165,9 @@ def _specs_of(state: TableState, root: Manifest) -> set[int | None]:
 
 
 def _unbound(metadata: TableMetadata, schemas: Iterable[int], specs: Collection[int]) -> Iterator[str]:
-    """Yield a note for each partition field that only unused schemas explain: they alone have its source column.
+    """Yield a note for each partition field of a used spec whose source column is only in unused schemas.
 
-    Engines may need these schemas to read manifests of the field's partition spec.
+    Engines may need these schemas to read manifests of the spec.
 
     Parameters
     ----------
