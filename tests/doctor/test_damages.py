@@ -199,3 +199,14 @@ def test_without_a_number_in_its_name_the_files_modified_last_are_compared(
     report = ix.open(current).check()
     assert [f.location.rpartition("/")[2] for f in report if f.code == "table-uuid-differs"] == ["v4.metadata.json"]
     assert report.unknown["some of the other metadata files"] == "only 2 of 5 were opened, those modified last"
+
+
+def test_a_missing_next_row_id_is_fatal_beside_other_missing_keys(tmp_path: Path) -> None:
+    folder = healthy(tmp_path, 3)
+
+    def change(document: Record) -> None:
+        del document["next-row-id"], document["last-column-id"]
+
+    edit_json(document_path(folder), change)
+    [found] = [f for f in ix.open(folder).check() if "next-row-id" in (f.field or "")]
+    assert (found.field, found.severity) == ("last-column-id, next-row-id", "fail")

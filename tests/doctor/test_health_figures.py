@@ -189,6 +189,13 @@ def test_partitions_that_are_not_skewed_are_all_shown(tmp_path: Path) -> None:
     assert (figure.show.where, figure.show.largest) == ((), "total_data_file_size_in_bytes")
 
 
+def test_without_files_there_is_nothing_to_sort(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long"}, sort_by="id")
+    lab.append({"id": [1, 2]})
+    lab.delete("id > 0")
+    assert ix.open(tmp_path / "t").health().gain_note("clustering") == "There are no data files to sort."
+
+
 def test_clustering_is_compared_with_the_sort_order(tmp_path: Path) -> None:
     t = simulated(tmp_path, [{"low": 0, "high": 9}] * 6)
     health = t.health()

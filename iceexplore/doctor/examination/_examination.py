@@ -458,20 +458,6 @@ class Examination:
         """
         return tuple(self.files.place(int(row)) for row in rows[:MOST_PLACES])
 
-    def since_of(self, snapshots: Iterable[int]) -> Since | None:
-        """Return the commit that introduced a fault, assumed to be the one that made the oldest affected snapshot.
-
-        Return None if the table has none of these snapshots.
-
-        Parameters
-        ----------
-        snapshots
-            The ids of the snapshots that have the fault.
-        """
-        wanted = set(snapshots)
-        oldest = next((s for s in in_order(self.state.metadata.snapshots) if s.snapshot_id in wanted), None)
-        return None if oldest is None else since_snapshot(oldest)
-
 
 def since_snapshot(snapshot: Snapshot) -> Since:
     """Return a `Since` for a fault that was introduced by the commit that made this snapshot."""

@@ -29,6 +29,7 @@ from iceexplore.render import (
     whole_numbers,
 )
 from iceexplore.storage import result_of
+from iceexplore.writing import default_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,6 +247,8 @@ class TableHealth(Mapping[str, HealthFigure]):
             made = gain_of(key, self.state, self._strict)
         except IceexploreError as error:
             return f"No rewrite can be planned: {error}"
+        if made is None and key == "clustering" and default_order(self.state.metadata) is not None:
+            return "There are no data files to sort."
         if made is None and key == "clustering":
             return "The table has no sort order: t.plan(filter).advice() shows what a sort would gain for a filter."
         return made

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 
 from iceexplore.arrow import AnyArray, AnyColumn, PlainValue
@@ -178,6 +179,8 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
 
 def _plain(base: str, value: PlainValue) -> PlainValue:
     """Convert numpy scalars, and texts of dates, times, decimals and UUIDs, to Python values; reject wrong types."""
+    if isinstance(value, np.datetime64):
+        return _plain_time(base, value)
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
         # Convert a numpy scalar to a Python value, except in nanoseconds, which Python's datetime cannot represent.
         value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value
@@ -199,6 +202,26 @@ def _plain(base: str, value: PlainValue) -> PlainValue:
         case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns" if isinstance(value, str):
             return datetime.fromisoformat(value)
     return value
+
+
+#: The unit, as numpy names it, in which a type stores dates or points in time.
+_UNITS = {"date": "D", "timestamp": "us", "timestamptz": "us", "timestamp_ns": "ns", "timestamptz_ns": "ns"}
+
+
+def _plain_time(base: str, value: np.datetime64) -> PlainValue:
+    """Convert a numpy time to a Python value, or leave it as it is for types of nanoseconds; reject what does not fit.
+
+    ``item()`` alone would not do: of a time in nanoseconds it returns an integer, which would be taken for a number in
+    the unit of the type.
+    """
+    if base not in _UNITS:
+        raise TypeError(f"{value!r} is not a valid {base}")
+    if np.isnat(value):
+        raise ValueError("NaT is no point in time: give None for null")
+    exact = value.astype(f"datetime64[{_UNITS[base]}]")
+    if exact != value:
+        raise ValueError(f"{value!r} is more precise than the type {base}")
+    return cast(PlainValue, exact if _UNITS[base] == "ns" else exact.item())
 
 
 def partition_keys(

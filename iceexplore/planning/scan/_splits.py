@@ -55,7 +55,8 @@ class SplitOptions:
         ----------
         properties
             The table properties, of which ``read.split.target-size``, ``read.split.planning-lookback`` and
-            ``read.split.open-file-cost`` are used. A value that is 0 or not a whole number is ignored.
+            ``read.split.open-file-cost`` are used. A size or lookback of 0 is ignored, and so is a value that
+            is not a whole number.
         given
             Values of ``size``, ``lookback`` and ``open_file_cost``; None has the same effect as no value.
 
@@ -64,21 +65,23 @@ class SplitOptions:
         OptionError
             A value is not a whole number or too large, a size or lookback is below 1, or a cost is below 0.
         """
-        names = {"size": "target-size", "lookback": "planning-lookback", "open_file_cost": "open-file-cost"}
         made = {}
-        for name, key in names.items():
+        options = (
+            ("size", "target-size", 1),
+            ("lookback", "planning-lookback", 1),
+            ("open_file_cost", "open-file-cost", 0),
+        )
+        for name, key, least in options:
             value = given.get(name)
             text = properties.get(f"read.split.{key}", "")
-            if value is None and text.isascii() and text.isdecimal() and len(text) < 19:
-                value = int(text) or None
-            if value is not None:
-                made[name] = value
-        out = cls(**made)
-        for name, least in (("size", 1), ("lookback", 1), ("open_file_cost", 0)):
-            value = getattr(out, name)
+            if value is None and text.isascii() and text.isdecimal() and len(text) < 19 and int(text) >= least:
+                value = int(text)
+            if value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
                 raise OptionError(f"{name}={value!r}: give a whole number of at least {least}")
-        return out
+            made[name] = value
+        return cls(**made)
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,8 @@ def test_sizes_that_a_damaged_manifest_claims_do_not_fill_memory() -> None:
 def test_options_come_from_the_table() -> None:
     made = SplitOptions.of({"read.split.target-size": "1000", "read.split.open-file-cost": "none"}, lookback=3)
     assert (made.size, made.lookback, made.open_file_cost) == (1000, 3, 4 * 1024 * 1024)
+    made = SplitOptions.of({"read.split.target-size": "0", "read.split.open-file-cost": "0"})
+    assert (made.size, made.open_file_cost) == (128 * 1024 * 1024, 0)
     for bad in ({"size": 0}, {"lookback": 0}, {"open_file_cost": -1}, {"size": True}):
         with pytest.raises(OptionError, match="give a whole number of at least"):
             SplitOptions.of({}, **bad)
