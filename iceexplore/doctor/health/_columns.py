@@ -27,9 +27,10 @@ __all__ = ["DEPTH", "check_bounds", "check_sort_order"]
 _DEFAULT_MODE = "write.metadata.metrics.default"
 _COLUMN_MODE = "write.metadata.metrics.column."
 _INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
-#: Ranges overlap too deeply if this many files, on average, may hold a value: as many as ``rewrite_data_files``
-#: requires for a group (Java: ``MIN_INPUT_FILES_DEFAULT``). Two are normal: adjacent sorted files may share a boundary
-#: value.
+#: The ranges of a column in data files overlap too much if a filter for one value has to read at least this many files
+#: on average. Reading two is normal: even in a sorted table, adjacent files may share a boundary value. Iceberg has no
+#: limit for this. The number is the minimum number of files that ``rewrite_data_files`` rewrites together (Java:
+#: ``MIN_INPUT_FILES_DEFAULT``).
 DEPTH = 5
 _SHOWN = 10
 
@@ -72,16 +73,21 @@ def check_bounds(examination: Examination) -> Iterator[Finding]:
 
 
 def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) -> tuple[str, Threshold] | None:
-    """Return why no data file has bounds of a column, and the property or default that sets the column's metrics mode.
+    """Return why no data file has bounds of a column, and the table property, or its default, that is responsible.
 
-    Return None if there may be no fault: perhaps no data file has a value of the column, so that there are no bounds.
+    The property is one of those that set the column's metrics mode, such as ``write.metadata.metrics.default``.
+
+    Return None if the column needs no bounds: its metrics mode asks for bounds, but every file has metrics, and none of
+    these shows a value of the column that is neither null nor NaN.
 
     Parameters
     ----------
+    properties
+        The table properties.
     valued
-        Whether any file has values of the column that are neither null nor NaN.
+        Whether the metrics of any data file show values of the column that are neither null nor NaN.
     bare
-        Whether any file has no metrics at all.
+        Whether any data file has rows, but no metrics of any column.
     """
     given = dict(properties) if isinstance(properties, dict) else {}
     name = _COLUMN_MODE + ".".join(column.path)
@@ -104,7 +110,12 @@ def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) ->
 
 
 def check_sort_order(examination: Examination) -> Iterator[Finding]:
-    """Check whether data files have the table's ``sort_order_id``, and whether their ranges overlap too deeply."""
+    """Check whether data files are sorted by the table's sort order.
+
+    Yield a finding if the ``sort_order_id`` of any data file is not that of the table's sort order. Yield another one
+    if a filter for one value of the first sort column would have to read many files: `DEPTH` or more on average. This
+    second check is made only if the first sort field has one column and a transform that preserves order.
+    """
     state = examination.state
     order = default_order(state.metadata)
     if order is None or state.snapshot is None:
@@ -157,7 +168,19 @@ def _unsorted(examination: Examination, batch: EntryBatch, rows: Longs, setting:
 
 
 def _overlap(examination: Examination, name: str, sizes: Longs, setting: Threshold) -> Iterator[Finding]:
-    """Yield a finding if a filter for one value of the sort column reads many files of a partition."""
+    """Yield a finding if a filter for one value of a column has to read `DEPTH` or more files on average.
+
+    In a partitioned table, only files of the same partition are counted.
+
+    Parameters
+    ----------
+    name
+        The name of the column: the first one of the table's sort order.
+    sizes
+        The size of each data file of the snapshot, in bytes.
+    setting
+        The id of the table's sort order, as a threshold for the finding.
+    """
     state = examination.state
     measured = build.to_pylist(plan_scan(strict(state)).clustering([name]).columns)
     if not measured or state.snapshot is None:
@@ -179,8 +202,8 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         field="125 lower_bounds",
         found=f"depth {mean:,.1f}",
         thresholds=(Threshold("overlap depth", str(DEPTH), f"{DOCTOR}, like Iceberg's min-input-files"), setting),
-        # Two files are subtracted, because reading two files is no waste: even if all files are sorted, a filter for
-        # one value may have to read two of them, as adjacent files may share a boundary value.
+        # The waste is the cost of all files but two that a filter for one value has to read. Reading two is normal:
+        # even in a sorted table, adjacent files may share a boundary value.
         severity=waste.severity((mean - 2) * float(np.maximum(sizes, waste.open_cost).mean())),
         waste=waste,
         count=row["files"],

@@ -38,11 +38,14 @@ __all__ = [
     "check_small_files",
 ]
 
-#: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``, also used by ``rewrite_position_delete_files``.
+#: A data file is reported if at least this many position delete files apply to it. The number is the default of
+#: ``min-input-files``: ``rewrite_position_delete_files`` needs this many delete files to merge them (Java:
+#: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``).
 _MIN_INPUT_FILES = 5
 #: A partition is disproportionately large if it has this many times the bytes of the median partition.
 SKEW = 10
-#: If a table has fewer partitions than this, their sizes are not compared with the median, which then means little.
+#: If a table has fewer partitions than this, they are not compared with the median partition: the median of so few
+#: sizes means little.
 FEW_PARTITIONS = 4
 
 
@@ -88,7 +91,7 @@ def check_delete_ratio(examination: Examination, plan: RewriteDataFilesPlan[Any]
     waste = Waste(examination)
     dead = float((sizes * share)[hit].sum())
     if dead < waste.open_cost:
-        return  # less than the cost of opening one file: a rewrite would save nothing
+        return  # the deleted rows have fewer bytes than opening one file costs: too few for a rewrite to pay off
     text = (
         f"Deletes remove {int(deleted[hit].sum()):,} of the {int(rows[hit].sum()):,} rows of "
         f"{amount(len(hit), 'data file')}: readers read these rows and discard them."
@@ -137,7 +140,12 @@ def check_delete_files(examination: Examination, plan: RewriteDataFilesPlan[Any]
 
 
 def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[Any]) -> Iterator[Finding]:
-    """Check whether a scan reads more bytes of equality deletes than a rewrite would read and write."""
+    """Check whether scans spend more on equality deletes than rewriting the data files to which they apply would cost.
+
+    Both costs are counted in bytes. A scan reads an equality delete file again for each data file to which it applies.
+    A rewrite reads and writes each of these data files once. Every file counts as at least
+    ``read.split.open-file-cost`` bytes.
+    """
     tasks = plan.tasks
     equality = Stretches.of(tasks.matched.equality)
     hit = np.flatnonzero(equality.size > 0)

@@ -30,11 +30,20 @@ def first_number(properties: dict[str, str], name: str, default: int) -> Thresho
 
 
 class Waste:
-    """The rule that makes a fault ``slow``: without the fault, a scan would need at least one fewer read task.
+    """The rule for the severity of a fault that makes scans read more bytes than necessary.
 
-    The cost of reading a file is counted as in Spark's planner: its bytes, but at least
-    ``read.split.open-file-cost``. Readers hardly notice a fault that costs less than one task
-    (``read.split.target-size``): its severity is ``untidy``.
+    The severity is ``slow`` if a scan wastes at least the bytes of one read task (``read.split.target-size``). Readers
+    hardly notice a smaller waste: the severity is then ``untidy``. As in Spark's planner, a small file counts as
+    ``read.split.open-file-cost`` bytes, because opening it takes time, too.
+
+    Attributes
+    ----------
+    open_cost
+        The minimum number of bytes that a file counts as.
+    task
+        The number of bytes of a read task.
+    source
+        Where ``task`` comes from: `PROPERTY` if the table sets the property, otherwise `DEFAULT`.
     """
 
     def __init__(self, examination: Examination) -> None:
@@ -50,7 +59,7 @@ class Waste:
         Parameters
         ----------
         saved
-            The cost of the fault for a scan, in bytes, which the scan would save without the fault.
+            The number of bytes that a scan would save without the fault.
         """
         return "slow" if saved >= self.task else "untidy"
 
@@ -79,18 +88,32 @@ def health_finding(
 
     Parameters
     ----------
+    code
+        The code of the fault: a key of `iceexplore.errors.PROBLEM_KINDS`.
+    where
+        The first place of the fault: the location of a file, perhaps with a suffix such as ``#snapshot 17``.
+    text
+        A sentence that describes the fault.
+    found
+        The value that exceeds the thresholds, for display.
     thresholds
-        The thresholds that were exceeded, each with its source; they become the finding's ``expected``.
+        The thresholds, each with its source. Their texts become ``expected`` of the finding.
+    field
+        The name of the field in the spec that shows the fault, if there is one.
     severity
         The severity; by default that of the code.
     waste
-        The estimated waste from which the severity was derived, if any.
+        The rule that ``severity`` follows. Its text is added to ``expected``. None if there is no such rule.
+    count
+        The number of all places of the fault.
+    places
+        The first places of the fault; by default only ``where``.
     snapshots
-        The ids of the affected snapshots; by default, the id of the state's snapshot.
+        The ids of the affected snapshots; by default, the id of the snapshot that is examined.
     hits
-        All data files that the finding is about; None if ``places`` names all of them. Data files whose manifest
-        entries are known are given as positions in manifests, which saves comparing long locations. Other data files
-        are given by their locations.
+        All data files with the fault; None if ``places`` has all places. If it is known which manifest entry lists a
+        data file, the file is given as the number of this entry: numbers are compared faster than long locations.
+        Other data files are given by their locations.
     """
     expected = "; ".join(map(str, (*thresholds, *(() if waste is None else (waste,)))))
     item = problem(code, where, text, field=field, found=found, expected=expected)

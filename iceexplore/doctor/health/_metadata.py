@@ -83,7 +83,13 @@ def _old(examination: Examination, whose: str, snapshots: list[Snapshot], limit:
 
 
 def check_metadata_files(examination: Examination) -> Iterator[Finding]:
-    """Check for metadata files that no commit will delete. The folder is listed only if the metadata log is full."""
+    """Check for old metadata files that commits leave behind.
+
+    The metadata log is full when it lists ``write.metadata.previous-versions-max`` files. From then on, each commit
+    drops the oldest metadata file from the log. The file itself stays, unless the table property
+    ``write.metadata.delete-after-commit.enabled`` is true. As long as the log is not full, no file has been dropped
+    from it, so the metadata folder is not listed.
+    """
     state = examination.state
     most = int(first_number(dict(state.metadata.properties), _MOST, 100).value)
     if len(state.metadata.metadata_log) + 1 <= max(1, most):
@@ -131,9 +137,11 @@ def check_schemas(examination: Examination) -> Iterator[Finding]:
 
 
 def check_manifest_sizes(examination: Examination) -> Iterator[Finding]:
-    """Report manifests smaller than half the target size, if they are as many as ``min-count-to-merge``, or more.
+    """Check whether the snapshot has many small manifests.
 
-    Commits merge manifests from this number on (table property ``commit.manifest.min-count-to-merge``).
+    A manifest is small if it has less than half of the target size (``commit.manifest.target-size-bytes``). A
+    finding needs at least ``commit.manifest.min-count-to-merge`` small manifests: so many manifests make a commit merge
+    them.
     """
     state = examination.state
     root = None if state.snapshot is None else examination.roots.get(state.snapshot.snapshot_id)
