@@ -1,4 +1,7 @@
-"""Groups of data files by the deletes that apply to them: the bars of a figure, and filters of the file map."""
+"""Group data files by the deletes that apply to them.
+
+The figure ``deletes`` has a bar for each group. The file map, a picture of the data files, can show only one group.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,9 @@ __all__ = ["DELETE_GROUPS", "DELETE_RATIO", "DeleteGroups", "MANY_DELETES", "fil
 
 #: Java: ``BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD_DEFAULT``.
 DELETE_RATIO = 0.3
-#: Rewriting a data file pays off if at least this many delete files or deletion vectors apply to it. The number is
-#: Java's minimum number of input files.
+#: A data file should be rewritten if at least this many deletes (delete files and deletion vectors) apply to it.
+#: Iceberg's option for this, ``delete-file-threshold``, sets no limit by default. So the number is the default of
+#: another option, ``min-input-files`` (Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``).
 MANY_DELETES = 5
 
 _ANY = "with deletes"
@@ -60,7 +64,10 @@ class DeleteGroups:
 
     @cached_property
     def masks(self) -> dict[str, Mask]:
-        """By the name of each group, a mask of its data files."""
+        """A mask for each group, by the group's name: true for those data files in `tasks` that belong to the group.
+
+        The names are those in `DELETE_GROUPS`. A data file may be in several groups, or in none.
+        """
         matched, share = self.tasks.matched, self.gone / np.maximum(self.rows, 1)
         positions, equality = Stretches.of(matched.positions).size, Stretches.of(matched.equality).size
         vector: Mask = np.asarray(pc.is_valid(matched.vector)).astype(np.bool_)
@@ -79,16 +86,21 @@ class DeleteGroups:
 
 
 def files_of_group(state: TableState, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where the data files of a group are listed: for each file, a row of the root, and a position.
+    """Return which manifests list the data files of a group, and the positions of their entries there.
 
-    The row is that of the file's manifest in the manifest list or root, and the position is that of the file's entry in
-    the manifest. For a file that a V4 root lists directly, the row is -1, and the position is that in the root. To find
-    the files, a full scan is planned.
+    To find the files, a full scan is planned.
 
     Parameters
     ----------
     name
-        One of `DELETE_GROUPS`.
+        The name of the group: one of `DELETE_GROUPS`.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Two numbers for each file. The first is the row of the file's manifest in the manifest list or root manifest,
+        from 0, or -1 if a V4 root manifest lists the file directly. The second is the position of the file's entry in
+        this manifest or root manifest, from 0.
     """
     tasks = plan_scan(state).files
     mask = DeleteGroups.of(tasks).masks[name]

@@ -1,4 +1,7 @@
-"""A figure of a table's health: a bar chart, a verdict, and a link to rows of metadata tables; also its gain."""
+"""Define a figure of a table's health: its bar chart, its verdict, and the rows or pictures to which it links.
+
+Also define the gain of a figure: what a maintenance procedure would improve.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +24,27 @@ FigureKey = Literal["sizes", "deletes", "manifests", "partitions", "clustering"]
 
 @dataclass(frozen=True)
 class Shown:
-    """The rows of a metadata table that a figure, or one of its bars, is about.
+    """What a figure, or one of its bars, links to: rows of a metadata table, or a picture of data files.
 
     Attributes
     ----------
     table
-        A metadata table of the snapshot (``files``, ``manifests`` or ``partitions``), or a picture of data files:
-        ``map`` draws the files of the group in `of` as cells, shaded by deletes; ``ranges`` draws the files by their
-        ranges of the column in `of`.
+        A metadata table of the snapshot (``files``, ``manifests`` or ``partitions``), or a picture. The picture ``map``
+        is the file map: it draws data files as cells, and the color of a cell shows the deletes that apply. The picture
+        ``ranges`` draws each data file as a bar, from the lower to the upper bound of a column.
     where
-        Conditions: a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not null``) and a value. Only rows
-        that meet all conditions are shown.
+        Conditions, each of them a column, an operator (``=``, ``!=``, ``<``, ``>=``, ``null``, ``not null``) and a
+        value, which is empty for ``null`` and ``not null``. Only rows that meet all conditions are shown.
     largest
-        The column by which the rows are sorted, the largest value first.
+        The column by which the rows are sorted, the largest value first; None to keep their order.
     of
-        For ``ranges``, the name of a column. For ``map``, the name of a group of data files: one of `DELETE_GROUPS`.
-        For ``manifests``, the row of one manifest in the snapshot's manifest list or root; None for all manifests.
-        None for other tables.
+        For ``map``, the name of the group of data files that is shown: one of `DELETE_GROUPS`. For ``ranges``, the name
+        of the column. For ``manifests``, the row number of the only manifest that is shown, in the snapshot's manifest
+        list or root manifest, from 0; None for all manifests. For ``files`` and ``partitions``, None.
     instead
-        The rows that a saved page shows if it cannot show the rows described here: a saved page has no pictures of data
-        files, and its values may be redacted. None if there is no replacement.
+        A replacement, which is linked to in two cases: in a saved page, because it has no pictures of data files and
+        its values may be redacted; and if a value in `where` has control characters, which filters of a displayed table
+        must not have. None if there is no replacement.
     """
 
     table: Literal["files", "manifests", "partitions", "map", "ranges"]
@@ -94,7 +98,7 @@ class HealthGain:
         The number of requests for planning a full scan, before and after the procedure: one for the manifest list or
         root, and one for each manifest. The second number is None if it is unknown.
     accuracy
-        How exactly the plan knows the number of files after the procedure.
+        How exact the number of files after the procedure is: ``exactly``, ``at least``, ``at most`` or ``about``.
     notes
         Sentences on what the plan does not take into account.
     """

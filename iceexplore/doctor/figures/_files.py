@@ -32,21 +32,22 @@ __all__ = ["deletes_figure", "partitions_figure", "sizes_figure"]
 #: Java: ``SizeBasedFileRewritePlanner.MIN_INPUT_FILES_DEFAULT``: if a partition has fewer small files, they are
 #: not rewritten.
 _MIN_INPUT_FILES = 5
-#: The maximum number of bins in the histogram; if more would be needed, each bin covers two powers of two.
+#: A bin of the histogram covers sizes from one power of two to the next, such as 1 to 2 MiB. If this would need more
+#: bins than the number here, each bin covers two powers of two, such as 1 to 4 MiB.
 _MOST_BINS = 16
 _SHOWN_PARTITIONS = 10
 _DATA = ("content", "=", "0")
 _BYTES = "total_data_file_size_in_bytes"
 _SORTED = Shown("partitions", largest=_BYTES)
-#: For each group of data files to which one kind of delete applies, the rows of the metadata table ``files`` that are
-#: deletes of this kind.
+#: The rows of the metadata table ``files`` for each kind of delete, by the name of the group of data files to which
+#: deletes of this kind apply. Rows of deletion vectors have a ``content_offset``; rows of delete files have none.
 _DELETES = {
     "with a deletion vector": Shown("files", (("content", "=", "1"), ("content_offset", "not null", ""))),
     "with position delete files": Shown("files", (("content", "=", "1"), ("content_offset", "null", ""))),
     "with equality delete files": Shown("files", (("content", "=", "2"),)),
 }
-#: The groups of data files that a rewrite would help: files with `MANY_DELETES` deletes or more, and files that have
-#: lost at least the share `DELETE_RATIO` of their rows.
+#: The figure needs attention if one of these groups has any data file: files to which at least `MANY_DELETES` deletes
+#: apply, and files of whose rows at least the share `DELETE_RATIO` is deleted.
 _TO_LOOK_AT = (DELETE_GROUPS[5], DELETE_GROUPS[8])
 
 
@@ -98,7 +99,8 @@ def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
             f"median of {len(sizes):,} is {human_bytes(middle)}."
         )
     codes = partition_codes(tasks.files)
-    # Java puts all files of specs other than the table's into one group: see `plan_rewrite_data_files`.
+    # All files whose spec is not the table's default one count as one partition here. Java's planner of
+    # ``rewrite_data_files`` does the same: see `plan_rewrite_data_files`.
     specs = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))
     codes[specs != state.metadata.default_spec_id] = len(codes)
     by_partition = np.unique(codes[small], return_counts=True)[1]
@@ -137,9 +139,10 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
                 (float(rows[mask].sum()), f"{int(rows[mask].sum()):,}"),
                 (float(gone[mask].sum()), f"{_rounded(gone[mask].sum()):,}"),
             ),
-            # The file map shows the data files of the group. No metadata table could show them, because none states
-            # which deletes apply to a data file. A saved page has no file map: if the group is about one kind of
-            # delete, it shows the deletes of this kind in the table ``files`` instead.
+            # The bar links to the file map, a picture of the data files, which shows the files of the group. A metadata
+            # table cannot show only these files: none has a column with the deletes that apply to a data file. In a
+            # saved page, bars do not link to the file map. A bar for one kind of delete then links to the deletes of
+            # this kind in the table ``files``.
             show=Shown("map", of=name, instead=None if on_entries else _DELETES.get(name)),
         )
         for name, mask in groups.items()
@@ -181,9 +184,9 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _on_entries(tasks: FileTasks) -> bool:
-    """Return whether all deletes are deletion vectors that are stored in the entries of their data files.
+    """Return whether all deletes are V4 deletion vectors, which are stored in the entries of their data files.
 
-    No metadata table has rows for deletion vectors in entries.
+    The metadata table ``files`` has no rows for such deletion vectors, so the figure has none to link to.
     """
     content = whole(tasks.matched.deletes.entries["content_type"])
     return bool(pc.all(pc.equal(content, int(ContentType.DATA)), min_count=0).as_py())
@@ -258,18 +261,21 @@ def partitions_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
 
 
 def _conditions(state: TableState, files: EntryBatch, table: pa.Table) -> Iterator[tuple[tuple[str, str, str], ...]]:
-    """Yield, for each of the largest partitions, conditions that find its row in the metadata table ``partitions``.
+    """Yield conditions for each of the largest partitions, which select its row in the metadata table ``partitions``.
+
+    A condition is a column, an operator and a value, as in `Shown.where`: for example, ``("partition", "null", "")``.
+    At most `_SHOWN_PARTITIONS` partitions have conditions.
 
     Parameters
     ----------
     files
         One data file of each partition, in the order of ``table``.
     table
-        A row for each partition, with its name and numbers; the largest partition comes first.
+        A row for each partition, with its size in the column ``bytes``; the largest partition comes first.
     """
     texts = tuple_texts(files.partition, whole(files.entries["partition_spec_id"]), state.metadata)
-    # The filters of a displayed metadata table ignore case, so partitions that differ only in case need a second
-    # condition.
+    # A displayed metadata table compares texts without regard to case. So a condition for the partition ``city=Rome``
+    # would also select ``city=ROME``. If there are such partitions, a second condition compares the size in bytes.
     lower = pc.utf8_lower(texts)
     for row in range(min(len(texts), _SHOWN_PARTITIONS)):
         text = texts[row].as_py()

@@ -30,20 +30,31 @@ _MOST_DELETES = 100
 
 
 def gain_of(key: FigureKey, state: TableState, scan: ScanPlan) -> HealthGain | None:
-    """Return what the procedure for a figure would gain; None if the figure has no procedure.
+    """Return the gain of a figure: what the maintenance procedure for this figure would improve.
 
-    There is no procedure for partitions, for deletes if none apply, for clustering if the table has no sort order or no
-    data files, and for manifests if there is no snapshot.
+    These are the procedures, by the key of the figure:
+
+    - ``sizes``: ``rewrite_data_files``.
+    - ``deletes``: ``rewrite_position_delete_files``, or ``rewrite_data_files`` if the former would do nothing. None if
+      no deletes apply to data files.
+    - ``manifests``: ``rewrite_manifests``. None if there is no snapshot.
+    - ``clustering``: ``rewrite_data_files``, which sorts the files by the table's sort order. None if there is no sort
+      order, or if there are no data files.
+    - ``partitions``: always None.
 
     Parameters
     ----------
+    key
+        The key of the figure.
     scan
-        The plan of a full scan of the state, made with strict reading, so that it lacks no files.
+        The plan of a full scan. It must have all data files, so make it from a state returned by
+        `iceexplore.doctor.maintenance._files.strict`: with this state, planning fails if a manifest cannot be read
+        completely.
 
     Raises
     ------
     IceexploreError
-        The procedure would refuse or fail.
+        The procedure cannot be planned; engines would refuse it or fail, too.
     """
     makers: dict[str, Callable[[], HealthGain | None]] = {
         "sizes": lambda: _of_data(state, scan, plan_rewrite_data_files(state, _state, scan=scan)),

@@ -55,7 +55,10 @@ _NO_PROCEDURE = (
 
 @dataclass(frozen=True)
 class MetadataSize:
-    """The number of manifests that the figures have to read, and their size in bytes."""
+    """The number of live manifests of a snapshot, and their total size in bytes.
+
+    Making the figures of a table's health reads all of these manifests.
+    """
 
     manifests: int
     size: int
@@ -99,25 +102,28 @@ class TableHealth(Mapping[str, HealthFigure]):
     #: The columns whose clustering is measured; None if the caller named none.
     _columns: tuple[str, ...] | None = None
     _figures: dict[FigureKey, HealthFigure] = field(default_factory=dict)
-    #: The gain of each figure, by the figure's key. If there is no gain, the value is the reason as text; it is empty
-    #: or None if no procedure applies.
+    #: The gain of the maintenance procedure for each figure, by the figure's key. If there is no gain, the value is a
+    #: text with the reason; it is empty, or None, if there is nothing to improve.
     _gains: dict[str, HealthGain | str | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, state: TableState, columns: Iterable[str] | None = None) -> TableHealth:
         """Read the manifests of a state's snapshot, and make the figures.
 
-        Clustering needs another pass: it is measured now only if columns are given or the table `is_small`.
+        To measure clustering, the manifests are read again, for the bounds of columns. This is done now if ``columns``
+        is given or if the table `is_small`. Otherwise it is done when the figure ``clustering`` is first requested.
 
         Parameters
         ----------
         columns
-            The columns whose clustering is measured: see `iceexplore.doctor.Maintenance.clustering`.
+            The names of the columns whose clustering is measured; by default those of
+            `iceexplore.doctor.Maintenance.clustering`.
 
         Raises
         ------
         OptionError
-            A name is unknown, or names no column with a single value per row.
+            The table has no column with one of these names, or the column does not have a single value per row: it is a
+            struct, a list or a map, or an element of a list or map.
         """
         return result_of(cls.steps(state, columns))
 
@@ -147,7 +153,11 @@ class TableHealth(Mapping[str, HealthFigure]):
         return made
 
     def plan_gains(self) -> Iterator[str]:
-        """Plan what the rewrites for the measured figures would gain; yield the name of each step before doing it."""
+        """Compute the gain of each figure that has been made so far; yield the name of each step before doing it.
+
+        The gain of a figure is what the maintenance procedure for it would improve: see `gain`. Gains that are known
+        already are not computed again.
+        """
         for figure in self.measured:
             if not self.gain_known(figure.key):
                 yield f"Planning what a rewrite would gain: {figure.title} …"
@@ -197,20 +207,22 @@ class TableHealth(Mapping[str, HealthFigure]):
         return len(self.scan.files) <= FEW_FILES
 
     def gain(self, key: str) -> HealthGain | None:
-        """Return what the maintenance procedure that improves a figure would gain.
+        """Return the gain of a figure: what the maintenance procedure for this figure would improve.
 
-        Return None if no procedure improves the figure, or if the procedure cannot be planned; `gain_note` may then
+        For example, the procedure for ``sizes`` is ``rewrite_data_files``, which reduces the number of data files.
+
+        Return None if there is no procedure for the figure, or if the procedure cannot be planned; `gain_note` may then
         give the reason. The first call for a figure plans the procedure; later calls return the same result.
 
         Parameters
         ----------
         key
-            The key of the figure.
+            The key of the figure: ``sizes``, ``deletes``, ``manifests``, ``partitions`` or ``clustering``.
 
         Raises
         ------
         KeyError
-            The key is unknown.
+            There is no figure with this key.
         """
         found = self._planned(key)
         return None if isinstance(found, str) else found
@@ -221,9 +233,10 @@ class TableHealth(Mapping[str, HealthFigure]):
         return found if isinstance(found, str) else ""
 
     def gain_known(self, key: str) -> bool:
-        """Return whether `gain` can answer for a figure without planning.
+        """Return whether the gain of a figure is known, so that `gain` returns it without planning a procedure.
 
-        This is so if a call has planned the gain already. It is always so for ``partitions``, which has no procedure.
+        It is known after the first call of `gain` or `gain_note` for this figure. For ``partitions``, it is always
+        known: there is no procedure that could be planned.
         """
         return key in self._gains or key == "partitions"
 
@@ -260,7 +273,11 @@ class TableHealth(Mapping[str, HealthFigure]):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Sentences on what may be missing from the figures, and on why rewrites cannot be planned or may differ."""
+        """Sentences on possible errors of the figures and gains; empty if there are none.
+
+        There is a sentence for each of these cases: data files may be missing from the figures; no rewrite can be
+        planned; the figures are not of the table's current snapshot, which is the one that engines would rewrite.
+        """
         out = []
         if self.missing:
             out.append(f"Files may be missing from the figures: {self.missing}")

@@ -143,7 +143,16 @@ def sorted_by(state: TableState) -> list[str]:
 
 
 def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
-    """Return the figure of how many files may hold a value of each column; columns of the sort order are marked."""
+    """Return the figure of clustering: how many data files may contain the same value of a column.
+
+    The figure has a row per column, with the average and the maximum number of files. A note marks columns of the
+    table's sort order, for example "no. 1 of the sort order".
+
+    Parameters
+    ----------
+    found
+        The measured clustering of the columns.
+    """
     title, notes = "Clustering", found.notes
     if not found.files:
         return HealthFigure(key="clustering", title=title, verdict="There are no data files.")
