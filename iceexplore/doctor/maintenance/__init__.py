@@ -1,1 +1,1 @@
-"""Plan maintenance: what each of an engine's procedures would do now, why, at what cost, and the table after it."""
+"""Plan the engines' maintenance procedures: what each would do now, why, and at what cost; simulate the result."""

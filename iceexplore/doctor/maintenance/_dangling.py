@@ -51,7 +51,8 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
     """
     files, deletes = paired_partition_codes(metadata, data, found.batch)
     size = max(int(files.max(initial=-1)), int(deletes.max(initial=-1))) + 1
-    oldest = np.full(size + 1, _NEVER, dtype=np.int64)  # the last item: for deletes whose spec no data file has
+    # The last item is for deletes whose spec no data file has. It stays `_NEVER`, so that they all count as dangling.
+    oldest = np.full(size + 1, _NEVER, dtype=np.int64)
     there = files >= 0
     np.minimum.at(oldest, files[there], sequence[there])
     least = oldest[np.where(deletes < 0, size, deletes)]
@@ -61,23 +62,29 @@ def dangling(metadata: TableMetadata, found: DeleteFiles, data: EntryBatch, sequ
 
 
 def dropped_by_commit(state: TableState, found: DeleteFiles, files: FileTasks, gone: Mask, names: AnyArray) -> Mask:
-    """Return a mask of the deletes that a commit drops because they are older than all data files that it keeps.
+    """Return a mask of the deletes that a commit drops because they are too old to apply to any remaining data file.
 
-    A commit that removes data files does this (Java: ``MergingSnapshotProducer.apply``,
-    ``ManifestFilterManager.dropDeleteFilesOlderThan``). It drops deletes whose sequence number is lower than the lowest
-    number of the data files that it keeps. For a data manifest that it rewrites, these numbers are in the entries. For
-    any other data manifest, the commit uses the lowest number that the manifest list states. Data files that the commit
-    adds are ignored.
+    Every commit that removes data files also drops such deletes (Java: ``MergingSnapshotProducer.apply``,
+    ``ManifestFilterManager.dropDeleteFilesOlderThan``). A delete is too old if its data sequence number is lower than a
+    limit: the lowest data sequence number of the remaining data files, and at most the table's last sequence number.
+    Deletes with the sequence number 0 are kept.
 
-    If the commit removes deletion vectors, only the manifests that list these vectors lose their older deletes
-    (``canTrustManifestReferences``).
+    To find the limit, the commit does not read all data manifests. It rewrites those that list a removed data file, and
+    uses the sequence numbers of their remaining entries. For the other data manifests, it uses ``min_sequence_number``
+    from the manifest list. Data files that the commit adds do not count.
+
+    If a deletion vector applies to a removed data file, the commit removes this vector, too. Then Java rewrites only
+    the delete manifests that list removed vectors (``ManifestFilterManager.canTrustManifestReferences``). Deletes in
+    other delete manifests are kept, even if they are too old.
 
     Parameters
     ----------
     found
         The live deletes of the snapshot.
-    files, gone
-        The live data files of the snapshot, and which of them the commit removes.
+    files
+        The live data files of the snapshot.
+    gone
+        A mask of the data files in ``files`` that the commit removes.
     names
         The locations of the data files that the commit removes.
     """

@@ -258,25 +258,38 @@ def plan_expire_snapshots(
 
 
 def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str | None]:
-    """Return the files that Iceberg deletes, the manifests and manifest lists that it reads for this, and a warning.
+    """Return the files that Iceberg deletes when snapshots expire, the files that it reads for this, and a warning.
 
-    The warning is about deleted files that kept snapshots still need, but whose locations are spelled differently in
-    these snapshots. It is None if there are no such files.
+    Parameters
+    ----------
+    gone
+        The ids of the snapshots that expire.
+
+    Returns
+    -------
+    tuple
+        The deleted files, as a table of `REFERENCED_SCHEMA`; the manifests and manifest lists that are read, as a table
+        with at least ``location`` and ``bytes``; and the warning.
+
+        Iceberg deletes a file that a kept snapshot needs if this snapshot has another scheme or authority in the file's
+        location than the expiring one, such as ``s3a://`` and ``s3://``. The warning is about such files; None if there
+        are none.
     """
     if not gone:
         return REFERENCED_SCHEMA.empty_table(), REFERENCED_SCHEMA.empty_table(), None
     metadata = state.metadata
     snapshots = list({s.snapshot_id: s for s in metadata.snapshots}.values())
     seen: set[tuple[str, ...]] = set()
-    # A manifest that both kept and expired snapshots list is read only for the kept ones: its files stay needed.
+    # Manifests that the first call has read (`seen`) are skipped in the second one: kept snapshots need their files, so
+    # these files are not freed.
     kept = referenced_files(state, (s for s in snapshots if s.snapshot_id not in gone), seen=seen)
     going = referenced_files(state, (s for s in snapshots if s.snapshot_id in gone), seen=seen)
     stay = {s.snapshot_id for s in snapshots} - gone
     kept = pa.concat_tables([kept, statistics_files(metadata, stay)])
     going = pa.concat_tables([going, statistics_files(metadata, gone)])
     freed = going.filter(pc.invert(pc.is_in(going["location"], value_set=kept["location"])))
-    # Iceberg compares locations as they are spelled. So a file that is still needed under another spelling is deleted,
-    # too.
+    # Iceberg compares whole locations, as above. So it also deletes a file that a kept snapshot needs, if the snapshots
+    # have different schemes or authorities in its location. Comparing only paths finds these files.
     stored = state.storage
     shared = freed.filter(pc.is_in(path_keys(stored, freed["location"]), path_keys(stored, kept["location"])))
     both = pa.concat_tables([kept, going])

@@ -54,7 +54,13 @@ def strict(state: TableState) -> TableState:
 
 
 def contradictions(state: TableState) -> tuple[str, ...]:
-    """Return a note about contradictions in the metadata that `strict` reading met; empty if there were none."""
+    """Return a note about contradictions in the metadata, such as a wrong count; an empty tuple if there are none.
+
+    Parameters
+    ----------
+    state
+        A state that `strict` returned. Only the files that its reader has read so far are considered.
+    """
     found = list(getattr(state.problems, "contradictions", ()))
     if not found:
         return ()

@@ -28,7 +28,8 @@ class GroupedPlan(Plan[T]):
     groups
         An Arrow table with a row per group, in the order of execution.
     candidates
-        The number of files that pass the filter.
+        The number of files from which the procedure chooses: those that may contain rows that match its filter
+        (``where``), or all files if it has no filter.
     accuracy
         How accurate the planned number of new files is: ``exactly``, ``at least``, ``at most`` or ``about``.
     """

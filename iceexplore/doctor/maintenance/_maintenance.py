@@ -49,7 +49,8 @@ class Maintenance(Generic[T]):
     state
         The table's state.
     wrap
-        Wraps a simulation's writer as a table, for ``plan.table``.
+        A function that returns a table for the simulation (`Sandbox`) in which a plan was carried out: the value of
+        ``plan.table``.
     now_ms
         The time from which ages are computed, in milliseconds since the epoch; by default the current time.
     """
@@ -111,10 +112,14 @@ class Maintenance(Generic[T]):
     ) -> OrphanPlan[T]:
         """Plan ``remove_orphan_files``: unreferenced files under the table's folder, and missing referenced files.
 
-        A file is an orphan if it is old enough and the table does not reference it: it belongs to no snapshot, and is
-        no statistics file, no metadata file in the metadata log, and not the version hint. As in Iceberg, files and
-        folders whose names begin with ``_`` or ``.`` are ignored, except folders of partition fields. Older metadata
-        files that the log no longer lists are orphans, too. The folder is listed, and every manifest is read.
+        The folder is listed, and every manifest is read. These files are referenced: the manifest lists, manifests,
+        data files and delete files of all snapshots; statistics files; the current metadata file, and those in the
+        metadata log; and the version hint. Every other file is an orphan if it is old enough, for example an older
+        metadata file that the log no longer lists.
+
+        As in Iceberg, files and folders below the listed folder are ignored if their names begin with ``_`` or ``.``.
+        There is one exception: if the name of a partition field begins so, for example ``_day``, its folders, such as
+        ``_day=2024-01-01``, are not ignored.
 
         Parameters
         ----------
@@ -127,9 +132,10 @@ class Maintenance(Generic[T]):
             Schemes and authorities to treat as equal. Iceberg's default for schemes is ``{"s3a,s3n": "s3"}``; an
             example of authorities is ``{"namenode1,namenode2": "ha"}``.
         prefix_mismatch_mode
-            What to do with listed files whose locations differ from referenced ones only in scheme or authority. With
-            ``"error"``, the procedure deletes nothing, and ``conflicts`` of the plan has the differing prefixes;
-            ``"ignore"`` keeps these files; ``"delete"`` treats them as orphans.
+            What to do with a listed file whose location differs from a referenced one only in scheme or authority, such
+            as ``hdfs://nn1/f`` and ``hdfs://nn2/f``. ``"ignore"`` keeps the file; ``"delete"`` treats it as an
+            orphan. With ``"error"``, the procedure deletes no file at all if there is such a file; the plan's attribute
+            ``conflicts`` then has the pairs of differing schemes and authorities.
 
         Raises
         ------
@@ -240,8 +246,9 @@ class Maintenance(Generic[T]):
         Raises
         ------
         OptionError
-            There is no such spec or field, the manifest list lacks the counts without which the procedure fails, or
-            ``commit.manifest.target-size-bytes`` is not a whole number above 0.
+            There is no such spec or field; or the manifest list does not state how many files a manifest adds, keeps
+            and deletes, without which the procedure fails; or ``commit.manifest.target-size-bytes`` is not a whole
+            number above 0.
         UnsupportedError
             The table has a root manifest: no engine has a procedure for it.
         FormatError, FileMissingError
@@ -254,17 +261,18 @@ class Maintenance(Generic[T]):
     ) -> RewritePositionDeletesPlan[T]:
         """Plan ``rewrite_position_delete_files``: which delete files are merged, or become deletion vectors.
 
-        The manifests are read. Delete files that may name several data files are read, too, unless ``read`` or their
-        number prevents it.
+        The manifests are read, and those delete files that ``read`` selects.
 
         Parameters
         ----------
         where
-            Rewrite only delete files of partitions that may contain matching rows. Conditions that cannot be decided
-            by partition values have no effect.
+            Rewrite only delete files of partitions that may contain matching rows. The filter is compared with
+            partition values only: conditions on columns by which the table is not partitioned have no effect.
         read
-            Whether to open delete files that may name several data files: the number of new files depends on which
-            data files they name. By default, they are opened if there are at most 100 of them.
+            Whether to open the delete files that may delete rows of several data files. The number of new delete files
+            depends on which data files these are, and only the delete file itself lists them. True opens all such
+            delete files, False none; by default, all are opened if there are at most 100 of them. If they are not
+            opened, the number of new delete files is a lower bound.
         **options
             The procedure's options with underscores: ``target_file_size_bytes``, ``min_file_size_bytes``,
             ``max_file_size_bytes``, ``min_input_files``, ``rewrite_all``, ``max_file_group_size_bytes``,
@@ -280,21 +288,25 @@ class Maintenance(Generic[T]):
         return plan_rewrite_position_deletes(self.state, self._wrap, where=where, read=read, **options)
 
     def clustering(self, columns: Iterable[str] | None = None) -> Clustering:
-        """Measure in how many data files the same value of a column may be; sorting by the column reduces this number.
+        """Measure the clustering of the data files by single columns: how many files may contain the same value.
 
-        The manifests are read for the bounds of the columns, but no data file. ``t.plan(where).clustering()`` measures
-        the files that a query reads.
+        A file may contain a value if the value is between the file's bounds of the column. A filter for one value has
+        to read all files that may contain it. Sorting the table by the column reduces their number.
+
+        The manifests are read for the bounds of the columns; data files are not opened. All data files of the snapshot
+        are measured; ``t.plan(where).clustering()`` measures only those that a query with the filter ``where`` reads.
 
         Parameters
         ----------
         columns
-            Names of columns, dotted inside structs; by default the columns of the table's sort order, or without one
-            the first 20 columns that have bounds.
+            Names of columns; a field in a struct has a name with a dot, such as ``address.city``. The default is the
+            columns of the table's sort order or, if the table has no sort order, the first 20 columns with bounds.
 
         Raises
         ------
         OptionError
-            A name is unknown, or names no column with a single value per row.
+            The table has no column with one of these names, or the column does not have a single value per row: it is a
+            struct, a list or a map, or an element of a list or map.
         FormatError, FileMissingError
             A manifest list or manifest is damaged or missing.
         """
@@ -310,7 +322,10 @@ class Maintenance(Generic[T]):
         return found if len(found.columns) else None
 
     def _makers(self) -> Mapping[str, Callable[[], Plan[T]]]:
-        """Return the method that makes each plan, in the order in which Iceberg recommends running the procedures."""
+        """Return, by the name of each procedure, the method that plans it.
+
+        The order is that in which Iceberg recommends running the procedures.
+        """
         return {
             "expire_snapshots": self.expire_snapshots,
             "unused_schemas_and_specs": self.unused_schemas_and_specs,
