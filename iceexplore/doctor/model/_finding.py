@@ -26,8 +26,8 @@ MOST_PLACES = 10
 _LISTS = frozenset({"modes", "places", "snapshots", "refs", "partitions"})
 #: Attributes of findings that reports written by earlier versions of iceexplore do not have.
 _ADDED = frozenset({"rows", "partitions", "partition_count"})
-#: Codes of findings that, if they are about a manifest, are dated to the first snapshot that lists it: no metadata
-#: records when the manifest was lost.
+#: Codes of findings that report a lost file. No metadata records when a file was lost. So if the file is a manifest,
+#: `Finding.since` is the first snapshot that lists the manifest.
 LISTED_SINCE = frozenset({"file-missing"})
 
 
@@ -38,13 +38,15 @@ class Since:
     Attributes
     ----------
     snapshot_id
-        The snapshot of this commit; None if it may have expired, or if the fault is in a metadata file.
+        The id of the snapshot that this commit created; None if this snapshot may have expired, or if the fault is in
+        a metadata JSON file.
     timestamp_ms
-        The time of this snapshot, in milliseconds since the epoch (UTC).
+        The timestamp of this snapshot, in milliseconds since the epoch (UTC); None if ``snapshot_id`` is None.
     operation, engine
         The operation and the engine that the snapshot's summary states; None if it does not state them.
     metadata_file
-        For faults of the metadata file, the first metadata file that has the fault; None for other faults.
+        For faults in a metadata JSON file, the location of the first metadata file that has the fault; None for other
+        faults.
     at_latest
         True if the fault may be older than this commit or file: earlier manifest lists or metadata files are lost, or
         reading them would not reveal the fault.
@@ -67,15 +69,16 @@ class Finding:
     code
         A key of `iceexplore.errors.PROBLEM_KINDS`, which never changes its meaning.
     modes
-        The numbers, in ``docs/doctor.md`` and `MODES`, of the ways for a table to break to which the finding belongs.
+        Numbers of modes. A mode is one way in which tables break; ``docs/doctor.md`` and `MODES` list all of them.
     severity
         ``fail`` (readers fail), ``wrong`` (readers return wrong rows or numbers), ``slow``, ``untidy``.
     where
         The first place: the location of a file. A fault in only a part of the file has a suffix that names the part,
         for example ``#entry 3`` for a manifest or ``#snapshot 17`` for a metadata file.
     field, found, expected
-        The field that has the fault, with its name in the spec; the value found in this field; and the value expected.
-        None if there is no such field or value.
+        ``field``: the field with the fault, by its name in the spec. ``found``: the value that was found, which is
+        usually the wrong value of the field; but if the metadata states a wrong file size or row count, it is the
+        actual one. ``expected``: the value to which it was compared. Each is None if it does not apply.
     text
         The fault in a sentence.
     means
@@ -128,8 +131,8 @@ class Finding:
     partition_count: int | None = None
     since: Since | None = None
     follows: tuple[Finding, ...] = ()
-    #: All places, for repairs. None if `places` has all of them. Also None for health findings and for findings read
-    #: from JSON, which keep only `places`.
+    #: All places, which repairs need. None if `places` has all of them. Also None if the finding was read from JSON, or
+    #: is about the table's health (nothing is damaged, but the table is slow or large): then only `places` are kept.
     _hits: Hits | None = dataclass_field(default=None, repr=False, compare=False)
 
     @property
@@ -139,7 +142,7 @@ class Finding:
 
     @property
     def reported(self) -> tuple[str, ...]:
-        """Public issues about the same fault, which may show remedies: ``apache/iceberg#7007``."""
+        """Public issues about the same fault, such as ``apache/iceberg#7007``. They may describe remedies."""
         found = (issue for mode in self.modes if mode in MODES for issue in MODES[mode].issues)
         return tuple(dict.fromkeys(found))
 
@@ -150,7 +153,11 @@ class Finding:
 
     @property
     def hits(self) -> Hits:
-        """All places of the finding; for health findings, and in reports read from JSON, only those in `places`."""
+        """All places of the finding; in two cases, only those in `places`.
+
+        These are findings that were read from JSON, and findings about the table's health (nothing is damaged, but the
+        table is slow or large).
+        """
         if self._hits is not None:
             return self._hits
         return Hits(places=self.places or (self.where,), complete=self.count <= max(1, len(self.places)))
@@ -209,18 +216,25 @@ def finding_of(
 
     Parameters
     ----------
+    item
+        The problem. It may list several entries of one manifest (``item.entries``). These entries become the places of
+        the finding if neither ``rows`` nor ``hits`` is given; if ``item.where`` names one of these entries, such as
+        ``#entry 3``, ``places`` and ``count`` are then ignored.
     modes
-        The finding's modes; by default those of the problem's code and field in the registry.
+        The numbers of the finding's modes (see `MODES`); by default those that the registry of codes has for the
+        problem's code and field.
+    snapshots
+        The ids of the affected snapshots.
+    refs
+        The branches and tags that point to one of these snapshots.
     places
-        The first places of the finding; by default only the place of the problem.
+        The places of the finding; those after the first ten are ignored. By default only the place of the problem.
     count
-        The number of all places. If the problem lists several entries of a manifest, the first of them in its
-        ``where``, and neither ``rows`` nor ``hits`` is given, ``places`` and ``count`` are ignored: these entries are
-        the places.
+        The number of all places.
     rows
-        All places of the finding, as row numbers in ``Examination.files``.
+        All places, if they are entries, as row numbers in ``Examination.files``.
     hits
-        All places of the finding, if there are more than ``places`` can list and they are not in ``rows``.
+        All places, if there are more than ten. It is ignored if ``rows`` is given.
     """
     if rows is not None:
         hits = Hits(rows=(np.asarray(rows, np.int64),))
@@ -252,7 +266,15 @@ def finding_of(
 
 
 def snapshots_text(snapshots: tuple[int, ...], refs: Iterable[str]) -> str:
-    """Return affected snapshots, oldest first, and the branches and tags that point to one of them, as text."""
+    """Format the ids of affected snapshots and their refs as text, such as ``2 snapshots, 17 and 18 (main)``.
+
+    Parameters
+    ----------
+    snapshots
+        The ids, oldest first; at least one. Of more than two, only the first and the last are in the text.
+    refs
+        The branches and tags that point to one of the snapshots.
+    """
     first, last, count = snapshots[0], snapshots[-1], len(snapshots)
     names = f"{count:,} snapshots, {first} {'and' if count == 2 else 'to'} {last}" if count > 1 else f"snapshot {first}"
     return f"{names} ({', '.join(refs) or 'no branch or tag'})"
@@ -261,8 +283,9 @@ def snapshots_text(snapshots: tuple[int, ...], refs: Iterable[str]) -> str:
 def rank(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings sorted, the worst first.
 
-    They are sorted by severity. Within a severity, damage comes before health findings; then come the findings with
-    more affected refs, with more affected snapshots, and with more places.
+    They are sorted by severity. Within a severity, findings about damage come before findings about the table's health
+    (nothing is damaged, but the table is slow or large). Within these groups, the findings with the most affected
+    branches and tags come first; if these are equally many, those with the most snapshots, then with the most places.
     """
     return sorted(
         findings,

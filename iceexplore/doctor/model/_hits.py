@@ -18,18 +18,18 @@ DOCUMENTS = (".json", ".gz", ".text")
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The wrong values of entries of one manifest, if they are whole numbers.
+    """The values that an examination found for the faulty entries of one manifest, for example actual file sizes.
 
-    `Finding.found` has only the value of the finding's first place.
+    Only values that are whole numbers are kept. `Finding.found` has the value of only one entry, the finding's first.
 
     Attributes
     ----------
     manifest
         The manifest's location.
     ordinals
-        The position in the manifest of each of these entries, from 0 (`ENTRY_SCHEMA`'s column ``ordinal``).
+        The positions of the faulty entries in the manifest, from 0 (column ``ordinal`` of `ENTRY_SCHEMA`).
     values
-        The whole number found at each of these entries.
+        The value that was found for each of these entries, in the same order.
     """
 
     manifest: str
@@ -49,11 +49,13 @@ class Hits:
     entries
         Pairs of a manifest's location and an array of the positions, in this manifest, of the entries with the fault.
     rows
-        Row numbers in ``Examination.files`` of entries with the fault. They are used during the examination only.
+        Row numbers in ``Examination.files`` of entries with the fault. Only a running examination has them; at its end,
+        they are converted to `entries`.
     files
-        Locations of data files with the fault. They are used during the examination only.
+        Locations of data files with the fault. Only a running examination has them, as for `rows`.
     found
-        The values found at entries, if they differ from entry to entry.
+        For each manifest with faulty entries, the value that the examination found for each of them, for example the
+        actual file size. Empty if the fault has no such values.
     complete
         False if there are further places, which are unknown.
     """
@@ -67,7 +69,7 @@ class Hits:
 
     @classmethod
     def union(cls, several: Iterable[Hits]) -> Hits:
-        """Combine the places of several findings that are merged into one finding."""
+        """Combine the places of several findings, for the one finding that replaces them."""
         given = list(several)
         return cls(
             places=tuple(dict.fromkeys(place for one in given for place in one.places)),
@@ -91,8 +93,8 @@ class Hits:
             if mark and number.isascii() and number.isdecimal() and len(number) < 19:
                 found.setdefault(file, []).append(int(number))
             else:
-                # In the place of a metadata file, a suffix such as "#snapshot 17" may follow the location. In all other
-                # locations, "#" is a character of the file's name.
+                # If the place is a part of a metadata file, a suffix such as "#snapshot 17" follows the file's
+                # location. In all other places, "#" is a character of the file's name.
                 head = place.partition("#")[0]
                 wholes[head if head.endswith(DOCUMENTS) else place] = None
         arrays = {file: [np.array(numbers, np.int64)] for file, numbers in found.items()}

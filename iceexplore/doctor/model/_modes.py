@@ -105,7 +105,7 @@ MODES: dict[int, Mode] = _modes(
     (56, "A delete manifest is affiliated with a data manifest that is not live, two manifests are affiliated with each other, or a delete manifest has deletes for files of other data manifests than the one with which it is affiliated.", _PROPOSAL),
     (57, "The statuses of entries do not match what the commit changed, or entries that it deleted are missing.", _PROPOSAL),
     (58, "A file's partition value cannot be derived from its column statistics, because they are missing or truncated.", _PROPOSAL),
-    # Reported in 2026
+    # Added later, about all of the topics above
     (59, "The bounds of a partition summary are too narrow, so that readers skip manifests.", "#15128"),
     (60, "first_row_id is negative, or ranges of row ids overlap.", "ClickHouse#118299, iceberg-go#741"),
     (61, "Bounds of UUIDs have the wrong byte order.", "ClickHouse#118366, ClickHouse#118380"),

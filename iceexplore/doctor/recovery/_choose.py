@@ -71,8 +71,8 @@ def choose(rows: Sequence[int] | npt.NDArray[np.int64], stated: Counts) -> Choic
     if surplus.files == 0 or surplus.rows < 0:
         return Choice(none, everything, False)
     values, of, many = np.unique(counts, return_inverse=True, return_counts=True)
-    # The files to take can also be found by searching for the files to leave out. Search for those that are fewer: this
-    # takes fewer steps.
+    # To choose the files to take is the same as to choose the files to leave out. The search takes fewer steps if it
+    # looks for the smaller of the two sets.
     dropped = surplus.files <= stated.files
     found = _subsets(values.tolist(), many.tolist(), surplus if dropped else stated)
     if not found:

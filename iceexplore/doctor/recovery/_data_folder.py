@@ -40,7 +40,8 @@ _FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storag
 #: The maximum number of files to open; if there are more, none is opened.
 _MOST_OPENED = 2_000
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-#: The approximate number of known files to compare with their commits, to learn whether file times can be trusted.
+#: The approximate number of files that are tested to learn whether modification times can be trusted. The test compares
+#: the modification time of a file with the time of the commit that added the file (see `DataFolder.has_clock`).
 _MOST_COMPARED = 100
 #: Keys of the key-value metadata that Iceberg's writers add to delete files (Java: ``FileWriterBuilderImpl``).
 _DELETE_TYPE, _DELETE_IDS = "delete-type", "delete-field-ids"
@@ -114,7 +115,16 @@ class DataFolder:
         return files, listed.tolist()
 
     def _is_hidden(self, tail: str) -> bool:
-        """Return whether engines ignore a path: a part begins with ``_`` or ``.``, and is not a partition's folder."""
+        """Return whether engines ignore a file, because its name or a folder's name begins with ``_`` or ``.``.
+
+        A folder of a partition is not ignored, even if the name of the partition field begins with ``_``, as in
+        ``_day=2024-01-01``.
+
+        Parameters
+        ----------
+        tail
+            The file's path, relative to the data folder.
+        """
         fields = tuple(f"{f.name}=" for spec in self.state.metadata.partition_specs for f in spec.fields)
         return any(part.startswith(("_", ".")) and not part.startswith(fields) for part in tail.split("/"))
 
@@ -177,12 +187,17 @@ class DataFolder:
         return self._committed[snapshot.snapshot_id]
 
     def tiers(self, lost: LostManifest) -> Iterator[tuple[Unlisted, ...]]:
-        """Yield sets of files that a lost manifest may have listed, the most likely first.
+        """Yield up to three sets of files that a lost manifest may have listed, the most likely set first.
 
-        1. The files with the manifest's UUID in their names. If there are none, this set is left out.
-        2. The files that were written after the parent's commit, up to the commit that wrote the manifest. This set is
-           left out if file times are known to be wrong (`has_clock`), or if the time of the commit is unknown.
-        3. All files that were written up to this commit if file times can be trusted; all files in every other case.
+        All are sets of unlisted files: files that no readable manifest lists. Below, C is the commit that wrote the
+        lost manifest. Its time is unknown if its snapshot has expired.
+
+        1. The files whose names have the same UUID as the manifest's name. This set is left out if it is empty.
+        2. The files that were written after C's parent snapshot was committed, but not after C. If the parent snapshot
+           is unknown, these are all files that were not written after C. This set is left out if the time of C is
+           unknown, or if `has_clock` is False.
+        3. All unlisted files. But if the time of C is known and `has_clock` is True, files that were written after C
+           are left out.
         """
         names = {name for one in lost.names for name in _uuids(one)[:1]}
         alike = tuple(f for f in self.files if not names.isdisjoint(_uuids(f.location)))
@@ -204,7 +219,8 @@ class DataFolder:
     def entries(self, file: Unlisted, spec_id: int, *, deletes: bool) -> EntryBatch | None:
         """Return the entries that a data manifest (with ``deletes``, a delete manifest) would have for a file.
 
-        None if the file cannot be read, or if no such manifest of the given partition spec can list it.
+        None if the file cannot be read, if it is a delete file and ``deletes`` is False (or the reverse), or if its
+        columns or its partition do not fit the table and the given partition spec.
 
         For a data file, the row count is read from the file, and for a Parquet file the column metrics, too. For
         deletion vectors, the values are read from the footer of the Puffin file; for a position delete file, from its
@@ -266,7 +282,11 @@ class DataFolder:
         return entry_of_file(self.state, file.location, spec_id, content_type=content, equality_ids=columns)
 
     def stores_row_ids(self, location: str) -> bool:
-        """Return whether a file certainly stores the id of each of its rows, as rewrites do."""
+        """Return whether a file certainly stores the row id of each of its rows.
+
+        When a commit rewrites data files of a v3 table, the new files store the row ids, so that the rows keep them.
+        False if the file is not a Parquet file, or if its footer cannot be read.
+        """
         if not location.endswith(Parquet.suffixes):
             return False
         try:
@@ -278,9 +298,10 @@ class DataFolder:
         return path is not None and nulls.null_count == 0 and not any(build.to_pylist(nulls))
 
     def _vectors(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
-        """Return entries for the deletion vectors in a Puffin file that apply to known live data files of this spec.
+        """Return entries for the deletion vectors in a Puffin file that belong to live data files of a partition spec.
 
-        None if there are no such deletion vectors.
+        A data file counts as live if it is live in any snapshot. Other deletion vectors are left out. None if all are
+        left out.
         """
         footer = read_puffin_footer(self.state.storage, file.location, file.size)
         rows = []
@@ -388,7 +409,8 @@ def _fits(values: AnyArray, kind: Type, summary: dict[str, Any]) -> npt.NDArray[
     if ends.type != values.type or not pc.all(good).as_py():
         return fits
     if ends.null_count == 2 and summary["contains_nan"] is False:
-        fits &= np.asarray(values.is_null())  # without bounds and NaN, all values of the manifest are null
+        # The summary has no bounds, and states that there is no NaN. So the manifest has only nulls in this field.
+        fits &= np.asarray(values.is_null())
         return fits
     try:
         for end, outside in ((ends[0], pc.less), (ends[1], pc.greater)):

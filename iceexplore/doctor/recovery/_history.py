@@ -183,9 +183,14 @@ class History:
         return [s for s in self.snapshots.values() if s.parent_snapshot_id in snapshots]
 
     def best(self, mask: Mask) -> Rows:
-        """Return, for each file among the entries that a mask selects, the row number of one of its entries.
+        """Return the row numbers of selected entries, only one for each file.
 
-        If a file has live entries, one of these is chosen.
+        Of several selected entries of the same file, a live one is preferred. The result is sorted.
+
+        Parameters
+        ----------
+        mask
+            A mask of the history's entries: those that are selected.
         """
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(~self.alive[rows], kind="stable")]

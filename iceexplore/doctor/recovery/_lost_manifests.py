@@ -45,8 +45,9 @@ class LostManifest:
     least_number
         The lowest sequence number of the manifests' entries, as the manifest list states it.
     first_row_id, has_row_ids
-        ``first_row_id``: the first row id that the manifest list states for the manifest; None for several manifests.
-        ``has_row_ids``: whether the list states such an id, as it does from v3 on if the data files have row ids.
+        ``first_row_id``: the manifest's ``first_row_id`` in the manifest list; None for several manifests.
+        ``has_row_ids``: True if the manifest list has a ``first_row_id`` for at least one of the manifests. Then the
+        table is of version 3 or later, and the manifests' data files have row ids.
     added, existing, deleted
         The counts that the manifest list states, minus those of the entries that can still be read; None if unknown.
     summaries
@@ -80,8 +81,9 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
     """Return the manifests, among those in ``names``, that cannot be read completely.
 
     Data manifests come before delete manifests; both are sorted by sequence number. Manifests of V4 trees are left
-    out. A damaged manifest is left out if as many of its entries can be read as the manifest list counts. Manifests
-    that are lost completely are combined if one commit wrote them and the same snapshots list them.
+    out. Damaged manifests are left out if no entry is lost: the manifest list states how many entries a manifest has,
+    and at least as many can be read. Several manifests that are lost completely become one `LostManifest` if one commit
+    wrote them and the same snapshots list them.
 
     Parameters
     ----------
@@ -119,9 +121,10 @@ def lost_manifests(state: TableState, names: Collection[str]) -> tuple[LostManif
 
 
 def _is_complete(one: LostManifest) -> bool:
-    """Return whether a damaged manifest has lost no entry: the manifest list counts no more than can be read.
+    """Return whether all entries of a damaged manifest can still be read.
 
-    Counts that the manifest list does not state are ignored.
+    The manifest list states how many ADDED, EXISTING and DELETED entries the manifest has. All entries can be read if
+    at least as many of each status can be read. A number that the manifest list does not state is not checked.
     """
     return all(counts is None or counts.files <= 0 for counts in (one.added, one.existing, one.deleted))
 

@@ -21,7 +21,8 @@ from iceexplore.metadata import Snapshot
 __all__ = ["MOST_ROW_IDS", "Recovery", "recover"]
 
 _NOTHING = Counts(0, 0)
-#: Only row ids below this number are assigned, so that ranges fit in 64 bits.
+#: Only row ids below this number are assigned. It is half of the largest signed 64-bit number, so that the sum of a row
+#: id and a number of rows does not overflow.
 MOST_ROW_IDS = 1 << 62
 
 
@@ -36,17 +37,19 @@ class Recovery:
     found
         The entries made from files in the data folder.
     certain
-        Whether other manifests and the counts prove that `known` is right.
+        True if other manifests and the counts in the manifest list prove that the lost manifest had all entries of
+        `known`; False if some of these entries may be wrong.
     missing
-        The counts of live entries that remain lost; None if unknown.
+        The number of live entries that remain lost, and the sum of their rows; None if unknown.
     candidates
         Locations of files, some of which may be the files that remain lost.
     numbers_lost
         Whether files of `found` got the lowest possible sequence number (position deletes: the highest), because their
         real sequence numbers are unknown.
     doubtful_deletes
-        The number of equality delete files that may delete rows written after them, because data files of `found` got
-        the lowest possible sequence number.
+        The number of equality delete files that may now delete too many rows. Equality deletes apply to data files with
+        a lower sequence number. The data files of `found` got the lowest possible sequence number, so that even deletes
+        that are older than these files may apply to them.
     new_row_ids
         Whether files of `found` got new row ids, because the old ones are unknown.
     """
@@ -84,9 +87,11 @@ class Recovery:
 
 
 def recover(history: History, folder: DataFolder, lost: LostManifest, others: Sequence[LostManifest]) -> Recovery:
-    """Recover the entries of a lost manifest, as far as the counts in the manifest list determine which they are.
+    """Recover the entries of a lost manifest from other manifests, then from the files in the data folder.
 
-    The recovered entries are added to ``history``.
+    The manifest list states how many files and rows the lost manifest had. If different choices of files fit these
+    numbers, a file is recovered only if all of these choices include it (see `choose`). The recovered entries are added
+    to ``history``, so that the recovery of further manifests can use them.
 
     Parameters
     ----------
@@ -116,9 +121,12 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
     """Recover entries that readable manifests of other snapshots list.
 
     Each live file of a snapshot is in one of the snapshot's manifests. So a file that was live in a snapshot, but is in
-    none of its readable manifests, was in a lost manifest. Other snapshots show which files were live. EXISTING entries
-    of a commit were live in its parent snapshot. A file was live in the parent of a child snapshot if the child deleted
-    it, or if the child lists it but did not add it.
+    none of its readable manifests, was in a lost manifest. Other snapshots show which files these can be:
+
+    - The children of a snapshot S that lists the lost manifest, because their commits started from S. A file was
+      certainly live in S if a child deleted it, or if a child lists it as live but did not add it.
+    - The parent of the snapshot whose commit wrote the lost manifest. The files of the lost manifest's EXISTING entries
+      were live in this parent.
 
     Parameters
     ----------
@@ -178,9 +186,9 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
         deleted = _as(history, rest, Status.DELETED, lost)
         batches.append(deleted.with_columns(snapshot_id=lost.snapshot_id))
 
-    # The commit that wrote the lost manifest also added the files of `added_rows`. No readable manifest of the
-    # snapshots that list the lost manifest has these files. If the commit's own snapshot lists the lost manifest, all
-    # these files must have been in the lost manifest, or in another lost manifest (see `rivals` below).
+    # The files of `added_rows` were added by the commit that wrote the lost manifest. So they were live in the commit's
+    # own snapshot. If this snapshot lists the lost manifest, none of its readable manifests has these files (see
+    # `pool`). So each of them was in the lost manifest or in one of the `rivals`, which are checked next.
     sure_added = len(taken_added) == len(added_rows) and lost.snapshot_id in lost.snapshots
     sure_added |= bool(proven[taken_added].all())
     sure_existing = bool(proven[taken_existing].all()) or (whole and of_existing.exact)
@@ -202,7 +210,8 @@ def _from_history(history: History, lost: LostManifest, rivals: list[LostManifes
 def _removes_nothing(commit: Snapshot, *, deletes: bool) -> bool:
     """Return whether a commit removed no data file (with ``deletes``, no delete file), according to its summary.
 
-    Only commits with the operation ``append`` or ``replace`` are trusted; a count that the summary lacks counts as 0.
+    If the summary has no count of removed files, it is taken as 0. The result is always False if the operation is
+    neither ``append`` nor ``replace``.
     """
     name = "removed-delete-files" if deletes else "deleted-data-files"
     return commit.operation in ("append", "replace") and (commit.summary or {}).get(name, "0") == "0"
@@ -239,17 +248,23 @@ def _pick(records: Rows, proven: npt.NDArray[np.bool_], stated: Counts | None, *
 
 
 def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> EntryBatch:
-    """Convert entries of the history to entries of the lost manifest with the given status.
+    """Return a copy of entries of the history, as entries of the lost manifest with the given status.
 
-    Sequence numbers and row ids do not change.
+    The snapshot id becomes that of the commit that added the file: for ADDED, the commit that wrote the lost manifest;
+    for any other status, an earlier commit, or None if it is unknown. Sequence numbers and row ids do not change.
+
+    Parameters
+    ----------
+    rows
+        The row numbers of the entries in the history (see `History.fetch`).
     """
     batch = history.fetch(rows)
     if not len(batch):
         return batch
     if status is Status.ADDED:
         return batch.with_columns(status=int(status), snapshot_id=lost.snapshot_id)
-    # A DELETED entry has the id of the snapshot that deleted the file. Its file sequence number shows which snapshot
-    # added the file.
+    # The snapshot id of a DELETED entry is that of the snapshot that deleted the file. The snapshot that added the file
+    # is found by the entry's file sequence number, which is the sequence number of this snapshot.
     by_number = {s.sequence_number: s.snapshot_id for s in history.snapshots.values() if s.sequence_number}
     given = batch.entries.select(["status", "snapshot_id", "file_sequence_number"]).to_pylist()
     ids = [
@@ -265,13 +280,18 @@ def _as(history: History, rows: Rows, status: Status, lost: LostManifest) -> Ent
 def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
     """Recover entries from files in the data folder that no readable manifest lists.
 
-    Files are recovered if the counts of missing live entries leave no doubt which files they are (see `choose`). If
-    there is doubt, no file is recovered, and all files that may be missing become `Recovery.candidates`.
+    It is known how many files and rows are missing (``made.missing``). `choose` searches one set of files after another
+    (see `DataFolder.tiers`), until it finds a set in which only one choice of files has these numbers. These files are
+    recovered.
+
+    If there is no such set, the last set decides. If it has fewer files than are missing, and not too many rows, all of
+    its files are recovered. Otherwise some of its files are doubtful. Then no file is recovered, and the locations of
+    all its files become `Recovery.candidates`.
 
     Parameters
     ----------
     made
-        What was recovered from other manifests. The result is added to it.
+        What was recovered from other manifests. The recovered files are added to it.
     """
     lost, need = made.lost, made.missing
     assert need is not None
@@ -301,14 +321,17 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
 def _candidates(
     history: History, folder: DataFolder, lost: LostManifest, files: Sequence[Unlisted], need: Counts
 ) -> EntryBatch:
-    """Return entries for those of the files that may have been in the lost manifest.
+    """Return entries for the files that the lost manifest may have listed; all other files are left out.
+
+    For example, a file is left out if its partition is outside the partition bounds that the manifest list states for
+    the lost manifest, or if the file has more rows than are missing.
 
     Parameters
     ----------
     files
         Files in the data folder that no readable manifest lists.
     need
-        The counts of the lost manifest's live entries that were not found in other manifests.
+        How many live entries of the lost manifest were not found in other manifests, and the sum of their rows.
     """
     batches = [b for f in files if (b := folder.entries(f, lost.spec_id, deletes=lost.deletes)) is not None]
     batch = concat_batches(batches)
@@ -342,9 +365,9 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
     existing = counts_of(made.known, Status.EXISTING) - counts_of(lost.kept, Status.EXISTING)
     added_by_commit = lost.existing is not None and existing.files >= lost.existing.files
     if added_by_commit:
-        # The new files of a compaction have a lower data sequence number than the compaction's commit, so that deletes
-        # that were committed while it ran apply to them. If all entries of the manifest are ADDED, this number is the
-        # lowest one of the manifest, which the manifest list states.
+        # A compaction gives its new files a lower data sequence number than its commit has, so that deletes that were
+        # committed while it ran apply to them. If all entries of the lost manifest are ADDED, the manifest list shows
+        # this number: it is the ``min_sequence_number`` that the list states for the manifest.
         alone = counts_of(made.known, Status.EXISTING).files == 0
         number = lost.least_number if alone else lost.sequence_number
         batch = found.with_columns(
@@ -373,18 +396,29 @@ def _registered(history: History, made: Recovery, found: EntryBatch) -> EntryBat
         return batch.with_columns(first_row_id=gap[0])
     start = history.next_row_id
     if not 0 <= start < MOST_ROW_IDS:
-        return batch  # next-row-id is impossible, which another finding reports: the files inherit row ids instead
+        # The row ids of the table are impossible (see `MOST_ROW_IDS`), which another finding reports. So no new row id
+        # is assigned: the ``first_row_id`` of the entries stays null, so that they inherit it from the manifest.
+        return batch
     history.next_row_id = start + int(records.sum())
     made.new_row_ids = True
     return batch.with_columns(first_row_id=pa.array(start + np.cumsum(records) - records, pa.int64()))
 
 
 def _row_id_gap(made: Recovery) -> tuple[int, int] | None:
-    """Return the range of row ids that belonged to the manifest's missing ADDED files: its first id, and its length.
+    """Return the row ids of the lost manifest's missing ADDED files: the first id, and the number of ids.
 
-    A manifest assigns the row ids from its first row id on to its ADDED files. The ids that no known file has are those
-    of the missing files. Return None if these ids are not exactly one range, or if the manifest's first row id or
-    number of rows, or the first row id of a known file, is unknown.
+    The rows of a manifest's ADDED files have consecutive ids, from the manifest's ``first_row_id`` on. So the ids that
+    belong to no known file are those of the missing files. For example, if the manifest added rows with the ids 100 to
+    129, and its known files have the ids 100 to 109 and 120 to 129, the result is ``(110, 10)``.
+
+    Return None if the ids of the missing files are not exactly one range. Also return None if a number is unknown that
+    is needed to compute them: the manifest's ``first_row_id``, its number of added rows, or the ``first_row_id`` of a
+    known ADDED file.
+
+    Parameters
+    ----------
+    made
+        What was recovered of the lost manifest until now.
     """
     lost = made.lost
     if lost.first_row_id is None or lost.added is None:

@@ -1,8 +1,9 @@
 """Find out which files the lost manifests of a compaction listed, from the manifests of the parent snapshot.
 
-A compaction that merges manifests keeps all their files. So if the manifests that it wrote are lost, their files are
-those that were live in the parent snapshot, and that the compaction's snapshot neither lists in other manifests nor
-records as removed. The result is certain if the root manifest states the same number of files for the lost manifests.
+A compaction that merges manifests keeps all files that they list. So if manifests that it wrote are lost, it can still
+be found out which files they listed: the live files of the parent snapshot, without the files that the compaction's
+snapshot lists in other manifests, and without those that it records as removed. The result is certain if these are as
+many files as the root manifest states for the lost manifests.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def compacted_files(draft: Draft, reader: ManifestReader, snapshot: Snapshot) ->
 def _removed_keys(draft: Draft, reader: ManifestReader, root: Manifest) -> AnyArray:
     """Return the keys (`keys_of`) of the files that a V4 root records as removed.
 
-    These are the files of the root's own DELETED entries, and the entries of leaf manifests that a manifest DV removes.
+    These are the files of the root's own DELETED entries, and the files of entries of leaf manifests that a manifest
+    DV removes.
     """
     r = Rows(root.entries)
     parts = [keys_of(root.entries.filter(pa.array(r.is_kind(*FILES) & (r.status == Status.DELETED))))]

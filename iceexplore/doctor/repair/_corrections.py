@@ -51,14 +51,16 @@ class Corrections:
     right: dict[str, EntryBatch] = field(default_factory=dict)
 
     def add(self, read: EntryBatch, made: EntryBatch) -> None:
-        """Record the live entries of a manifest of which a repair changed values that describe the file.
+        """Record how a repair changed the values that describe files, in the live entries of one manifest.
+
+        If a file is already recorded, its first correction is kept.
 
         Parameters
         ----------
         read
-            The entries before the repair.
+            The manifest's entries before the repair.
         made
-            The entries after the repair. A repair may remove entries, but adds none.
+            Its entries after the repair. A repair may remove entries, but adds none.
         """
         if made is read:
             return
@@ -74,7 +76,8 @@ class Corrections:
     def concerned(self, batch: EntryBatch) -> npt.NDArray[np.int64]:
         """Return the row numbers of the entries to correct.
 
-        These are the entries of corrected files, as far as all their values equal those that `wrong` has for the file.
+        An entry is corrected if `wrong` has its file, and if all values that describe the file are the same in the
+        entry and in `wrong`.
         """
         if not self.wrong:
             return np.zeros(0, np.int64)
@@ -87,7 +90,7 @@ class Corrections:
         return found
 
     def apply(self, batch: EntryBatch) -> EntryBatch:
-        """Return the batch, with the corrected values in its `concerned` entries."""
+        """Return the batch with the values of `right` in the entries that have wrong values (see `concerned`)."""
         rows = self.concerned(batch)
         if not len(rows):
             return batch
@@ -103,8 +106,8 @@ def _ids(batch: EntryBatch) -> AnyArray:
     """
     kinds = pc.fill_null(batch.entries["content_type"], -1)
     vector = pc.equal(kinds, int(ContentType.POSITION_DELETE)).cast(pa.int64())
-    # If two entries have the same position, the first is the data file, and the second its deletion vector. The content
-    # type is not used to recognize the data file, because a repair may correct it.
+    # Two entries with the same position come from one row of the manifest: the first is the data file, the second its
+    # deletion vector. The content type is not used to recognize the data file, because a repair may correct it.
     ordinals = np.asarray(batch.entries["ordinal"], np.int64)
     second = np.zeros(len(batch), bool)
     second[1:] = ordinals[1:] == ordinals[:-1]
@@ -112,7 +115,11 @@ def _ids(batch: EntryBatch) -> AnyArray:
 
 
 def _differ(one: EntryBatch, other: EntryBatch) -> npt.NDArray[np.bool_]:
-    """Return a mask of the rows in which two batches have different values about a file."""
+    """Return a mask of the entries in which two batches differ in a value that describes the file.
+
+    Both batches have the same entries, in the same order. The compared values are the columns of `_OF_FILE`, the column
+    metrics and the partition.
+    """
     out = np.zeros(len(one), bool)
     for name in _OF_FILE:
         out |= _unequal(whole(one.entries[name]), whole(other.entries[name]))
@@ -146,14 +153,15 @@ def _plain(batch: EntryBatch) -> list[dict[str, Any]]:
 
 
 def with_files_of(batch: EntryBatch, rows: npt.NDArray[np.int64], files: EntryBatch) -> EntryBatch:
-    """Return a copy of a batch in which some entries have other values about their files: those in ``files``.
+    """Return a copy of a batch in which some entries have new values that describe their files.
 
-    Values that describe the commit of these entries, such as the status and the sequence numbers, are kept.
+    These values are the location, the columns of `_OF_FILE`, the column metrics and the partition. All other values,
+    such as the status and the sequence numbers, are kept.
 
     Parameters
     ----------
     rows
-        The row numbers of these entries.
+        The row numbers of the entries that get new values.
     files
         For each of these entries, in the same order, an entry with the new values.
     """

@@ -1,4 +1,7 @@
-"""Repair deletes that name data files by old paths, by writing the paths of the live files instead."""
+"""Repair deletes that name data files by outdated paths: write the paths of the live data files instead.
+
+A path is outdated if no live data file has it, for example because the table was moved after the delete was written.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +36,16 @@ _MOST_BYTES = 256 << 20
 
 @dataclass
 class _DeleteFile:
-    """A position delete file or Puffin file, with the paths in it that no live data file has.
+    """A position delete file or Puffin file, with the outdated paths of data files that it names.
 
     Attributes
     ----------
     moved
-        For each old path, the path of the live data file that is meant.
+        For each outdated path for which `_Meant` finds exactly one live data file, the path of this file.
     unclear
-        The old paths that could mean any of several live data files.
+        The outdated paths for which `_Meant` finds several live data files.
     deletes
-        The number of deleted rows, as the file's entries state it.
+        The number of deleted rows: the sum of the record counts in the file's manifest entries.
     """
 
     location: str
@@ -53,11 +56,21 @@ class _DeleteFile:
 
 
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
-    """Replace old paths of data files in deletes by the paths of live data files.
+    """Replace outdated paths of data files in deletes by the paths of live data files, and return the repair's steps.
 
-    A path is replaced only if there is exactly one live data file to which it can refer. Position delete files are
-    written again in the same format. In a deletion vector, the path of its data file changes, but its positions stay.
-    If nothing can be repaired, the reason is added to ``draft.left``.
+    A path is outdated if no live data file has it. It is replaced if exactly one live data file can be meant (see
+    `_Meant.by`). If no live data file can be meant, the path stays. If several can be meant, the whole delete file
+    stays unchanged.
+
+    Position delete files are written again in the same format. In a deletion vector, the path of its data file changes,
+    but its positions stay. If nothing can be repaired, the reason is added to ``draft.left``, and the result is empty.
+
+    Parameters
+    ----------
+    draft
+        The draft of the repair, to which the changes are added.
+    found
+        The findings to repair.
     """
     snapshots = {s for f in found for s in f.snapshots}
     chosen = [s for s in draft.state.metadata.snapshots if s.snapshot_id in snapshots]
@@ -112,13 +125,14 @@ def _again(files: list[_DeleteFile]) -> str:
 
 
 def _delete_files(examination: Examination, state: TableState, *, in_rows: bool) -> list[_DeleteFile]:
-    """Return the live delete files that name data files by paths that no live data file has.
+    """Return the live delete files with outdated paths for which `_Meant` finds at least one live data file.
 
     Parameters
     ----------
     in_rows
-        If true, all position delete files are read and searched for old paths; if false, only the delete files whose
-        manifest entries have an old path.
+        Whether outdated paths may be in the rows of position delete files, but not in their manifest entries. If True,
+        all position delete files are read. If False, a delete file is read only if its manifest entry has an outdated
+        path in the column ``referenced_file``. Puffin files are always treated in this second way.
     """
     entries = examination.files.entries
     rows = [examination.rows_of(s) for s in examination.snapshots]
@@ -167,10 +181,7 @@ def _names_in(state: TableState, one: _DeleteFile) -> set[str]:
 
 
 class _Meant:
-    """Finds the live data files to which an old path in a delete may refer.
-
-    This is the live data file with the same path in another spelling, or those with the same file name.
-    """
+    """Finds the live data files that can be meant by an outdated path in a delete (see `by`)."""
 
     def __init__(self, state: TableState, live: list[str]) -> None:
         self._state = state
@@ -183,10 +194,20 @@ class _Meant:
         self._found: dict[str, list[str]] = {}
 
     def by(self, name: str) -> list[str]:
-        """Return the live data files to which a path in a delete may refer although none of them has this path.
+        """Return the live data files that can be meant by an outdated path.
 
-        The result is empty if the path needs no repair, because a live data file has it, or because a file that is not
-        live still exists there. It is also empty if no live data file has the same file name.
+        If a live data file has the same path in another spelling, for example with another scheme, it is the result.
+        Otherwise, the result is the live data files with the same file name. If there are several of them, only those
+        are returned whose paths agree with the outdated path in the most components, counted from the end. For example,
+        ``new/data/day=1/a.parquet`` agrees with ``old/data/day=1/a.parquet`` in three components.
+
+        The result is empty if the path needs no repair, because a live data file has exactly this path, or because a
+        file that is not live still exists there. It is also empty if no live data file has the same file name.
+
+        Parameters
+        ----------
+        name
+            The path by which a delete names its data file.
         """
         if name in self._live:
             return []
@@ -196,7 +217,7 @@ class _Meant:
 
     def _search(self, name: str) -> list[str]:
         same = self._by_key.get(self._keys([name])[0])
-        if same is not None:  # the path of a live data file, but in another spelling
+        if same is not None:  # a live data file has this path in another spelling
             return same
         if self._exists(name):
             return []
@@ -227,9 +248,10 @@ def _common_end(one: list[str], other: list[str]) -> int:
 
 
 def _rewrite(draft: Draft, examination: Examination, one: _DeleteFile) -> None:
-    """Add to a draft the edits with which a delete file names the live data files (`_DeleteFile.moved`).
+    """Add edits to a draft that replace the outdated paths of one delete file, as ``one.moved`` states.
 
-    If the file itself contains old paths, these edits include a new file, which replaces it.
+    The paths in the manifest entries of the delete file are replaced. If the file itself contains outdated paths, a new
+    file with the new paths is added to the draft, too, and the entries list it instead of the old file.
 
     Raises
     ------
