@@ -76,9 +76,9 @@ class Finding:
         The first place: the location of a file. A fault in only a part of the file has a suffix that names the part,
         for example ``#entry 3`` for a manifest or ``#snapshot 17`` for a metadata file.
     field, found, expected
-        ``field``: the field with the fault, by its name in the spec. ``found``: the value that was found, which is
-        usually the wrong value of the field; but if the metadata states a wrong file size or row count, it is the
-        actual one. ``expected``: the value to which it was compared. Each is None if it does not apply.
+        ``field``: the field with the fault, by its name in the spec. ``found``: usually the wrong value of the field;
+        but if an entry states another file size or row count than its file has, it is the actual size or count of the
+        file. ``expected``: the value with which ``found`` was compared. Each of the three is None if it does not apply.
     text
         The fault in a sentence.
     means

@@ -52,7 +52,8 @@ class Hits:
         Row numbers in ``Examination.files`` of entries with the fault. Only a running examination has them; at its end,
         they are converted to `entries`.
     files
-        Locations of data files with the fault. Only a running examination has them, as for `rows`.
+        Locations of data files with the fault. Only a running examination has them; at its end, they are converted to
+        `entries`, too.
     found
         For each manifest with faulty entries, the value that the examination found for each of them, for example the
         actual file size. Empty if the fault has no such values.

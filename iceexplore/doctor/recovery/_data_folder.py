@@ -298,10 +298,10 @@ class DataFolder:
         return path is not None and nulls.null_count == 0 and not any(build.to_pylist(nulls))
 
     def _vectors(self, file: Unlisted, spec_id: int) -> EntryBatch | None:
-        """Return entries for the deletion vectors in a Puffin file that belong to live data files of a partition spec.
+        """Return entries for the deletion vectors in a Puffin file whose data files have the given partition spec.
 
-        A data file counts as live if it is live in any snapshot. Other deletion vectors are left out. None if all are
-        left out.
+        A deletion vector is left out if its data file has another partition spec, or is live in no snapshot. None if
+        all deletion vectors are left out.
         """
         footer = read_puffin_footer(self.state.storage, file.location, file.size)
         rows = []

@@ -66,7 +66,7 @@ class Recovery:
 
     @property
     def batch(self) -> EntryBatch:
-        """All entries to write to the new manifest: `known`, then `found`."""
+        """All entries to write to the manifest that replaces the lost one: `known`, then `found`."""
         return concat_batches([self.known, self.found])
 
     @property
@@ -284,9 +284,9 @@ def _from_folder(history: History, folder: DataFolder, made: Recovery) -> None:
     (see `DataFolder.tiers`), until it finds a set in which only one choice of files has these numbers. These files are
     recovered.
 
-    If there is no such set, the last set decides. If it has fewer files than are missing, and not too many rows, all of
-    its files are recovered. Otherwise some of its files are doubtful. Then no file is recovered, and the locations of
-    all its files become `Recovery.candidates`.
+    If there is no such set, only the last set is used. If it has fewer files than are missing, and not too many rows,
+    all of its files are recovered. Otherwise some of its files are doubtful. Then no file is recovered, and the
+    locations of all its files become `Recovery.candidates`.
 
     Parameters
     ----------

@@ -58,9 +58,9 @@ class _DeleteFile:
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
     """Replace outdated paths of data files in deletes by the paths of live data files, and return the repair's steps.
 
-    A path is outdated if no live data file has it. It is replaced if exactly one live data file can be meant (see
-    `_Meant.by`). If no live data file can be meant, the path stays. If several can be meant, the whole delete file
-    stays unchanged.
+    A path is outdated if no live data file has it. It is replaced if it can refer to exactly one live data file (see
+    `_Meant.by`). If it can refer to none, the path stays. If it can refer to several, the whole delete file stays
+    unchanged.
 
     Position delete files are written again in the same format. In a deletion vector, the path of its data file changes,
     but its positions stay. If nothing can be repaired, the reason is added to ``draft.left``, and the result is empty.
@@ -130,9 +130,9 @@ def _delete_files(examination: Examination, state: TableState, *, in_rows: bool)
     Parameters
     ----------
     in_rows
-        Whether outdated paths may be in the rows of position delete files, but not in their manifest entries. If True,
-        all position delete files are read. If False, a delete file is read only if its manifest entry has an outdated
-        path in the column ``referenced_file``. Puffin files are always treated in this second way.
+        If True, all position delete files are read, because outdated paths may be only in their rows. If False, a
+        position delete file is read only if its manifest entry has an outdated path in the column ``referenced_file``.
+        Puffin files are read only in this case, too, even if ``in_rows`` is True.
     """
     entries = examination.files.entries
     rows = [examination.rows_of(s) for s in examination.snapshots]
@@ -181,7 +181,7 @@ def _names_in(state: TableState, one: _DeleteFile) -> set[str]:
 
 
 class _Meant:
-    """Finds the live data files that can be meant by an outdated path in a delete (see `by`)."""
+    """Finds the live data files to which an outdated path in a delete can refer (see `by`)."""
 
     def __init__(self, state: TableState, live: list[str]) -> None:
         self._state = state
@@ -194,7 +194,7 @@ class _Meant:
         self._found: dict[str, list[str]] = {}
 
     def by(self, name: str) -> list[str]:
-        """Return the live data files that can be meant by an outdated path.
+        """Return the locations of the live data files to which an outdated path can refer.
 
         If a live data file has the same path in another spelling, for example with another scheme, it is the result.
         Otherwise, the result is the live data files with the same file name. If there are several of them, only those
