@@ -62,7 +62,7 @@ def measured(examination: Examination, findings: Sequence[Finding]) -> list[Find
             if (reach := found[id(one)]) is not None
         }
     except IceexploreError as error:
-        examination.cannot_know("rows and partitions of findings", str(error))
+        examination.cannot_know("which rows and partitions the findings affect", str(error))
         made = {}
 
     def final(one: Finding) -> Finding:

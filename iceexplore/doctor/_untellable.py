@@ -7,6 +7,6 @@ __all__ = ["UNTELLABLE"]
 #: The reasons why no check can find these faults, by the numbers of the faults in ``docs/doctor.md``.
 UNTELLABLE: dict[int, str] = {
     77: "A reader does not undo the escapes in names that Avro cannot store ('_x20' for a space). The files are fine.",
-    79: "A reader decodes bounds or Bloom filters with a column's new type, though they were written before the column "
-    "was widened. The spec allows them to stay as they were written.",
+    79: "A reader decodes the bounds or Bloom filters of a widened column with its new type, even in files written "
+    "before. The spec allows old files to keep those of the old type.",
 }

@@ -144,7 +144,7 @@ CASES = (
     Health(
         "partition-skew", "untidy", lambda f: simulated(f, sizes(512, 512, 512, 6000)),
         lambda f: simulated(f, sizes(512, 512, 512, 5000)),
-        ("1 partition of 4", "12 times the median", "largest partition / median = 10, the doctor's default"),
+        ("1 partition of 4", "12 times the median", "largest partition / median = 10, iceexplore's default"),
     ),
     Health(
         "files-unsorted", "untidy", lambda f: simulated(f, [*spread(1), {"low": 20, "high": 29, "order": 0}]),

@@ -214,7 +214,7 @@ def test_clustering_is_compared_with_the_sort_order(tmp_path: Path) -> None:
     assert "of k" not in apart["clustering"].verdict
     named = t.health(["k"])
     assert [b.label for b in named["clustering"].bars] == ["k"]
-    assert named["clustering"].verdict.startswith("No bounds of the sort columns were measured; the column with the")
+    assert named["clustering"].verdict.startswith("No column of the sort order was measured; the column with the")
     with pytest.raises(OptionError, match="no column 'no'"):
         t.health(["no"])
 
@@ -299,12 +299,12 @@ def test_what_a_large_table_leaves_out(tmp_path: Path, monkeypatch: pytest.Monke
     health = t.health()
     assert [f.key for f in health.measured] == ["sizes", "deletes", "manifests", "partitions"]
     assert "Clustering was not measured" in health.unchecked[0]
-    assert "gain('sizes') plans" in repr(health)
+    assert "gain('sizes') computes" in repr(health)
     assert not health.gain_known("sizes")
     assert health["clustering"].verdict
     assert "Clustering" not in health.unchecked[0]
     assert health.gain("sizes") is not None
-    assert "gain('sizes') plans" not in repr(health)
+    assert "gain('sizes') computes" not in repr(health)
     assert t.health(["id"]).measured[-1].key == "clustering"
 
 

@@ -234,11 +234,11 @@ def test_a_time_in_the_future_admits_all_orphans(lab: ix.Lab) -> None:
     put(lab, "data/a.parquet", days=0)
     m = lab.maintenance()
     spark, own = m.orphan_files(older_than=m.now_ms + DAY).calls
-    assert spark.note == "refuses times less than 24 hours ago; this one is in the future"
+    assert spark.note == "refuses an older_than less than 24 hours ago; here it is in the future"
     assert own.code == "lab.remove_orphan_files(0)"
     assert len(lab.remove_orphan_files(0)) == 1
     spark, own = m.orphan_files("2h").calls
-    assert spark.note == "refuses times less than 24 hours ago; this one is 2 hours ago"
+    assert spark.note == "refuses an older_than less than 24 hours ago; here it is 2 hours ago"
     assert own.code == "lab.remove_orphan_files(7200000)"
 
 
@@ -423,8 +423,8 @@ def test_a_spec_that_only_unused_schemas_explain_is_noted(tmp_path: Path) -> Non
     plan = lab.maintenance().expire_snapshots("0s", clean_expired_metadata=True)
     assert plan.schemas == (0,)
     assert plan.notes == (
-        "Partition spec 0 is used, and only unused schemas have the source column of its field k: engines may fail to "
-        "read old manifests without them.",
+        "Partition spec 0 is used, but only unused schemas have the source column of its field k: without these "
+        "schemas, engines may fail to read old manifests.",
     )
 
 
@@ -467,7 +467,7 @@ def test_a_live_file_that_is_spelled_differently_is_warned_of(tmp_path: Path) ->
     path.write_text(text)
     plan = ix.open(tmp_path / "t").maintenance().expire_snapshots("0s")
     assert places(plan.files) == {old.root_location}
-    needed = f"Do not run it: {old.root_location}, which it would delete, is needed by snapshots that are kept, "
+    needed = f"Do not run it: it would delete {old.root_location}. Kept snapshots need this file, "
     assert plan.notes[0].startswith(needed)
 
 

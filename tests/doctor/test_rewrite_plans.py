@@ -165,13 +165,13 @@ def test_commits_that_java_counts_as_failed() -> None:
     options["partial_progress_enabled"] = True
     plan = s.maintenance().rewrite_data_files(**options)  # 10 commits at most, so two groups per commit
     assert plan.commits["groups"].to_pylist() == [2, 2, 2, 2, 2, 1]
-    assert "The procedure expects 10 commits but makes 6, and reports the other 4 as failed in its log." in plan.notes
+    assert "The procedure expects 10 commits but makes 6. It reports the other 4 as failed in its log." in plan.notes
     assert any(note.startswith("Spark rewrites 5 groups at the same time") for note in plan.notes)
     one = s.maintenance().rewrite_data_files(**options, partial_progress_max_commits=7)
-    assert "The procedure expects 7 commits but makes 6, and reports the other one as failed in its log." in one.notes
+    assert "The procedure expects 7 commits but makes 6. It reports the other one as failed in its log." in one.notes
     options["partial-progress.max-failed-commits"] = 3  # Iceberg's own spelling is taken, too
     strict = s.maintenance().rewrite_data_files(**options)
-    assert any(note.endswith("the other 4 as failed and fails after all commits.") for note in strict.notes)
+    assert any(note.endswith("the other 4 as failed, and fails after its last commit.") for note in strict.notes)
 
 
 def test_partial_progress_drops_dangling_deletes_last(tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ def test_delete_files_are_merged(tmp_path: Path, granularity: str, files: int, m
     assert default.nothing == (files < 5)
     plan = m.rewrite_position_delete_files(min_input_files=2)
     assert (plan.rewritten_delete_files, plan.added_delete_files, plan.accuracy) == (files, made, "exactly")
-    assert plan.text.startswith(f"{files} deletes by position of {files} (")
+    assert plan.text.startswith(f"{files} of {files} position delete files and deletion vectors (")
     assert plan.text.endswith(f"in 1 group become {made} delete file{'' if made == 1 else 's'}")
     assert set(plan.files["kind"].to_pylist()) == {"position"}
     assert set(plan.files["why"].to_pylist()) == {"too small"}
@@ -466,7 +466,7 @@ def test_delete_files_of_several_data_files_are_opened_or_not(tmp_path: Path) ->
 
 def test_deletes_that_are_not_rewritten(small: ix.Simulation, tmp_path: Path) -> None:
     plan = small.maintenance().rewrite_position_delete_files(rewrite_all=True)
-    assert plan.text == "none of 0 deletes by position is rewritten"
+    assert plan.text == "none of 0 position delete files and deletion vectors is rewritten"
     assert plan.table.count() == small.count()
     with pytest.raises(OptionError, match="unknown option 'delete-file-threshold'"):
         small.maintenance().rewrite_position_delete_files(delete_file_threshold=1)

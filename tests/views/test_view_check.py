@@ -249,7 +249,7 @@ def test_what_could_not_be_checked_is_listed(tmp_path: Path) -> None:
     for i in range(3, 30):
         write_view(folder, view(), f"v{i}.metadata.json")
     report = ix.open_view(folder).check()
-    why = "only 20 of 28 were opened, those with the numbers nearest to the current file's"
+    why = "only 20 of 28 were opened, those with version numbers closest to the current one"
     assert report.unknown["other metadata files"] == why
     assert "Not checked: other metadata files. Only 20 of 28 were" in repr(report)
 
@@ -264,7 +264,7 @@ def test_each_reason_why_other_files_were_not_compared_is_listed(
     for i, text in ((3, "{"), (4, " " * 100_001), (5, "[")):
         (tmp_path / "v" / "metadata" / f"v{i}.metadata.json").write_text(text)
     why = ix.open_view(tmp_path / "v").check().unknown["other metadata files"]
-    assert why.startswith("only 3 of 5 were opened, those with the numbers nearest to the current file's; v5.metadata")
+    assert why.startswith("only 3 of 5 were opened, those with version numbers closest to the current one; v5.metadata")
     assert [part.partition(": ")[0] for part in why.split("; ")[1:]] == [
         "v5.metadata.json cannot be read",
         "v4.metadata.json is larger than 0 MiB",

@@ -77,7 +77,7 @@ def _more(examination: Examination) -> Iterator[Problem]:
     if size >= LARGE_METADATA:
         text = f"The metadata file is {size / 2**20:,.0f} MiB large: every reader loads it before it can plan a scan."
         yield problem(
-            "metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}, the doctor's default"
+            "metadata-large", where, text, found=size, expected=f"below {LARGE_METADATA}, iceexplore's default"
         )
 
 

@@ -79,7 +79,7 @@ def _renamed(found: pa.Table, data: AnyArray) -> pa.Table:
     if not pc.any(dangling).as_py():
         return found
     moved = pc.and_(dangling, pc.fill_null(respelled(found["found"].combine_chunks(), data), False))
-    text = pc.binary_join_element_wise(found["text"], "A live file has the same name.", " ")
+    text = pc.binary_join_element_wise(found["text"], "A live data file with the same name is at another path.", " ")
     for name, value in (("code", pa.scalar("delete-path")), ("text", text)):
         at = found.schema.get_field_index(name)
         found = found.set_column(at, name, pc.if_else(moved, value, found[name]))

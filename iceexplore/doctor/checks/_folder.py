@@ -144,7 +144,10 @@ def _compression(state: TableState) -> Iterator[Problem]:
     named = ".gz" in location.rpartition("/")[2]
     if packed != named:
         has, lacks = ("gzip", "does not say so") if packed else ("plain JSON", "names gzip")
-        text = f"The metadata file is {has}, but its name {lacks}: Java chooses the codec by the name, and fails."
+        text = (
+            f"The metadata file is {has}, but its name {lacks}: Iceberg's Java library chooses the codec by the name, "
+            "and fails."
+        )
         yield problem("metadata-compression", location, text, found=has, expected="gzip" if named else "plain JSON")
 
 
@@ -311,7 +314,8 @@ def _lost_problem(state: TableState, location: str, before: dict[str, Any], curr
     time = f" of {format_ms(when)}" if isinstance(when, int) else ""
     text = (
         f"Snapshot {current}{time} was current in {location.rpartition('/')[2]}, but is missing from the "
-        "table. No commit removes the current snapshot, so another commit overwrote it: its changes are lost."
+        "table. No commit removes the current snapshot, so another writer must have overwritten this file's commit: "
+        f"the changes of snapshot {current} are lost."
     )
     return problem("snapshot-lost", location, text, field="current-snapshot-id", found=current)
 

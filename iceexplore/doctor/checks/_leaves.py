@@ -146,7 +146,7 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
         what, field = ("manifest", 519) if manifest.is_root else ("file", 131)
         text = (
             f"This file is not encrypted, but has keys for {amount(len(hit), what)}: anyone who reads it can decrypt "
-            f"what these keys encrypt. If a {what} with a key is not encrypted at all, readers fail."
+            f"what these keys encrypt. Readers fail on a {what} that has a key here but is not encrypted."
         )
         at = np.asarray(manifest.entries["ordinal"])[hit]
         place = f"{manifest.location}#entry {at[0]}"

@@ -77,6 +77,6 @@ def files_to_compare(
         which = "modified last"
     else:
         others.sort(key=lambda f: abs((number if f.number is None else f.number) - number))
-        which = "with the numbers nearest to the current file's"
+        which = "with version numbers closest to the current one"
     left_out = f"only {most} of {len(others):,} were opened, those {which}" if len(others) > most else None
     return others[:most], left_out

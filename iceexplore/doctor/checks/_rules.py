@@ -339,7 +339,7 @@ def _draft_replaced(examination: Examination, snapshot: Snapshot) -> Iterator[Fi
     names = entries["location"].filter(pa.array(alive)).combine_chunks()
     lost = np.flatnonzero(replaced & ~np.asarray(pc.is_in(entries["location"], names)))
     if len(lost):
-        text = "An entry is REPLACED, but the tree has no live entry for its file: readers lose its rows."
+        text = "An entry is REPLACED, but the snapshot has no live entry for that file: readers lose the file's rows."
         item = problem("changes-untrue", files.place(int(lost[0])), text, field=_STATUS, found="REPLACED")
         yield finding_of(
             item,

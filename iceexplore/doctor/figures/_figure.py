@@ -129,7 +129,7 @@ class HealthGain:
             return f"{text}; planning a full scan takes {before:,} requests now."
         if after == before:
             return f"{text}; planning a full scan takes {before:,} requests before and after it."
-        why = ", as the commit adds manifests" if after > before else ""
+        why = ", because the commit adds manifests" if after > before else ""
         return f"{text}; planning a full scan would take {after:,} requests instead of {before:,}{why}."
 
     def to_dict(self) -> dict[str, Any]:

@@ -44,12 +44,12 @@ FEW_FILES = 100_000
 _KEYS: tuple[FigureKey, ...] = ("sizes", "deletes", "manifests", "partitions", "clustering")
 _ALWAYS = (
     "Data and delete files were not opened: t.check('files') compares them with their metadata.",
-    "Snapshots to expire, orphan files and old metadata files: t.maintenance() plans them.",
+    "Snapshots to expire, orphan files and old metadata files were not looked for: t.maintenance() finds them.",
 )
 _OF_DELTA = "Iceberg's procedures do not apply to a Delta table; its OPTIMIZE and VACUUM maintain it."
 _NO_PROCEDURE = (
-    "No procedure alone changes this: first add a partition field, such as a bucket or a shorter period of time, then "
-    "rewrite the files with rewrite_data_files."
+    "No procedure changes this by itself: first add a partition field (a bucket, or the day instead of the month), "
+    "then rewrite the files with rewrite_data_files."
 )
 
 
@@ -160,7 +160,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         """
         for figure in self.measured:
             if not self.gain_known(figure.key):
-                yield f"Planning what a rewrite would gain: {figure.title} …"
+                yield f"Computing what a rewrite would gain: {figure.title} …"
                 self.gain(figure.key)
 
     def _marked(self, figure: HealthFigure) -> HealthFigure:
@@ -354,7 +354,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         For a large table whose gain has not been planned, the sentence says how to plan it.
         """
         if not (self.is_small or self.gain_known(key)):
-            return f"t.health().gain({key!r}) plans what a rewrite would gain.", ""
+            return f"t.health().gain({key!r}) computes what a rewrite would gain.", ""
         gain = self.gain(key)
         return (self.gain_note(key), "") if gain is None else (gain.sentence, gain.sql)
 

@@ -184,7 +184,7 @@ def clustering_figure(state: TableState, found: Clustering) -> HealthFigure:
     if first is not None:
         verdict = f"The table is sorted by {shown}: a value of this column lies in {files} on average{inner}."
     else:
-        why = "No bounds of the sort columns were measured" if order else "The table has no sort order"
+        why = "No column of the sort order was measured" if order else "The table has no sort order"
         verdict = (
             f"{why}; the column with the least overlap is {shown}, a value of which lies in {files} on average{inner}."
         )

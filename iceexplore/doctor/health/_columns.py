@@ -191,8 +191,8 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
         return
     waste = Waste(examination)
     text = (
-        f"The ranges of {name}, by which the table is sorted, overlap within partitions: a filter for one value may "
-        f"have to read {mean:,.1f} files on average, and {most:,} at most."
+        f"The table is sorted by {name}, but the files' ranges of this column overlap within partitions: a filter for "
+        f"one value reads {mean:,.1f} files per partition on average, and {most:,} in the worst case."
     )
     yield health_finding(
         examination,

@@ -17,7 +17,7 @@ __all__ = ["DOCTOR", "OPEN_COST", "PROPERTY", "SPLIT_SIZE", "Waste", "first_numb
 
 #: Texts for the source of a threshold that is not Iceberg's default (`DEFAULT`): a table property sets it, or the
 #: doctor chooses it because Iceberg has no property for it.
-PROPERTY, DOCTOR = "table property", "the doctor's default"
+PROPERTY, DOCTOR = "table property", "iceexplore's default"
 SPLIT_SIZE, OPEN_COST = "read.split.target-size", "read.split.open-file-cost"
 
 
@@ -65,7 +65,7 @@ class Waste:
 
     def __str__(self) -> str:
         size = f"{SPLIT_SIZE} = {self.task} ({human_bytes(self.task)})"
-        return f"severity slow if a scan wastes at least {size}, {self.source}"
+        return f"the severity is 'slow' if a scan wastes at least {size}, {self.source}"
 
 
 def health_finding(

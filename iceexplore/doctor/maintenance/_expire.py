@@ -300,10 +300,11 @@ def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str |
     if not len(shared):
         return freed, read, None
     first = shared["location"][0]
-    files = f"{len(shared):,} files that it would delete, among them {first}, are"
+    one = len(shared) == 1
+    files, these = (first, "this file") if one else (f"{len(shared):,} files, such as {first}", "these files")
     note = (
-        f"Do not run it: {f'{first}, which it would delete, is' if len(shared) == 1 else files} needed by snapshots "
-        "that are kept, which use another scheme or authority in the location."
+        f"Do not run it: it would delete {files}. Kept snapshots need {these}, but with another scheme or authority in "
+        "the location."
     )
     return freed, read, note
 

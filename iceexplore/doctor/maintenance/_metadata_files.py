@@ -175,6 +175,6 @@ def _calls(state: TableState, deletes: bool, older: bool) -> Iterator[EngineCall
         )
     if older:
         folder = state.metadata_location.rpartition("/")[0]
-        note = "deletes metadata files that the log does not list, and all other orphan files of the folder"
+        note = "deletes metadata files that the log does not list, and all other orphan files in the metadata folder"
         call = spark_call(state, "remove_orphan_files", location=sql_text(folder))
         yield EngineCall(call.engine, call.code, note)

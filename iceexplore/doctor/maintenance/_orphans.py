@@ -371,8 +371,8 @@ def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
     if not newer or mine is None or _is_current(state):
         return limit
     notes.append(
-        f"There is a newer metadata file ({newer[-1].name}): files modified since {format_ms(mine)} count as too "
-        "young, because it may reference them. Open the newest state with refresh()."
+        f"There is a newer metadata file ({newer[-1].name}), which may reference files modified since "
+        f"{format_ms(mine)}: these count as too young to be deleted. Open the newest state with refresh()."
     )
     return min(limit, mine)
 
@@ -640,7 +640,7 @@ def _calls(
     )
     age = now_ms - limit
     short = "in the future" if age < 0 else f"{duration(age)} ago"
-    note = f"refuses times less than 24 hours ago; this one is {short}" if age < _DAY else ""
+    note = f"refuses an older_than less than 24 hours ago; here it is {short}" if age < _DAY else ""
     yield EngineCall(call.engine, call.code, note)
     yield EngineCall(
         "iceexplore",

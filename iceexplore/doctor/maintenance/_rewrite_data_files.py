@@ -733,19 +733,17 @@ def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tup
     notes = []
     if len(first) > 1 and parallel > 1:
         notes.append(
-            f"Spark rewrites {parallel} groups at the same time and commits complete ones: which groups are in which "
-            "commit can differ from run to run. With max_concurrent_file_group_rewrites=1 they are as planned."
+            f"Spark rewrites {parallel} groups at the same time and commits groups as they finish: which groups share "
+            "a commit can vary between runs. With max_concurrent_file_group_rewrites=1, the commits are as planned."
         )
     # Java computes that there will be min(groups, max-commits) commits. But it puts ceil(groups / max-commits) groups
     # into each commit, so there may be fewer: with 12 groups and at most 10 commits, 6 commits of 2 groups.
     uncounted = min(count, most) - len(first)
     if uncounted > 0:
         other = "other one" if uncounted == 1 else f"other {uncounted:,}"
-        says = "and fails after all commits" if uncounted > failures else "in its log"
-        notes.append(
-            f"The procedure expects {min(count, most):,} commits but makes {len(first):,}, and reports the {other} as "
-            f"failed {says}."
-        )
+        failed = f"reports the {other} as failed"
+        says = f"{failed}, and fails after its last commit" if uncounted > failures else f"{failed} in its log"
+        notes.append(f"The procedure expects {min(count, most):,} commits but makes {len(first):,}. It {says}.")
     return table, notes
 
 

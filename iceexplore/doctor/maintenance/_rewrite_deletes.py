@@ -121,12 +121,15 @@ class RewritePositionDeletesPlan(GroupedPlan[T]):
     @property
     def text(self) -> str:
         """A sentence about what the procedure would do."""
+        candidates = amount(
+            self.candidates, "position delete file or deletion vector", "position delete files and deletion vectors"
+        )
         if self.nothing:
-            return f"none of {amount(self.candidates, 'delete by position', 'deletes by position')} is rewritten"
+            return f"none of {candidates} is rewritten"
         about = "" if self.accuracy == "exactly" else f"{self.accuracy} "
         return (
-            f"{amount(self.rewritten_delete_files, 'delete by position', 'deletes by position')} of "
-            f"{self.candidates:,} ({human_bytes(self.rewritten_bytes)}) in {amount(len(self.groups), 'group')} become "
+            f"{self.rewritten_delete_files:,} of {candidates} ({human_bytes(self.rewritten_bytes)}) in "
+            f"{amount(len(self.groups), 'group')} become "
             f"{about}{amount(self.added_delete_files, 'deletion vector' if self.to_vectors else 'delete file')}"
         )
 

@@ -252,7 +252,7 @@ def _total(entries: pa.Table) -> int:
         lacking = pc.is_null(pc.struct_field(stats, name))
         if pc.any(lacking).as_py():
             where = whole(entries["location"]).filter(lacking)[0].as_py()
-            raise OptionError(f"the manifest list has no {name} of {where}: Spark's procedure refuses such a table")
+            raise OptionError(f"the manifest list lacks the {name} of {where}: Spark's procedure refuses such a table")
     return int(pc.sum(entries["file_size_in_bytes"], min_count=0).as_py())
 
 

@@ -82,7 +82,7 @@ def health_blocks(
     for figure in health.measured:
         out += _figure(health, figure, links)
         if planning and not health.gain_known(figure.key):
-            out.append(["advice", ["Planning what a rewrite would gain …"]])
+            out.append(["advice", ["Computing what a rewrite would gain …"]])
         elif health.gain_known(figure.key) or (health.is_small and not n):
             out += _gain(health, figure, hidden=hidden)
         elif n:

@@ -126,7 +126,7 @@ class HealthPanel(Panel):
                 health.measure_clustering()
             return health
 
-        what = "Planning what a rewrite would gain" if of else "Measuring clustering"
+        what = "Computing what a rewrite would gain" if of else "Measuring clustering"
         self.host.run("health", what, read, self._show)
 
     def _show(self, found: TableHealth | MetadataSize) -> None:

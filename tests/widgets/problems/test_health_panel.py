@@ -74,7 +74,7 @@ def test_figures_are_shown_before_gains_are_planned() -> None:
     widget = Explorer(ix.sample("trips"))
     assert widget.settle(60)
     seen: list[tuple[list[Any], bool]] = []
-    note = ["advice", ["Planning what a rewrite would gain …"]]
+    note = ["advice", ["Computing what a rewrite would gain …"]]
 
     def shown(change: Any) -> None:
         health = widget.table_health
@@ -99,12 +99,12 @@ def test_gains_that_are_not_planned_any_more_are_offered() -> None:
     widget.health_asked = {"n": 1, "do": "look"}
     while not widget.health:
         widget._host.work.deliver()
-    assert "Planning" in json.dumps(widget.health["blocks"])
+    assert "Computing" in json.dumps(widget.health["blocks"])
     widget.cancelled += 1
     assert widget.settle(60)
     blocks = widget.health["blocks"]
     offers = [part for part in parts(blocks, "set") if part[1] == "What would a rewrite gain?"]
-    assert "Planning" not in json.dumps(blocks)
+    assert "Computing" not in json.dumps(blocks)
     assert offers
     click(widget, offers[0])
     assert "CALL " in json.dumps(widget.health["blocks"])
