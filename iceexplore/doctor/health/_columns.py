@@ -190,9 +190,10 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
     if mean < DEPTH:
         return
     waste = Waste(examination)
+    within, each = (" within partitions", " per partition") if row["partition_average_depth"] else ("", "")
     text = (
-        f"The table is sorted by {name}, but the files' ranges of this column overlap within partitions: a filter for "
-        f"one value reads {mean:,.1f} files per partition on average, and {most:,} in the worst case."
+        f"The table is sorted by {name}, but the files' ranges of this column overlap{within}: a filter for one value "
+        f"reads {mean:,.1f} files{each} on average, and {most:,} in the worst case."
     )
     yield health_finding(
         examination,
