@@ -234,7 +234,7 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
             values = side if side.type == arrow_type(kind) else side.cast(arrow_type(kind))
             bounds.append(transform.apply(kind, values))
         except (OptionError, pa.ArrowException, OverflowError, ValueError):
-            return None  # a bound cannot be cast to the column's type, or its transform is out of range
+            return None  # a bound cannot be cast to the column's type, or the transformed bound is out of range
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
         # In Java, the transform of a very low integer may overflow to a very high one. This may be the case where the

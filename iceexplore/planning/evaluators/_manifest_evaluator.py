@@ -122,8 +122,9 @@ class ManifestMetricsSources:
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
         """Return the metrics that may prove, for some manifests, that no row satisfies the comparison.
 
-        The first elements are metrics of partition fields, one element for each field of each spec. If the parameter
-        ``statistics`` of the class is True, a V4 root's metrics of the column and of its transforms follow.
+        First come the metrics of those partition fields that are derived from the compared column, one element for each
+        field of each partition spec. If the object was created with ``statistics=True``, these are followed by the
+        metrics that a V4 root stores for the column itself and for transformed values of the column.
         """
         if isinstance(p, Computed):
             return self._about_value(p)

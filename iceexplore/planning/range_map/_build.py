@@ -120,10 +120,10 @@ def range_map_steps(
     column, by
         See `range_map_of`.
     known
-        A cache for the live files of one table state: a dictionary that is empty in the first call and that the caller
-        passes again in later calls. A key is the frozenset of the field ids whose column metrics have been read with
-        the files. If it contains all field ids that the map needs, the cached files are used. Otherwise, all data
-        manifests are read again, and the new files replace the cached ones.
+        A cache for the live files of one table state. Pass an empty dictionary in the first call, and the same one in
+        later calls. It has at most one item: the live files, by the set of field ids whose column metrics were read
+        with them. If the set contains all field ids that the map needs, these files are used. Otherwise, all data
+        manifests are read again, and the item is replaced.
     """
     field = _column(plan, column)
     _check_by(by)

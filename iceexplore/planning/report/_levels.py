@@ -34,7 +34,7 @@ WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
 #: The column ``known`` contains this text if the number of bytes includes delete files. The data files alone then have
 #: fewer bytes.
-WITH_DELETES = "with those of delete files"
+WITH_DELETES = "including delete files"
 
 
 class Counts(NamedTuple):

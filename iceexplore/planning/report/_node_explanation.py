@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["DeleteOf", "NodeEvidence", "Term", "node_evidence"]
 
 Verdict: TypeAlias = Literal["no row", "some rows may", "every row"]
-_NOTHING = "no metadata about it"
+_NOTHING = "no metadata about the column"
 _SHOWN_DELETES = 50
 #: The maximum number of comparisons of a filter that are explained. A filter can have thousands, and each must be
 #: evaluated by itself.

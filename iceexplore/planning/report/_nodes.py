@@ -327,10 +327,11 @@ class PlanNodes:
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
-        """Return the ordinal of one entry of a manifest, such as a data file. `file_rows` explains ordinals.
+        """Return the ordinal of one entry: the number of its row in the manifest as stored, from 0.
 
-        In the V4 draft, the result is -1 if the manifest has no such entry or cannot be read. In other formats, the
-        ordinal is always ``at``, and the manifest is not read.
+        In the V4 draft, the ordinal can be less than ``at``, because a stored row with a data file and its deletion
+        vector becomes two rows of ``Manifest.entries``. The manifest is then read, and the result is -1 if it has no
+        such entry or cannot be read. In other formats, the ordinal is always ``at``, and the manifest is not read.
 
         Parameters
         ----------
