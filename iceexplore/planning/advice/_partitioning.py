@@ -98,8 +98,8 @@ _MAX_BUCKETS = 512
 _SMALLEST = 0.5
 #: Up to this number of distinct values, a column may be partitioned by value (identity).
 _SINGLE_VALUES = 200
-#: If the number of distinct values is estimated from the bytes of the column, the estimate is multiplied by this factor,
-#: because it misses rare values.
+#: If the number of distinct values is estimated from the bytes of the column, the estimate is multiplied by this
+#: factor, because it misses rare values.
 _RARE = 6
 
 
