@@ -101,7 +101,16 @@ def drop_duplicate_snapshots(draft: Draft, found: list[Finding]) -> Step:
 
 
 def root_of(snapshot: dict[str, Any]) -> str | None:
-    """Return the location of a snapshot's manifest list or root manifest, from the snapshot's JSON object."""
+    """Return the location of a snapshot's root manifest or, if it has none, of its manifest list.
+
+    None if the snapshot has neither, as in v1 tables whose snapshots list their manifests themselves, or if the value
+    is not a string.
+
+    Parameters
+    ----------
+    snapshot
+        The snapshot's JSON object in the metadata file.
+    """
     location = snapshot.get("root-manifest") or snapshot.get("manifest-list")
     return location if isinstance(location, str) else None
 
@@ -185,7 +194,7 @@ def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 
 def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:
-    """Set last-updated-ms to the newest time in the document."""
+    """Set last-updated-ms to the newest time in the metadata file."""
     times = [number_in(draft.document, "last-updated-ms")]
     for key in ("snapshots", "snapshot-log", "metadata-log"):
         times += [number_in(e, "timestamp-ms") for e in draft.objects(key)]
@@ -241,7 +250,10 @@ def restore_metadata(draft: Draft, found: list[Finding]) -> Step:
 
 
 def leave_out_metadata(draft: Draft, found: list[Finding]) -> Step:
-    """Return the step that leaves out unreadable older metadata files; saving the plan leaves them out."""
+    """Return the step that leaves unreadable metadata files, which the table does not need, out of the saved copy.
+
+    `RepairPlan.save` leaves these files out of the new folder and out of the metadata log.
+    """
     _touch(draft)
     text = "The saved copy leaves out metadata files that cannot be read, and its metadata log does not list them."
     return step_of("Leave out unreadable metadata files", text, found)

@@ -77,12 +77,24 @@ def _entries_of(found: list[Finding]) -> Places:
 
 
 def _places_of(draft: Draft, rows: Ordinals) -> Places:
-    """Return the positions of the entries in these rows of the draft's `examination.files`, by manifest location."""
+    """Return the positions of entries in their manifests, by the canonical location of the manifest.
+
+    Parameters
+    ----------
+    rows
+        The row numbers of these entries in the table ``draft.examination.files.entries``.
+    """
     return _places_in(draft.examination.files, rows)
 
 
 def _places_in(files: LiveFiles, rows: Ordinals) -> Places:
-    """Return the positions of the entries in these rows of ``files``, by the canonical location of their manifest."""
+    """Return the positions of entries in their manifests, by the canonical location of the manifest.
+
+    Parameters
+    ----------
+    rows
+        The row numbers of these entries in the table ``files.entries``.
+    """
     leaf, ordinals = files.leaf[rows], files.ordinals[rows]
     return {canonical(files.leaves[int(n)][0]): np.unique(ordinals[leaf == n]) for n in np.unique(leaf)}
 
@@ -106,7 +118,17 @@ def _hit(batch: EntryBatch, ordinals: Ordinals) -> npt.NDArray[np.bool_]:
 
 
 def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
-    """Return the sum of the row counts of those live entries at ``places`` that have one of the content types."""
+    """Return the sum of the record counts of the current snapshot's live entries at ``places``.
+
+    The record count of a delete file or deletion vector is the number of its deletes. Unknown record counts are 0.
+
+    Parameters
+    ----------
+    places
+        The positions of the entries in their manifests, by the canonical location of the manifest.
+    contents
+        The content types of the entries to count. Entries of other types are ignored.
+    """
     files = draft.examination.files
     leaf, ordinals = np.asarray(files.entries["leaf"]), np.asarray(files.entries["ordinal"])
     kinds = np.asarray(pc.fill_null(files.entries["content_type"], int(ContentType.DATA)))
@@ -124,7 +146,11 @@ def _records(draft: Draft, places: Places, *contents: ContentType) -> int:
 
 
 def rewrite_manifests(draft: Draft, found: list[Finding]) -> Step:
-    """Write manifests again with the entries that can be read, a complete header, field ids and well-formed values."""
+    """Write faulty manifests, manifest lists and root manifests again, in the form that the spec requires.
+
+    These are the files that the findings are about. The new files have complete headers, and field ids in their
+    schemas. Entries that cannot be read, and bounds that cannot be decoded, are left out.
+    """
     names = files_of(found)
     mine = names & _manifests(draft)
     for name in mine:
@@ -162,9 +188,10 @@ def rewrite_lists(draft: Draft, found: list[Finding]) -> Step:
 def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
     """Remove snapshots whose manifest list or root manifest is lost.
 
-    Their branches are reset to the newest ancestor that remains. If another snapshot in the metadata has the same id
-    and a different manifest list, that snapshot is kept: `drop_duplicate_snapshots` removes the one whose manifest list
-    is lost.
+    A branch that points to such a snapshot is reset to the snapshot's newest ancestor that remains, or removed if there
+    is none. Tags that point to such a snapshot are removed. A snapshot is not removed here if another snapshot in the
+    metadata has the same id and a different manifest list: `drop_duplicate_snapshots` removes the one whose manifest
+    list is lost.
     """
     files = files_of(found)
     kept = {number_in(s, "snapshot-id") for s in draft.snapshots() if canonical(root_of(s) or "") not in files}
@@ -250,7 +277,7 @@ def drop_unreadable_manifests(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _unreadable(draft: Draft, snapshots: set[int]) -> set[str]:
-    """Return the canonical locations of completely unreadable manifests in the V4 trees of some snapshots."""
+    """Return the canonical locations of completely unreadable manifests in the V4 trees of these snapshots."""
     out: set[str] = set()
     reader = draft.state.reader
     for snapshot in draft.state.metadata.snapshots:
@@ -294,10 +321,12 @@ def drop_entries(draft: Draft, found: list[Finding]) -> Step:
 
 
 def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
-    """Remove deletes that apply to no live data file.
+    """Remove the entries of delete files and deletion vectors that apply to no live data file.
 
-    If a deletion vector's Puffin file names a live data file, its entry is changed to reference this data file instead.
-    Dangling deletion vectors in V4 trees are not removed here: trees are written after all repairs, and leave out
+    The entry of a deletion vector may reference a wrong data file, or none. If the footer of the deletion vector's
+    Puffin file names a live data file, the entry is kept, and changed to reference that data file.
+
+    Other dangling deletion vectors in V4 trees are not removed here: trees are written after all repairs, and leave out
     deletion vectors whose data files are not live.
     """
     places = _entries_of(found)
@@ -334,20 +363,23 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _named_targets(draft: Draft, places: Places) -> tuple[dict[str, dict[int, str]], int]:
-    """Find the live data files of deletion vectors whose entries name no data file, or a wrong one.
+    """Find the data file of each deletion vector whose entry references no data file, or a wrong one.
 
-    They are found if the footer of the deletion vector's Puffin file names the data file.
+    This is the data file that the footer of the deletion vector's Puffin file names. If the footer cannot be read, or
+    names no live data file, the deletion vector is not in the result.
 
     Parameters
     ----------
     places
-        The positions of the deletion vectors' entries, by manifest.
+        For each manifest, by its canonical location, the positions of the entries to examine. Only live deletion
+        vectors of the current snapshot are examined; other entries are ignored.
 
     Returns
     -------
     tuple
-        For each manifest, by its canonical location: the location of the data file, by the position of the deletion
-        vector's entry. The second item is the total number of rows that these deletion vectors delete.
+        A dictionary and a number. The dictionary maps the canonical location of each manifest to a second dictionary,
+        which maps the position of a deletion vector's entry in this manifest to the location of its data file. The
+        number is the sum of the rows that these deletion vectors delete.
     """
     files = draft.examination.files
     entries = files.entries
@@ -491,7 +523,8 @@ def _with_metrics(draft: Draft, batch: EntryBatch, rows: np.ndarray[Any, np.dtyp
 def _current_leaves(draft: Draft) -> Iterator[Manifest]:
     """Yield the current snapshot's live manifests.
 
-    If a V4 root lists files directly, a manifest with only these files comes first.
+    The root manifest of a V4 tree may list data files itself, besides manifests. Then the first item is a `Manifest`
+    object that has only the entries of these data files.
     """
     root = draft.state.root()
     if root is None:

@@ -102,9 +102,7 @@ class ListWriter:
         return other
 
     def _write_leaf(self, root: Manifest, ordinal: int, name: str) -> tuple[EntryBatch | None, EntryBatch | None]:
-        """Write a manifest again if the draft edits it.
-
-        If the manifest cannot be read and is not repaired, its row stays the same, and no entries are returned.
+        """Write a manifest again if the draft edits it, and return its row and its entries.
 
         Parameters
         ----------
@@ -116,8 +114,9 @@ class ListWriter:
         Returns
         -------
         tuple
-            The manifest's row for the new manifest list, and its entries. Both are None if the manifest has no entries
-            any more.
+            The manifest's row for the new manifest list, and the manifest's entries. Both are None if the manifest has
+            no entries any more. If the manifest cannot be read and no entries were recovered for it, the row is the
+            same as in ``root``, and the batch of entries is empty.
         """
         stated = build.to_pylist(root.entries.slice(ordinal, 1))[0]
         metadata = self.state.metadata

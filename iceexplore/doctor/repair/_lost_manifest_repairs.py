@@ -34,7 +34,8 @@ from iceexplore.reading import count_rows
 
 __all__ = ["complete_manifests", "recover_lost_manifests"]
 
-#: The maximum number of file paths to show in a text or a call.
+#: The maximum number of file paths that the text of a step, or a suggested call of PyIceberg, lists. Further paths are
+#: replaced by "and others" or "…".
 _NAMED = 3
 
 
@@ -63,16 +64,28 @@ def complete_manifests(draft: Draft, found: list[Finding]) -> list[Step]:
 
 
 def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> tuple[list[Recovery], list[str]]:
-    """Recover lost manifests in the given order, and add what is recovered to the draft.
+    """Recover lost manifests in the given order, and add the recovered entries to the draft.
+
+    A lost manifest is removed from all manifest lists if none of its entries can be read or recovered. Several
+    manifests that are recovered together (see `LostManifest`) are replaced by one. If the recovery assigns new row ids,
+    next-row-id in the draft's metadata is raised.
+
+    Parameters
+    ----------
+    history
+        The entries of all readable manifests, among which the entries of lost manifests are searched for. The recovered
+        entries are added to it.
 
     Returns
     -------
     tuple
-        The result for each lost manifest, and sentences on why files of the data folder could not be examined.
+        The recovery result of each lost manifest, in the given order. The second item is a list of sentences on why
+        files in the data folder could not be examined; it is empty if all could be.
     """
     folder = DataFolder(draft.state, history)
     stated = number_in(draft.document, "next-row-id")
-    # A next-row-id that leaves no room for further ids is itself wrong.
+    # A next-row-id that is missing, negative or at least `MOST_ROW_IDS` is wrong. New row ids then start after the
+    # ranges that snapshots have assigned.
     is_usable = stated is not None and 0 <= stated < MOST_ROW_IDS
     following = history.next_row_id = stated if stated is not None and is_usable else assigned_row_ids(draft)
     out = []
@@ -94,10 +107,13 @@ def _recovered(draft: Draft, lost: Sequence[LostManifest], history: History) -> 
 
 
 def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], history: History) -> list[Step]:
-    """Recover lost manifests, and return up to three steps that describe this.
+    """Recover lost manifests, and return one to three steps that describe the result.
 
-    The first step lists the files again whose entries were found in other manifests. The second step lists the files
-    again that were found in the data folder. The third step leaves out the files that were not found.
+    A lost manifest listed files, and the manifests of other snapshots may list the same files. The first step is about
+    files that other manifests list, and writes their entries again. The second step is about files that no manifest
+    lists but that are in the data folder, and writes new entries for them. The third step is about files that were not
+    found; the repaired table lacks them. A step without files is left out. If there are no files for any of the steps,
+    only the third step is returned.
     """
     made, notes = _recovered(draft, lost, history)
     known = [one for one in made if one.from_history.files]
@@ -114,7 +130,15 @@ def _steps(draft: Draft, found: list[Finding], lost: Sequence[LostManifest], his
 
 
 def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step that puts back lost files whose entries were found in manifests of other snapshots."""
+    """Return the step for files of lost manifests whose entries were found in manifests of other snapshots.
+
+    Parameters
+    ----------
+    known
+        The recovery results of the lost manifests that listed such files.
+    made
+        The recovery results of all lost manifests.
+    """
     total = _sum(one.from_history for one in known)
     certain = all(one.certain for one in known)
     text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}."
@@ -135,7 +159,15 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
 
 
 def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], made: list[Recovery]) -> Step:
-    """Return the step that adds entries for files of the data folder that no manifest lists."""
+    """Return the step for files of lost manifests that are in the data folder, but that no readable manifest lists.
+
+    Parameters
+    ----------
+    in_folder
+        The recovery results of the lost manifests that listed such files.
+    made
+        The recovery results of all lost manifests.
+    """
     total = _sum(one.from_folder for one in in_folder)
     text = (
         f"The data folder has {_counted(total, in_folder)} that no manifest lists and that fit the counts and "
@@ -175,7 +207,16 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
 
 
 def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: Sequence[str]) -> Step:
-    """Return the step that leaves out the files that were not found."""
+    """Return the step for files of lost manifests that were not found: the repaired table lacks them.
+
+    Parameters
+    ----------
+    left
+        The recovery results of the lost manifests that listed such files, or of which it is unknown whether all files
+        were found. If this is empty, the text of the step states that no row is lost.
+    notes
+        Sentences on why files in the data folder could not be examined. They are added to the text of the step.
+    """
     current = draft.state.snapshot
     mine = [one for one in left if current is not None and current.snapshot_id in one.lost.snapshots]
     data = [one for one in mine if not one.lost.deletes]
@@ -217,21 +258,24 @@ def _step(title: str, text: str, found: list[Finding], of: list[Recovery], **val
 
 
 def _of_current(draft: Draft, made: Iterable[Recovery]) -> list[Recovery]:
-    """Return those of the results in ``made`` that are about lost manifests of the current snapshot.
+    """Return the recovery results, among those in ``made``, of lost manifests that the current snapshot lists.
 
-    Only for these does a step suggest calls, because engines cannot add files to older snapshots.
+    Engines can add the files of these manifests to the table again, so steps suggest calls for this. Engines cannot
+    add files to older snapshots.
     """
     current = draft.state.snapshot
     return [one for one in made if current is not None and current.snapshot_id in one.lost.snapshots]
 
 
 def _older_only(now: Sequence[Recovery]) -> str:
-    """Return the sentence that only older snapshots list the lost manifests; an empty text if the current one does.
+    """Return a sentence which states that only older snapshots list the lost manifests.
+
+    If ``now`` is not empty, this would be false, and the result is an empty text.
 
     Parameters
     ----------
     now
-        The results for lost manifests of the current snapshot.
+        The recovery results of lost manifests that the current snapshot lists.
     """
     if now:
         return ""
@@ -261,18 +305,23 @@ def _manifests(of: Sequence[Recovery]) -> str:
 def _calls(
     files: Sequence[str], *, deletes: bool = False, equality: Collection[int] | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Return calls with which engines add files to the table.
-
-    The keys are the attributes ``sql`` and ``python`` of a step; for delete files, only ``python``.
+    """Return the SQL statements and the API calls to suggest for adding files to a table.
 
     Parameters
     ----------
     files
-        The locations of the files. If this is empty, the calls contain a placeholder.
+        The locations of the files. If this is empty, the call of PyIceberg contains a placeholder.
     deletes
         Whether the files are delete files.
     equality
-        For equality delete files, the ids of the columns that they compare; otherwise None.
+        For equality delete files, the ids of the columns that they compare. None for other files.
+
+    Returns
+    -------
+    dict
+        The values of the attributes ``sql`` and ``python`` of `Step`, with these names as keys. For delete files, there
+        is no ``sql``, because the procedure ``add_files`` adds only data files. ``python`` has a call of PyIceberg, if
+        all files are Parquet data files, and a call of Iceberg's Java API.
     """
     names = [repr(name) for name in files[:_NAMED]] or ["'<path>'"]
     names += ["…"] if len(files) > _NAMED else []
@@ -298,18 +347,20 @@ def _calls(
 
 
 def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with_found: bool) -> int | None:
-    """Return how many more rows readers of the current snapshot return after a step that lists files again.
+    """Return the number of rows that the current snapshot gains by one step of the recovery of lost manifests.
 
-    Rows that deletes remove are not counted. None if the rows cannot be counted.
+    Rows that the snapshot's deletes remove are not counted. Return 0 if the current snapshot lists none of the
+    manifests in ``data``, and None if the rows cannot be counted.
 
     Parameters
     ----------
     made
-        The results for all lost manifests.
+        The recovery results of all lost manifests.
     data
-        The results for the lost data manifests whose files the step lists again.
+        The recovery results of the lost data manifests that the step is about.
     with_found
-        True if the step lists files from the data folder; False if it lists files from other manifests.
+        False for the step that adds the entries found in other manifests. True for the step after it, which adds
+        entries for files in the data folder.
     """
     current = draft.state.snapshot
     if current is None:
@@ -333,15 +384,18 @@ def _has_deletes(draft: Draft, made: list[Recovery]) -> bool:
 
 
 def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], EntryBatch]) -> int | None:
-    """Count the rows that the table would have if each lost data manifest had the entries that ``entries`` returns.
+    """Count the rows that the current snapshot would have if lost data manifests had certain entries.
 
-    For this, the table is written to a temporary sandbox, with all recovered entries of lost delete manifests. The
-    result is None if the table cannot be written or read.
+    For this, a copy of the table is written to a temporary sandbox. In this copy, each lost data manifest has the
+    entries that ``entries`` returns for it, and each lost delete manifest has all entries that were recovered. Rows
+    that deletes remove are not counted. Return None if the copy cannot be written or read.
 
     Parameters
     ----------
     made
-        The results for all lost manifests.
+        The recovery results of all lost manifests.
+    entries
+        A function that takes the recovery result of a lost data manifest, and returns the entries to use for it.
     """
     trial = Draft(draft.state, copy.deepcopy(draft.document), dropped_leaves=set(draft.dropped_leaves))
     for one in made:
@@ -352,7 +406,7 @@ def _count(draft: Draft, made: list[Recovery], entries: Callable[[Recovery], Ent
             trial.dropped_leaves.add(one.lost.names[0])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the report already lists the faults that reading warns about
+            warnings.simplefilter("ignore")  # these warnings are about faults that the doctor has already reported
             sandbox = start_sandbox(draft.state)
             try:
                 write_draft(trial, sandbox)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RepairPlan", "plan_repair"]
 
-#: Repairing one fault may reveal others, which the next round repairs. After this number of rounds, the remaining
-#: faults are left to the user.
+#: The maximum number of rounds of `plan_repair`. In each round, the known faults are repaired in a sandbox, and the
+#: result is checked, which may reveal other faults. Faults that remain after the last round are left to the user.
 _MOST_ROUNDS = 5
 #: To find the newest metadata file, `_newest` goes from one file to a newer one at most this number of times.
 _MOST_NEWER = 100
@@ -128,7 +128,11 @@ class RepairPlan:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a row per step."""
+        """Return a table with a row for each step.
+
+        The columns are these attributes of `Step`: ``title``, ``text``, ``codes``, ``modes``, ``places``, ``certain``,
+        ``rows_back``, ``rows_lost``, ``sql`` and ``python``.
+        """
         import pandas as pd
 
         columns = ["title", "text", "codes", "modes", "places", "certain", "rows_back", "rows_lost", "sql", "python"]
@@ -150,18 +154,24 @@ def plan_repair(
     check: Callable[[TableState], Iterable[Finding]],
     show: Callable[[Sandbox], Any],
 ) -> RepairPlan:
-    """Plan a repair, apply it to a simulated table, and also repair the faults that appear only after the repair.
+    """Plan the repair of a table, and apply it to a simulation of the table.
+
+    The simulation is a `Sandbox`, which writes files to a folder of its own and leaves the table unchanged. A repair
+    may reveal other faults, so there are several rounds: each round repairs the known faults in the sandbox, and checks
+    the result. Planning ends when there is no repair for the remaining faults, or after `_MOST_ROUNDS` rounds.
 
     Parameters
     ----------
     state
         The damaged table.
     findings
-        The findings of an examination of this table.
+        The faults that the doctor has found in this table.
     check
-        A function that runs the same checks on another state of the table.
+        A function that takes the state of the repaired table, and returns the faults that remain in it. It must make
+        the same checks that returned ``findings``.
     show
-        A function that turns the sandbox with the repaired table into the `Simulation` that `RepairPlan.table` returns.
+        A function that takes the sandbox with the repaired table, and returns it as a `Simulation`.
+        `RepairPlan.table` calls this function.
     """
     now, steps = _newest(state, list(findings), check)
     begun = now = _as_read(now, findings)
@@ -176,8 +186,9 @@ def plan_repair(
         made, left_out, error = _written(now, groups, sandbox)
         refused |= {_key_of(f): Unrepaired(f, left_out[at]) for f in todo if (at := (f.code, f.where)) in left_out}
         if error is not None:
-            # Try each repair alone to find out which of them fail. The next round applies only the others. If none
-            # fails alone, all are given up.
+            # The repairs could not be written. Write each of them alone to find out which of them fail: their findings
+            # are left to the user, and the next round applies the other repairs. If none of them fails alone, all
+            # findings of this round are left to the user.
             alone = [_written(now, [group], start_sandbox(now))[2] for group in groups]
             for (_, mine), why in zip(groups, alone if any(alone) else [error] * len(groups), strict=True):
                 if why is not None:
@@ -197,7 +208,7 @@ def plan_repair(
     return RepairPlan(state.name, tuple(_merged(steps)), tuple(unrepaired), state, sandbox, show)
 
 
-#: Identifies the same fault in all rounds, although each round writes manifests under new names.
+#: A key by which `plan_repair` recognizes a finding that is still there after a round of repairs; see `_key_of`.
 _Key = tuple[object, ...]
 
 
@@ -226,6 +237,15 @@ def _newest(
     """Return the table's state in its newest metadata file, and the step that switches to this file.
 
     There is no step if the table was opened with its newest metadata file.
+
+    Parameters
+    ----------
+    findings
+        The faults that the doctor has found in the table. A finding with the code ``metadata-newer`` names a newer
+        metadata file.
+    check
+        A function that takes the table's state in this newer file, and returns the faults in it. If one of them is
+        ``metadata-newer`` again, there is an even newer file.
     """
     newer = [f for f in findings if f.code == "metadata-newer" and f.found]
     first = newer
@@ -249,7 +269,16 @@ def _newest(
 
 
 def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
-    """Return the state without the problems of unreadable metadata files, because the repair leaves these files out."""
+    """Return the state without the problems about unreadable metadata files.
+
+    These problems were found when the table was opened (``state.opened.problems``). The repaired table does not have
+    the files, so checking it must not report them.
+
+    Parameters
+    ----------
+    findings
+        The faults that the doctor has found in the table. Some of them may name unreadable metadata files.
+    """
     unreadable = {canonical(f.location) for f in findings if is_unreadable_metadata(f)}
     if not unreadable:
         return state
@@ -260,8 +289,9 @@ def _as_read(state: TableState, findings: Sequence[Finding]) -> TableState:
 def _repair_of(state: TableState, finding: Finding) -> Repair | None:
     lists = {canonical(s.root_location) for s in state.metadata.snapshots if s.root_location}
     roots = _trees_of(state, finding)
-    # In the V4 draft spec, a manifest and its manifest deletion vector share one entry. A finding about this entry is
-    # about the manifest deletion vector only if it has failure mode 51.
+    # In the V4 proposal, a manifest deletion vector has an entry of its own in the root manifest. In the V4 draft spec,
+    # it shares an entry with its manifest. A finding about this entry is about the manifest deletion vector only if
+    # `Finding.modes` has 51, the number for faults of manifest deletion vectors.
     apart = [r for r in roots if 51 in finding.modes or not r.dialect.deletion_vectors_on_entries]
     vectors = {place for root in apart for place in manifest_dv_places(root)}
     version, key = state.metadata.format_version, key_of(finding, lists, vectors)
@@ -298,11 +328,12 @@ def _causes(state: TableState, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _todo(state: TableState, findings: list[Finding]) -> list[Finding]:
-    """Return the findings to repair in this round: those for which there is a repair.
+    """Return the findings to repair in this round of `plan_repair`.
 
-    Some repairs list the files of lost manifests again (`Repair.recovers`). Other repairs compare files with all live
-    files, so they must come later (`Repair.waits`). If this round has repairs of the first kind, the findings for the
-    second kind are left to the next round.
+    These are all findings for which there is a repair, with one exception. Some repairs (`Repair.recovers`) recover
+    entries of lost manifests, so that the table has more live files afterwards. Other repairs (`Repair.waits`) must
+    know all live files: for example, one of them removes deletes that apply to no live data file. If there are findings
+    for repairs of both kinds, the findings for the second kind are left out here, and are repaired in a later round.
     """
     repairs = [_repair_of(state, f) for f in findings]
     recovers = any(r is not None and r.recovers for r in repairs)
@@ -323,13 +354,23 @@ def _steps(made: Step | Sequence[Step]) -> Sequence[Step]:
 def _written(
     state: TableState, groups: list[tuple[Repair, list[Finding]]], sandbox: Sandbox
 ) -> tuple[list[tuple[list[Finding], Sequence[Step]]], Mapping[tuple[str, str], str], IceexploreError | None]:
-    """Apply repairs to a sandbox.
+    """Apply repairs to a table, and write the result to a sandbox.
+
+    Parameters
+    ----------
+    state
+        The table before these repairs.
+    groups
+        The repairs, each with the findings that it mends.
+    sandbox
+        A sandbox in which the table has this state.
 
     Returns
     -------
     tuple
-        The findings of each repair, with the steps that mend them (an empty list if writing failed); the reasons why
-        findings are left to the user, by the finding's code and place; the error if writing failed, otherwise None.
+        Three items. The first is a list with, for each repair that changes something, its findings and the steps that
+        mend them; the list is empty if writing failed. The second maps the code and the place of each finding that a
+        repair cannot mend to the reason. The third is the error if writing failed, otherwise None.
     """
     draft = Draft.of(state)
     planned = [(mine, _planned(state, draft, repair, mine)) for repair, mine in groups]
@@ -343,14 +384,22 @@ def _written(
 
 
 def _planned(state: TableState, draft: Draft, repair: Repair, found: list[Finding]) -> Sequence[Step]:
-    """Add a repair's edits to a draft, and return its steps; steps for V4 trees get no SQL and no calls."""
+    """Add a repair's edits to a draft, and return the steps that describe these edits.
+
+    If a finding is about a V4 tree, the steps have no SQL statements and no API calls, because no engine supports V4
+    trees yet.
+    """
     steps = _steps(repair.plan(draft, found))
     in_tree = any(_trees_of(state, f) for f in found)
     return [replace(step, sql=(), python=()) for step in steps] if in_tree else steps
 
 
 def _merged(steps: list[Step]) -> list[Step]:
-    """Keep only the first of several equal steps: rounds of a repair may make the same step for different snapshots."""
+    """Return the steps without repetitions: the same repair may be applied in several rounds of `plan_repair`.
+
+    A step is a repetition if it differs from an earlier step only in the attributes about the affected snapshots:
+    ``snapshots``, ``refs``, ``rows_concerned`` and ``expirable``.
+    """
     first: dict[Step, Step] = {}
     for step in steps:
         first.setdefault(replace(step, snapshots=(), refs=(), rows_concerned=None, expirable=False), step)
@@ -382,7 +431,7 @@ def _reason(state: TableState, finding: Finding) -> str:
 def _rows(state: TableState) -> int | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the report already lists the faults that reading warns about
+            warnings.simplefilter("ignore")  # these warnings are about faults that the doctor has already reported
             return int(count_rows(state))
     except IceexploreError:
         return None

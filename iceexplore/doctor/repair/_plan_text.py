@@ -64,12 +64,12 @@ def plan_text(plan: PlanLike) -> str:
 
 
 def plan_html(plan: PlanLike) -> str:
-    """Return a plan as an HTML card."""
+    """Return a plan as HTML with a limited width, for notebooks."""
     return f'<div style="max-width:60em">{plan_section(plan)}</div>'
 
 
 def plan_section(plan: PlanLike) -> str:
-    """Return a plan as HTML without styles, for a page."""
+    """Return a plan as HTML without inline styles, for the doctor's HTML report, which does not allow them."""
     return "".join(_html(plan))
 
 
@@ -99,7 +99,7 @@ def _html(plan: PlanLike) -> Iterator[str]:
 
 
 def plan_heading(plan: PlanLike) -> str:
-    """Return the number of steps, and the current snapshot's rows before and after them, as sentences."""
+    """Return, as text, the number of steps and the current snapshot's number of rows before and after the repair."""
     none = "nothing can be mended" if plan.unrepaired else "nothing to mend"
     steps = {0: none, 1: "1 step"}.get(len(plan.steps), f"{len(plan.steps):,} steps")
     before, after = (("unknown" if n is None else f"{n:,}") for n in (plan.rows_before, plan.rows_after))
@@ -107,9 +107,10 @@ def plan_heading(plan: PlanLike) -> str:
 
 
 def step_needed(step: Step) -> str:
-    """Return a sentence about the snapshots that need a step, and about the rows that the fault concerns.
+    """Return a sentence with the snapshots that a step mends, and the number of rows in them that the fault concerns.
 
-    The text is empty if no snapshot needs the step, as for a step about the metadata file alone.
+    An example is ``Needed by snapshot 17 (main); the fault concerns up to 5 rows of them.`` The number of rows is left
+    out if it is 0 or unknown. The text is empty if the step mends no snapshot, but only the metadata file itself.
     """
     if not step.snapshots:
         return ""

@@ -61,27 +61,33 @@ class Repair:
 
 
 def key_of(finding: Finding, lists: Collection[str], vectors: Collection[str] = ()) -> str:
-    """Return the text that the patterns of repairs are matched with.
+    """Return the key of a finding: a text that is compared with `Repair.pattern` to choose the finding's repair.
 
-    It consists of the finding's code, the kind of its place (file, list, entry, row, ref …) and its field. For a
-    metadata file that cannot be read, the kind is ``metadata``, or ``old-metadata`` if the table does not need the
-    file.
+    An example is ``count-mismatch entry record_count``. The three parts are the finding's code, a word for the kind of
+    place that has the fault, and the finding's field, which may be empty. The second part is one of these words:
+
+    - ``file``: a whole file, for example a manifest;
+    - ``entry``, ``snapshot``, ``ref`` and others: a part of a file; the word is the one after ``#`` in `Finding.where`;
+    - ``list``, ``row``, ``vector``: see the parameters;
+    - ``hint``: the version hint;
+    - ``metadata``: the current metadata file cannot be read, so the table was opened with an older one;
+    - ``old-metadata``: a metadata file that the table does not need cannot be read.
 
     Parameters
     ----------
     lists
-        The canonical locations of the table's manifest lists and root manifests. The kind of a finding about such a
-        file is ``list``, and about an entry in it ``row``.
+        The canonical locations of the table's manifest lists and root manifests. A finding about such a file as a
+        whole has the word ``list``, and a finding about an entry in it has ``row``.
     vectors
-        The positions of manifest DVs in root manifests, spelled as in `Finding.where`. The kind of a finding about such
-        an entry is ``vector``.
+        The places of manifest DVs in root manifests, as ``<location of the root manifest>#entry <number>``. A finding
+        at such a place has the word ``vector`` instead of ``row``.
     """
     kind = finding.where.rpartition("#")[2].split(" ")[0] if "#" in finding.where else "file"
     if finding.location.endswith("version-hint.text"):
         kind = "hint"
     elif is_unreadable_metadata(finding):
-        # A finding about an old metadata file is untidy. If the current metadata file has the fault, the table was
-        # opened with an older file, which is worse than untidy.
+        # If the current metadata file cannot be read, the table was opened with an older file; the severity of this
+        # finding is worse than ``untidy``. If another metadata file cannot be read, the severity is ``untidy``.
         kind = "old-metadata" if finding.severity == "untidy" else "metadata"
     elif canonical(finding.location) in lists:
         kind = {"file": "list", "entry": "vector" if finding.where in vectors else "row"}.get(kind, kind)
