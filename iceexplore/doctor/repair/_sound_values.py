@@ -31,7 +31,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def with_sound_types(manifest: Manifest) -> Manifest:
-    """Return a V4 manifest in which content types that are not allowed are guessed from the entries' other fields.
+    """Return a V4 manifest in which each content type that is not allowed is guessed from the entry's other fields.
 
     An entry with ``equality_ids`` becomes an equality delete, an entry with ``referenced_file`` or ``deletion_vector``
     a position delete, and any other entry a data file. In a root, an entry with ``manifest_stats`` becomes a manifest,
@@ -58,13 +58,16 @@ def with_sound_types(manifest: Manifest) -> Manifest:
 
 
 def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> EntryBatch:
-    """Return a manifest's entries, whose content types are corrected, with the row ids that they now inherit.
+    """Return a manifest's entries with corrected first row ids.
 
-    When the manifest was read, a data file with a wrong content type inherited no row ids, and the files after it
-    inherited ids that were too low.
+    Only data files inherit row ids. When the manifest was read, a data file with a wrong content type therefore
+    inherited none, and the data files after it inherited ids that are too low. Now that the content types are
+    corrected, the ids are assigned again. Ids that an entry stores instead of inheriting them are kept.
 
     Parameters
     ----------
+    batch
+        The manifest's entries, with corrected content types (see `with_sound_types`).
     manifest
         The manifest as it was read, with the wrong content types.
     first
@@ -79,12 +82,14 @@ def with_row_ids(batch: EntryBatch, manifest: Manifest, first: int | None) -> En
     r = Rows(batch.entries)
     counts, data = r.ints("record_count"), r.is_kind(ContentType.DATA)
     ids = build.to_pylist(batch.entries["first_row_id"])
-    # The row id that the next file inherits: as it was when the manifest was read, and as it should have been.
+    # The first row id of the next data file that inherits one. ``read`` is the id that the reader assigned, and
+    # ``right`` is the id that it should have assigned.
     read, right = first, first
     for row in np.flatnonzero(data & (r.status != Status.DELETED)).tolist():
         count = int(counts[row])
         skipped = strange[row] and ids[row] is None
-        if skipped or ids[row] == read:  # missing or inherited; a row id that the entry itself states stays as it is
+        # An id that equals ``read`` was inherited, so it is replaced. Any other id is stored in the entry, and is kept.
+        if skipped or ids[row] == read:
             read += 0 if skipped else count
             ids[row] = right
             right += count
@@ -105,10 +110,11 @@ def _strange(manifest: Manifest) -> Mask:
 
 
 def _unknown_partitions(state: TableState, manifest: Manifest) -> npt.NDArray[np.int64]:
-    """Return the positions (column ``ordinal``) of the live entries whose partition values are unknown.
+    """Return the positions (column ``ordinal``) of the live entries in which a partition value is unknown.
 
-    A value is unknown if it is missing, or if the lower and the upper bound of its partition field differ. Of a V4
-    root, only the files that it lists directly are examined.
+    A V4 manifest may store a partition value only as a lower and an upper bound, which are then equal. The value is
+    unknown if it is missing, or if the two bounds differ. If the manifest is a V4 root, only the files that it lists
+    directly are examined.
     """
     seen = state.reader.direct(manifest) if manifest.is_root else manifest
     if seen is None:
@@ -120,7 +126,20 @@ def _unknown_partitions(state: TableState, manifest: Manifest) -> npt.NDArray[np
 
 
 def are_sound(manifest: Manifest, batch: EntryBatch, state: TableState) -> Mask:
-    """Return a mask of a manifest's live entries whose values can be copied into other entries for the same files."""
+    """Return a mask of the entries that are live and have no faulty values.
+
+    A repair can copy values from these entries into entries for the same files in other manifests.
+
+    In a V4 manifest, an entry is faulty if V4 does not allow its content type, if a partition value is unknown, or if
+    it has one of the faults that `_damaged` lists. In manifests of older versions, all live entries are selected.
+
+    Parameters
+    ----------
+    manifest
+        The manifest as it was read.
+    batch
+        All entries of this manifest, in the same order.
+    """
     mask = live_mask(batch)
     if manifest.dialect.has_root_manifest:
         mask &= ~(_strange(manifest) | _damaged(batch) | unknown_partitions(manifest, state.metadata))
@@ -134,7 +153,8 @@ class SoundValues:
     Attributes
     ----------
     parent
-        The live entries of the parent snapshot from which values can be copied (see `are_sound`).
+        The live entries of the parent snapshot that have no faulty values (see `are_sound`). Values are copied from
+        these entries into entries for the same files.
     sandbox
         Receives new Puffin files for deletion vectors that are stored inline.
     """
@@ -144,25 +164,25 @@ class SoundValues:
     sandbox: Sandbox
 
     def of(self, batch: EntryBatch, manifest: Manifest, typed: Manifest) -> EntryBatch:
-        """Return a manifest's entries after damaged and missing values are restored.
+        """Return a manifest's entries with damaged and missing values restored.
 
-        Fields that V4 does not allow are null. Deletion vectors whose data file, offset or size cannot be found are
-        left out.
+        The values are copied from the entry for the same file in `parent`. If `parent` does not list the file, they are
+        read from the file. Fields that V4 does not allow for an entry's content type are set to null. Deletion vectors
+        whose data file, offset or size cannot be found are left out.
 
         Parameters
         ----------
         batch
-            The manifest's entries, with the edits of other repairs.
+            The manifest's entries, to which other repairs may have been applied already.
         manifest
             The manifest as it was read.
         typed
-            The manifest as `with_sound_types` returns it.
+            The same manifest with corrected content types, as `with_sound_types` returns it.
 
         Raises
         ------
         FormatError
-            The size or partition of a file is missing, and can be taken neither from the parent's entry nor from the
-            file.
+            The size or partition of a file is missing, `parent` does not list the file, and the file cannot be read.
         """
         guessed = np.asarray(manifest.entries["ordinal"], np.int64)[_strange(manifest)]
         unknown = _unknown_partitions(self.state, typed)
@@ -268,14 +288,21 @@ class SoundValues:
         return batch.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64()))
 
     def _with_partitions(self, batch: EntryBatch, unknown: npt.NDArray[np.int64]) -> EntryBatch:
-        """Return a batch in which unknown partitions are derived from the data files.
+        """Return a batch in which unknown partitions of live entries are restored.
 
-        Deletion vectors get the partitions of the data files that they apply to.
+        For a data file or an equality delete file, the partition is derived from the file's path and footer (see
+        `files_of_paths`), and the column statistics are read from the footer, too. A deletion vector gets the partition
+        of the data file that it applies to.
 
         Parameters
         ----------
         unknown
             The positions (column ``ordinal``) of the entries whose partitions are unknown.
+
+        Raises
+        ------
+        FormatError
+            The partition of a data file or an equality delete file cannot be derived.
         """
         r = Rows(batch.entries)
         lost = np.isin(r.ints("ordinal"), unknown) & r.live
@@ -300,7 +327,7 @@ class SoundValues:
 
 
 def _names(batch: EntryBatch) -> AnyArray:
-    """Return texts that identify the file or deletion vector of each entry: its location and the referenced file."""
+    """Return a text for each entry that identifies its file or deletion vector: location, newline, referenced file."""
     nothing = pa.scalar("", pa.string())
     referenced = pc.fill_null(batch.entries["referenced_file"], nothing)
     parts = [whole(pc.fill_null(batch.entries["location"], nothing)), whole(referenced)]
@@ -308,9 +335,11 @@ def _names(batch: EntryBatch) -> AnyArray:
 
 
 def _damaged(batch: EntryBatch) -> Mask:
-    """Return a mask of the live entries to repair.
+    """Return a mask of the live entries that have at least one of the following faults.
 
-    These lack a file size, have impossible split offsets, or are deletion vectors that `_nowhere` selects.
+    - The file size is missing.
+    - The split offsets are impossible (see `_unsorted`).
+    - The entry is a deletion vector that is inline, or whose data file, offset or size is missing (see `_nowhere`).
     """
     r = Rows(batch.entries)
     return r.live & (_nowhere(r) | r.null("file_size_in_bytes") | _unsorted(batch))

@@ -76,8 +76,10 @@ class Unrepaired:
 
     Attributes
     ----------
+    finding
+        The finding.
     reason
-        The reason why the plan does not mend the finding, or what the user can do.
+        A text that says why no step mends the finding, or what the user can do about it.
     """
 
     finding: Finding

@@ -54,7 +54,8 @@ class TreeEdit:
     parts
         The leaves, and the files that the root lists directly, with their entries after the repair.
     parent
-        The live entries of the parent snapshot from which values can be copied; empty if they are unknown.
+        The live entries of the parent snapshot that have no faulty values. Values are copied from these entries into
+        entries for the same files. Empty if there is no parent, or if it has expired or cannot be read.
     names
         The random number generator from which the names of new files are made.
     """
@@ -131,7 +132,8 @@ class TreeEdit:
         if self.root.dialect.deletion_vectors_on_entries and row["status"] in _LIVE:
             status = int(row["status"])
         made = manifest_entry(
-            # Entries that manifest DVs remove are counted, too: a manifest's row describes the whole manifest file.
+            # The leaf's counts and statistics in the root describe all entries that the leaf stores, including those
+            # that a manifest DV removes. So ``manifest_dv``, which marks the removed entries, is cleared here.
             batch.filter(pa.array(~Rows(batch.entries, part.manifest.dialect).carried)).with_columns(manifest_dv=None),
             location=location,
             length=length,
@@ -148,9 +150,21 @@ class TreeEdit:
         return [made, *self._vector(part, batch, location)]
 
     def _vector(self, part: Part, batch: EntryBatch, location: str) -> list[EntryBatch]:
-        """Return the row of a manifest DV that merges all DVs of a leaf; empty if no DV removes an entry.
+        """Return the root's row for the manifest DV of a leaf, as a list of one batch; empty if no entry is removed.
 
-        A repair may have dropped entries from the leaf, so the DV's positions are counted among the remaining entries.
+        The new manifest DV replaces all manifest DVs of the leaf. It also removes the entries that the manifest DVs of
+        the parent snapshot remove. Its positions are those in the leaf after the repair: if a repair has left out the
+        leaf's first entry, the entry that was at position 5 is now at position 4.
+
+        Parameters
+        ----------
+        part
+            The leaf.
+        batch
+            The leaf's entries after the repair. ``ordinal`` is an entry's position in the leaf before the repair, and
+            ``manifest_dv`` is not null if a manifest DV removes the entry.
+        location
+            The location of the leaf after the repair.
         """
         from pyroaring import BitMap
 
@@ -160,8 +174,9 @@ class TreeEdit:
         if not len(gone):
             return []
         bitmap = BitMap(np.searchsorted(stored, gone).tolist())
-        # The new manifest DV gets the snapshot id and the sequence number of the leaf's newest manifest DV in this root
-        # or, if only the parent's root has a manifest DV of this leaf, those of the leaf itself.
+        # The snapshot id and the sequence number of the new manifest DV are copied from the leaf's newest manifest DV
+        # in the old root. If only the parent's root has a manifest DV for this leaf, they are copied from the leaf's
+        # own row in the old root.
         of_leaf = self.root.dv_rows.get(part.name) or [part.row or 0]
         columns = ["status", "snapshot_id", "sequence_number", "partition_spec_id"]
         newest = max(
@@ -190,12 +205,17 @@ class TreeEdit:
         ]
 
     def _restored(self, part: Part) -> EntryBatch:
-        """Return a part's entries with impossible statuses corrected.
+        """Return the entries of a part, with impossible statuses changed to EXISTING or ADDED.
 
-        An unknown status becomes EXISTING if the parent lists the file or if another commit added it, and otherwise
-        ADDED. A status REPLACED is wrong if no live entry lists the file: it becomes EXISTING if the parent lists the
-        file, and otherwise ADDED. If the parent lists the file, the corrected entry gets the snapshot id and sequence
-        numbers of the parent's entry: the commit that wrongly marked an entry REPLACED has overwritten these values.
+        A status is impossible if the spec does not define its number, or if it is REPLACED, but no live entry lists the
+        file (see `_in_vain`).
+
+        - If the parent snapshot lists the file, the status becomes EXISTING. The snapshot id and the sequence numbers
+          are copied from the parent's entry, because a commit overwrites them when it marks an entry REPLACED.
+        - If not, REPLACED becomes ADDED. An undefined status becomes ADDED if the entry has no sequence number, or if
+          its snapshot id is that of this snapshot. Otherwise it becomes EXISTING.
+
+        Entries that become ADDED also get a snapshot id and sequence numbers if they have none.
         """
         batch = part.made
         r = Rows(batch.entries)
@@ -210,7 +230,8 @@ class TreeEdit:
         number = self.snapshot.sequence_number
         if part.row is not None:
             number = self.root.entries["sequence_number"][part.row].as_py()
-        # Only ADDED entries inherit a sequence number, so an entry without one was ADDED.
+        # If an entry has an undefined status and no sequence number, its status must have been ADDED: only ADDED
+        # entries may have a null sequence number, to inherit the number of the manifest.
         new = ~known & (replaced | (strange & (r.null("sequence_number") | self._is_mine(r))))
         columns: dict[str, Any] = {
             "status": np.where(new, int(Status.ADDED), np.where(known | strange, int(Status.EXISTING), r.status))
@@ -229,7 +250,11 @@ class TreeEdit:
         return mine
 
     def _in_vain(self, batch: EntryBatch) -> npt.NDArray[np.bool_]:
-        """Return a mask of the entries that this commit marked REPLACED although no live entry lists their files."""
+        """Return a mask of the entries that are wrongly marked REPLACED by the commit of this snapshot.
+
+        REPLACED means that another entry of the same tree now lists the file. The mark is wrong if no live entry of the
+        tree lists it.
+        """
         r = Rows(batch.entries)
         replaced: npt.NDArray[np.bool_] = (r.status == Status.REPLACED) & self._is_mine(r)
         if not replaced.any():
@@ -242,8 +267,9 @@ class TreeEdit:
     def _with_statuses(self, batch: EntryBatch) -> EntryBatch:
         """Return the files that the root lists directly, with correct statuses.
 
-        A live file is ADDED if this snapshot added it, and otherwise EXISTING. Entries that are not live are kept only
-        if this snapshot's commit wrote them.
+        A live file is ADDED if its snapshot id is that of this snapshot, and otherwise EXISTING. An entry that is not
+        live, such as a DELETED one, is kept only if its snapshot id is that of this snapshot: what earlier commits
+        removed is not repeated.
         """
         r = Rows(batch.entries)
         mine = self._is_mine(r)
@@ -251,10 +277,10 @@ class TreeEdit:
         return batch.with_columns(status=pa.array(status)).filter(pa.array(r.live | mine))
 
     def _affiliated(self, rows: EntryBatch) -> EntryBatch:
-        """Return a root's rows, with updated references from delete manifests to their data manifests.
+        """Return a root's rows, with updated references from delete manifests to data manifests.
 
-        If the data manifest has a new location, the reference is changed to this location. If the data manifest is no
-        longer in the root, the reference is removed.
+        The row of a delete manifest may name a data manifest in ``referenced_file``. If this data manifest has a new
+        location, the name is replaced with this location. If it is no longer in the root, the name is removed.
         """
         r = Rows(rows.entries)
         deletes = r.is_kind(ContentType.DELETE_MANIFEST)

@@ -52,10 +52,15 @@ class Part:
         return canonical(self.manifest.location)
 
     def remove(self, ordinals: list[int]) -> None:
-        """Mark the entries at these positions of a leaf as removed by a manifest DV, unless they are marked already.
+        """Mark entries of a leaf as removed by a manifest DV.
 
-        These are entries that the manifest DVs of the parent snapshot remove. Nothing is marked if this part has the
-        files that the root lists directly, because manifest DVs apply only to leaves.
+        Entries that are already marked keep their mark. If this part is not a leaf, but has the files that the root
+        lists directly, nothing is marked, because manifest DVs apply only to leaves.
+
+        Parameters
+        ----------
+        ordinals
+            The positions in the leaf (column ``ordinal``) that the manifest DVs of the parent snapshot remove.
         """
         if self.row is None or not ordinals:
             return
@@ -69,10 +74,14 @@ class Part:
 
 
 def live_files(reader: ManifestReader, root: Manifest, without: Iterable[str] = ()) -> EntryBatch:
-    """Return the live entries of files in a V4 tree or in the manifests of a manifest list, with uncorrected values.
+    """Return the live entries of all files in a V4 tree, or in the manifests of a manifest list.
+
+    The entries have the values that were read, even if they are wrong.
 
     Parameters
     ----------
+    reader
+        Reads the manifests that the root or the manifest list lists.
     root
         The root manifest or the manifest list.
     without
@@ -92,7 +101,11 @@ def live_files(reader: ManifestReader, root: Manifest, without: Iterable[str] = 
 
 
 def sound_files(state: TableState, reader: ManifestReader, root: Manifest, without: Iterable[str]) -> EntryBatch:
-    """Return the entries that `live_files` returns, but only those whose values can be copied into other entries."""
+    """Return the live entries of all files in a V4 tree or a manifest list, without those that have faulty values.
+
+    A repair can copy values from the returned entries into entries for the same files in other manifests. `are_sound`
+    selects the entries, and `live_files` explains the parameters.
+    """
     manifests = [
         m for m in (reader.direct(root), *(leaf for _, leaf in _leaves(reader, root, without))) if m is not None
     ]
@@ -125,15 +138,20 @@ def parts_of(
     values: SoundValues,
     corrections: Corrections | None = None,
 ) -> list[Part]:
-    """Return the parts of a snapshot's V4 tree, with their entries before and after the repair.
+    """Return the entries of a snapshot's V4 tree before and after the repair, as one `Part` per manifest.
+
+    If the root lists files directly, the first part has these files. Each leaf is a further part, except those in
+    `Draft.dropped_leaves`.
 
     Parameters
     ----------
+    draft
+        The edits of the entries.
     values
-        Replaces values that the format does not allow.
+        Restores missing and damaged values.
     corrections
-        Corrected values of files in the trees of other snapshots. If this tree has the same wrong values for one of
-        these files, they are corrected, too. None for no such corrections.
+        The values of files that the repair corrected in the trees of other snapshots. If an entry of this tree has the
+        same wrong values for one of these files, it gets the corrected values. None if there are no corrections.
 
     Raises
     ------
@@ -169,7 +187,8 @@ def _part(
         made = edit(made)
     if corrections is not None:
         made = corrections.apply(made)
-    if manifest.dialect.has_root_manifest:  # a V4 tree may also list leaves of older versions: their values stay
+    # A V4 tree may also list leaves in the format of V3 or older. The rules of V4 do not apply to their values.
+    if manifest.dialect.has_root_manifest:
         made = values.of(made, manifest, typed)
     return Part(manifest, row, read, made)
 

@@ -45,7 +45,8 @@ def restore_values(draft: Draft, found: list[Finding]) -> Step:
 def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
     """Merge the manifest DVs of each leaf manifest into one.
 
-    If a manifest DV is unreadable, only the entries that were already removed in the parent snapshot stay removed.
+    A manifest DV that cannot be read is left out, and the entries that it removed are live again. They stay removed
+    only if a readable manifest DV of the same leaf or a manifest DV of the parent snapshot removes them, too.
     """
     _write_again(draft, found)
     lost = any(_is_lost(draft, one) for one in found)
@@ -79,9 +80,13 @@ def _is_lost(draft: Draft, finding: Finding) -> bool:
 
 
 def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
-    """Recompute what root manifests state about leaves: counts, statistics, sequence numbers and affiliations."""
-    # If the entry with the finding is that of a deletion vector, the fault is that the entry names no data file. It is
-    # not repaired by recomputing what a root states about leaves.
+    """Recompute the entries of root manifests for their leaves.
+
+    The entry for a leaf has the leaf's counts, statistics and sequence numbers. If the leaf lists deletes, its entry
+    may also refer to the leaf that lists the data files (an affiliation).
+    """
+    # If ``found`` is POSITION_DELETE, the fault is in the entry of a deletion vector that does not name its data file.
+    # This name is not in the entry for a leaf, so recomputing these entries does not restore it.
     if any(one.found == "POSITION_DELETE" for one in found):
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)
@@ -93,7 +98,10 @@ def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
 
 
 def record_changes(draft: Draft, found: list[Finding]) -> Step:
-    """Record what a commit changed: the difference between its live files and those of its parent."""
+    """Correct what a root manifest records about the changes of its commit: the added and the removed files.
+
+    These files are found by comparing the live files of the snapshot with those of its parent snapshot.
+    """
     _write_again(draft, found, leaves=False)
     text = (
         "Compares the live files of the snapshot with those of its parent, and writes the root manifest again so that "
@@ -103,10 +111,15 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
 
 
 def _write_again(draft: Draft, found: list[Finding], *, leaves: bool = True) -> None:
-    """Request that the trees of the snapshots that findings affect be written again.
+    """Add to the draft which trees must be written again to mend the findings.
 
-    With ``leaves``, the manifests in which findings were made are written again, too, and so is every other tree that
-    lists one of them.
+    These are the trees of the snapshots that the findings affect (see `_snapshots_of`).
+
+    Parameters
+    ----------
+    leaves
+        Whether the leaf manifests with findings are written again, too. The tree of every snapshot that lists one of
+        these leaves is then also written again.
     """
     roots = {canonical(s.root_location or "") for s in draft.state.metadata.snapshots}
     for one in found:

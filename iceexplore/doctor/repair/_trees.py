@@ -58,7 +58,11 @@ def write_trees(draft: Draft, sandbox: Sandbox) -> None:
 
 
 class _Trees:
-    """Writes the trees of snapshots that a draft changes, and of the snapshots that depend on these."""
+    """Writes the trees that a repair changes, and the trees of other snapshots that must be written again, too.
+
+    If the tree of a snapshot is written again, its manifests have new names. So the trees of child snapshots must be
+    written again, because they list these manifests. Faulty trees of parents are also written again (see `_shares`).
+    """
 
     def __init__(self, draft: Draft, sandbox: Sandbox) -> None:
         self.draft = draft
@@ -66,9 +70,11 @@ class _Trees:
         state = draft.state
         self.reader = ManifestReader(state.storage, state.metadata, Problems())
         self.corrections = Corrections()
-        #: Ids of snapshots whose manifests cannot be read, so that no tree can be written as a change to theirs.
+        #: Ids of parent snapshots with manifests that cannot be read. The trees of their child snapshots cannot be
+        #: written as changes to the parents' trees, so `TreeEdit` writes them.
         self.lost: set[int] = set()
-        #: For each snapshot, its lost manifests and the entries that were recovered for them.
+        #: By snapshot id: the canonical locations of the snapshot's lost manifests, and the entries that were recovered
+        #: for them.
         self.recovered: dict[int, tuple[frozenset[str], EntryBatch]] = {}
         kept = [s for s in state.metadata.snapshots if s.snapshot_id not in draft.dropped_snapshots]
         self.snapshots = {s.snapshot_id: s for s in in_order(kept)}
@@ -77,7 +83,7 @@ class _Trees:
         self.trees = {i: with_sound_types(root) for i, root in self.roots.items() if root.dialect.has_root_manifest}
 
     def write(self) -> None:
-        """Write the trees, oldest first."""
+        """Write the trees that `_wanted` names, oldest first, and enter their locations and totals in the metadata."""
         wanted = self._wanted()
         values = {number_in(v, "snapshot-id"): v for v in self.draft.snapshots()}
         for snapshot_id, snapshot in self.snapshots.items():
@@ -92,14 +98,18 @@ class _Trees:
     # The snapshots to write -------------------------------------------------------------------------------------------
 
     def _wanted(self) -> set[int]:
-        """Return the ids of the snapshots whose trees must be written again.
+        """Return the ids of the snapshots whose trees must be written again, and fill `corrections` and `lost`.
 
-        These are the snapshots that the repair edits, their ancestors whose trees have faults, too (see `_shares`), and
-        all descendants of these snapshots. A tree of the V4 draft spec is included only if the repair edits it,
-        because such a tree is not written as a change to the parent's tree.
+        A tree must be written again for one of three reasons:
 
-        This method also adds the corrected values of the edited snapshots to `corrections`, and the parents that cannot
-        be read to `lost`.
+        - The repair edits it.
+        - The tree of a child snapshot must be written again, and this tree has faults of its own (see `_shares`).
+        - The tree of the parent snapshot must be written again.
+
+        A tree of the V4 draft spec is written without the tree of its parent, so only the first reason applies to it.
+
+        `corrections` gets the corrected values of the trees that the repair edits. `lost` gets the parent snapshots
+        whose manifests cannot be read.
         """
         edited = [i for i in self.trees if self._is_edited(i)]
         wanted = set(edited)
@@ -147,10 +157,11 @@ class _Trees:
         return all(leaf.dialect for leaf in (self.reader.leaves(root, rows) if rows else ()))
 
     def _shares(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot's tree must be repaired together with the tree of a later snapshot.
+        """Return whether a snapshot's tree has faults, so that it must be written again before the tree of its child.
 
-        It must if it cannot be read, if it breaks rules of the format, or if one of its entries has the same wrong
-        values for a file that the repair corrects in the later snapshot (`corrections`).
+        It has faults if it cannot be read, if reading it reports an error or a warning, if it breaks a rule of the
+        format, or if an entry has wrong values that the repair has corrected for the same file in the tree of a later
+        snapshot (see `Corrections.concerned`).
         """
         root, state = self.trees[snapshot.snapshot_id], self.draft.state
         problems = Problems()
@@ -170,9 +181,10 @@ class _Trees:
         return parts_of(self.draft, self.reader, snapshot, values, corrections)
 
     def _files_before(self, snapshot: Snapshot) -> EntryBatch:
-        """Return the live entries of the parent snapshot whose values can be copied (see `sound_files`).
+        """Return the live entries of the parent snapshot, without those that have faulty values (see `sound_files`).
 
-        The result is empty if the snapshot has no parent, or if the parent cannot be read.
+        A repair copies values from these entries into the snapshot's entries for the same files. The result is empty if
+        the snapshot has no parent, or if the parent has expired or cannot be read.
         """
         parent = self._parent(snapshot)
         if parent is None or parent.snapshot_id in self.lost or not self._is_readable(parent):
@@ -194,20 +206,23 @@ class _Trees:
             names = self._names(snapshot)
             return TreeEdit(self.sandbox, self.draft.state, snapshot, root, parts, before, names).write()
         files = concat_batches([p.made.filter(live(p.made.entries)) for p in parts])
-        # Partition values are stored in the same way as in the old root if it lists files directly, and otherwise as in
-        # the first V4 leaf. A root that lists no files has no partition values, so it does not show how to store them.
+        # The new root stores partition values in the same way as the old root. If the old root lists no files directly,
+        # it has no partition values, so the new root stores them in the same way as the first V4 leaf.
         storage = [p.manifest.partition_storage for p in parts if p.manifest.dialect.has_root_manifest]
         return self._replayed(snapshot, files, base, storage[0] if storage else "derived")
 
     def _recovered_parts(self, snapshot: Snapshot, parts: list[Part]) -> list[Part]:
-        """Return a part with the files that are recovered from a snapshot's lost manifests; an empty list if none are.
+        """Return the files that a snapshot's lost manifests listed, as one part; an empty list if there are none.
 
-        The new root lists these files directly. If this snapshot's compaction wrote the lost manifests, their files
-        are those of the manifests that it merged (see `compacted_files`). If the parent's tree lists one of the lost
-        manifests, too, the files that were recovered for the parent are added. Files that ``parts`` list are left out.
+        The new root lists these files directly. They are found in one of two ways:
 
-        A manifest DV may have removed some of the files from a lost manifest later. It is unknown which ones, so these
-        files come back.
+        - If the commit of this snapshot was a compaction and wrote the lost manifests, it merged manifests of the
+          parent snapshot, which list the same files (see `compacted_files`).
+        - If one of the lost manifests is also lost in the parent snapshot, the files that were recovered for the parent
+          are taken.
+
+        Files that are in ``parts`` already are left out. If a manifest DV removed entries of a lost manifest, it is
+        unknown which files these entries were for, so these files are live again.
         """
         root = self.trees[snapshot.snapshot_id]
         lost = lost_manifests(self.draft, root)
@@ -224,10 +239,11 @@ class _Trees:
         return [Part(root, None, made, made)] if len(made) else []
 
     def _base_of(self, snapshot: Snapshot) -> TableState | None:
-        """Return the state of the table at the snapshot's parent, with the trees that are already repaired.
+        """Return the state of the table at the parent of a snapshot.
 
-        If the snapshot has no parent, the state has no snapshot. The result is None if the parent has expired or cannot
-        be read.
+        If the parent's tree was written again in this repair, the state has the new tree. If the snapshot has no
+        parent, the state is that of a table without a current snapshot. The result is None if the parent has expired or
+        cannot be read.
         """
         opened = replace(self.sandbox.state.opened, document=copy.deepcopy(self.draft.document))
         state = state_of(opened)
@@ -241,7 +257,7 @@ class _Trees:
     def _removed_before(self, snapshot: Snapshot) -> dict[str, list[int]]:
         """Return the positions of the entries that the parent's manifest DVs remove, by canonical leaf location.
 
-        Removed entries never come back, so the snapshot's tree must remove these entries, too.
+        A commit does not make removed entries live again, so the snapshot's tree must remove these entries, too.
         """
         parent = self._parent(snapshot)
         root = None if parent is None or parent.snapshot_id in self.lost else self.trees.get(parent.snapshot_id)
@@ -267,7 +283,7 @@ class _Trees:
         files
             The live files of the snapshot after the repair.
         base
-            The state of the table at the parent, with the trees that are already repaired.
+            The state of the table at the parent, as `_base_of` returns it.
         storage
             How the new root stores partition values (see `Manifest.partition_storage`).
 
@@ -295,19 +311,28 @@ class _Trees:
         return apply_to_root(change, writer).root_location, files
 
     def _names(self, snapshot: Snapshot) -> Random:
-        """Return a generator of file names that depends only on the metadata file, so that plans are reproducible."""
+        """Return a random number generator for the names of a snapshot's new files.
+
+        Its seed is made from the location of the metadata file and the snapshot id, so that two plans for the same
+        metadata file have the same file names.
+        """
         seed = uuid.uuid5(uuid.NAMESPACE_URL, f"{self.draft.state.metadata_location}#tree {snapshot.snapshot_id}")
         return Random(seed.int)  # noqa: S311  makes names, not secrets
 
 
 def _change(before: EntryBatch, after: EntryBatch, snapshot: Snapshot) -> Change:
-    """Return the commit's change that turns the live files ``before`` into the live files ``after``.
+    """Return the change that a commit must make to turn the live files ``before`` into the live files ``after``.
 
     Parameters
     ----------
+    before
+        The live files of the parent snapshot.
+    after
+        The live files of the snapshot. Files that are not in ``before`` are the added files.
     snapshot
-        The snapshot of the commit. It gives the operation. An added file keeps its own sequence number only if this is
-        lower than that of the snapshot.
+        The snapshot that the commit creates. The change has the same operation, or ``overwrite`` if the operation is
+        unknown. An added file whose sequence number is lower than that of the snapshot keeps its number. All other
+        added files inherit the number of the snapshot.
     """
     old, new = keys_of(before.entries), keys_of(after.entries)
     added = after.filter(pc.invert(pc.is_in(new, value_set=old)))
@@ -317,8 +342,8 @@ def _change(before: EntryBatch, after: EntryBatch, snapshot: Snapshot) -> Change
     data = _texts(gone["location"], r.is_kind(ContentType.DATA))
     deletes = _texts(gone["location"], ~r.is_kind(ContentType.DATA) & ~vector)
     replaced = [n for n in _texts(gone["referenced_file"], vector) if n not in set(data)]
-    # A compaction may give the files that it adds an older sequence number than its commit has. Such a number must be
-    # written; all other added files inherit the number of the commit.
+    # An added file whose sequence number is null inherits the number of its commit. But a compaction may give its new
+    # files an older number, so that deletes committed in the meantime still apply to them. Such a number is kept.
     number = added.entries["sequence_number"]
     older = pc.fill_null(pc.less(number, snapshot.sequence_number), False)
     added = added.with_columns(
@@ -339,8 +364,14 @@ def _texts(names: pa.ChunkedArray[Any], mask: np.ndarray) -> list[str]:
 def _replaced(root: Manifest, base: Manifest | None) -> tuple[str, ...]:
     """Return the locations of the manifests that a snapshot's commit merged into others.
 
-    These are the manifests that are live in the parent's root ``base``, and that the snapshot's ``root`` marks as
-    DELETED. The result is empty if there is no parent's root.
+    These are the manifests that are live in ``base``, and that ``root`` marks as DELETED.
+
+    Parameters
+    ----------
+    root
+        The root manifest of the snapshot.
+    base
+        The root manifest or manifest list of the parent snapshot. If it is None, the result is empty.
     """
     if base is None:
         return ()

@@ -36,8 +36,8 @@ def _drop_snapshots(draft: Draft) -> None:
     """Remove the snapshots in `Draft.dropped_snapshots` from the draft's metadata document.
 
     Their entries in the snapshot log and in the lists of statistics files are removed, too. If the current snapshot or
-    a branch's snapshot is removed, its newest ancestor that remains takes its place. A branch without such an
-    ancestor is removed, and so is each tag of a removed snapshot.
+    the snapshot of a branch is removed, the table or the branch moves to the newest ancestor that remains. If there is
+    none, the table has no current snapshot, and the branch is removed. Tags of removed snapshots are removed, too.
     """
     if not draft.dropped_snapshots:
         return

@@ -143,7 +143,7 @@ class CatalogReport:
         return len(self.tables)
 
     def __bool__(self) -> bool:
-        return True  # a report is true even if it has no tables
+        return True  # otherwise `__len__` would make a report without tables false in ``if report:``
 
     @cached_property
     def reports(self) -> Mapping[str, Report]:
@@ -196,12 +196,16 @@ class CatalogReport:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CatalogReport:
-        """Rebuild a catalog report from the values that `to_dict` returned; its reports have empty timelines.
+        """Rebuild a catalog report from the values that `to_dict` returned.
+
+        The values do not contain the metadata of the tables. So the reports of the tables cannot plan repairs, and
+        their timelines have no rows.
 
         Raises
         ------
         KeyError, TypeError
-            The values are not those of a catalog report, or have another version.
+            ``values`` is not the dictionary of a catalog report, its ``version`` is not `CATALOG_JSON_VERSION`, or
+            `Report.from_dict` cannot read the report of a table.
         """
         if values["version"] != CATALOG_JSON_VERSION:
             raise TypeError(f"version {values['version']!r}, not {CATALOG_JSON_VERSION}")
@@ -224,7 +228,10 @@ class CatalogReport:
         )
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Return everything as ASCII JSON, the format of the file that ``resume=`` reads and writes."""
+        """Return the catalog report, with the reports of all tables, as JSON in ASCII.
+
+        The files that `iceexplore.check_catalog` reads and writes with its option ``resume`` have this format.
+        """
         return json.dumps(self.to_dict(), indent=indent)
 
     def __repr__(self) -> str:
@@ -239,8 +246,9 @@ class CatalogReport:
         Parameters
         ----------
         redact
-            Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for `Report.to_html`; the
-            folders of tables below a searched folder are redacted as paths. True means all, False none.
+            Any of ``credentials`` (the default), ``values``, ``paths`` and ``names``, as for `Report.to_html`. If the
+            tables were found by searching a folder, the page lists them by their paths in this folder, such as
+            ``sales/orders``. In these, ``paths`` redacts the folders, here ``sales``. True means all, False none.
 
         Raises
         ------

@@ -14,8 +14,10 @@ __all__ = ["junit_error", "junit_page", "junit_suite"]
 def junit_suite(report: ReportLike, name: str) -> Element:
     """Return the test suite of one table.
 
-    A finding becomes a failed test, or a passed test with its text if it is only untidy. A check that could not be done
-    becomes a skipped test, and a table that could not be opened becomes a test with an error.
+    Each finding is a test. The test fails if the severity of the finding is worse than ``untidy``. Otherwise the test
+    passes, and its output is the text of the finding. A check that could not be done is a skipped test. If the table
+    could not be opened, the only test has an error. If there are no findings and no skipped tests, the suite has one
+    test that passes.
     """
     suite = Element("testsuite", name=visible(name), time=f"{report.seconds:.3f}")
     for one in report.findings:

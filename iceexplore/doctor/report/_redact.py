@@ -28,18 +28,23 @@ __all__ = [
 R = TypeVar("R", bound=ReportLike)
 
 _OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
-#: Fields of the spec, such as "103 record_count" and "total-records"; any other field of a finding may name a column.
+#: The pattern of a field of the spec in `Finding.field`, such as "103 record_count" or "total-records". Any other text
+#: in `Finding.field` may contain the name of a column, and is redacted if names are.
 _SPEC_FIELD = re.compile(r"\d{1,4} [a-z_]+|[a-z][a-z-]*")
 _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
 
 
 def redaction_note(kinds: frozenset[str]) -> str:
-    """Return the note of a page that lists which kinds of content are redacted in it."""
+    """Return the note at the end of a page: a list of the kinds of content that are redacted on the page."""
     return f"Created by iceexplore. Redacted: {', '.join(kind for kind in REDACTIONS if kind in kinds) or 'nothing'}."
 
 
 def redaction_of(report: ReportLike, kinds: frozenset[str]) -> Redaction:
-    """Return the redaction to use for a report and its plan, so that equal locations and names stay equal in both."""
+    """Return a redaction of these kinds of content (`iceexplore.graph.REDACTIONS`) that knows a report's column names.
+
+    To show a report together with its repair plan, pass the same redaction to `redacted_report` and `redacted_plan`. It
+    replaces each location and name by the same text in both.
+    """
     return Redaction(kinds, _names_of(report))
 
 
@@ -81,7 +86,17 @@ class _ShownPlan:
 
 
 def redacted_plan(plan: PlanLike, report: ReportLike, it: Redaction) -> PlanLike:
-    """Return the texts of a repair plan, redacted like those of its report; titles, codes and counts are kept."""
+    """Return a repair plan in which the table's name, texts, SQL statements and Python code are redacted.
+
+    The titles of the steps, codes and counts are kept.
+
+    Parameters
+    ----------
+    report
+        The report for which the repair was planned. Its metadata has the names of the columns.
+    it
+        The redaction that is also used for the report, as `redaction_of` returns it.
+    """
     columns = frozenset(() if report.metadata is None else _columns(report.metadata))
 
     def reason(one: Unrepaired) -> str:
@@ -108,8 +123,8 @@ def redacted_source(it: Redaction, source: str) -> str:
 def redacted_identifier(it: Redaction, name: str) -> str:
     """Redact the identifier of a table or namespace.
 
-    In a searched folder, the identifier of a table is its path. If paths are redacted, but names are not, only the last
-    component of this path is kept.
+    If the tables were found by searching a folder, the identifier of a table is its path in this folder, such as
+    ``sales/orders``. If paths are redacted, but names are not, only the last component, here ``orders``, is kept.
     """
     if it.names:
         return it.name(name)
@@ -122,7 +137,10 @@ def _names_of(report: ReportLike) -> frozenset[str]:
 
 
 def _text(it: Redaction, text: str) -> str:
-    """Redact credentials and paths in a text that contains no values of columns, such as the name of a table."""
+    """Redact the credentials in a text and, if ``it`` redacts paths, also the paths.
+
+    The text must not contain values of columns, which this function does not redact. An example is the name of a table.
+    """
     return it.without_paths(it.secretless(text), it.location) if it.paths else it.secretless(text)
 
 
@@ -146,7 +164,7 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
         advice=one.advice if one.advice == kind.remedy else it.text(one.advice),
         places=tuple(_place(it, place) for place in one.places),
         refs=tuple(map(it.name, one.refs)),
-        # A partition consists of values, so no partition is listed if values are redacted.
+        # A partition such as "day=2024-05-01" has names and values. So no partition is listed if either is redacted.
         partitions=() if it.blanks else tuple(map(it.text, one.partitions)),
         since=None if one.since is None else _since(it, one.since),
         follows=tuple(_finding(it, more, columns) for more in one.follows),
@@ -156,7 +174,8 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 def _place(it: Redaction, where: str) -> str:
     location, mark, part = where.partition("#")
     kind, space, value = part.partition(" ")
-    # A number sign that ends the location is followed by a text such as "entry 3". Any other is a part of the location.
+    # In "data/a.avro#entry 3", the location ends at the number sign. If no space follows, as in "data/a#1.avro", the
+    # number sign is a part of the location.
     if not space:
         return it.location(where) if mark else it.location(location)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"

@@ -87,7 +87,7 @@ class Report:
         return len(self.findings)
 
     def __bool__(self) -> bool:
-        return True  # a report is true even if it has no findings
+        return True  # otherwise `__len__` would make a report without findings false in ``if report:``
 
     @property
     def ok(self) -> bool:
@@ -127,7 +127,10 @@ class Report:
         return shown_frame(frame)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as a dictionary that can be written as JSON, with the format's version as ``version``."""
+        """Return the report as a dictionary that can be written as JSON.
+
+        The value of ``version`` is the version of this dictionary's keys, `JSON_VERSION`.
+        """
         return {
             "version": JSON_VERSION,
             "table": self.table,
@@ -154,7 +157,7 @@ class Report:
         Raises
         ------
         KeyError, TypeError
-            The values are not those of a report, or have another version.
+            ``values`` is not the dictionary of a report, or its ``version`` is not `JSON_VERSION`.
         """
         if values["version"] != JSON_VERSION:
             raise TypeError(f"version {values['version']!r} of the report, not {JSON_VERSION}")
@@ -194,11 +197,13 @@ class Report:
 
         The plan has the steps, a simulation of the mended table, and the findings that no step mends (``unrepaired``).
 
-        The table is never written: the repaired manifests and metadata are written into an overlay. Faults that become
-        visible only after the repair are repaired as well. Apart from these, only findings of this report are mended:
-        examine the table with ``snapshots="all"`` to mend older snapshots, too. Files of lost manifests are sought in
-        the manifests of other snapshots and in the data folder. A damaged V4 tree is written again, as a change to the
-        tree of its parent snapshot.
+        The table itself is not changed. The repaired manifests and metadata are written into an overlay. The simulation
+        reads a file from the overlay if it is there, and otherwise from the table's storage.
+
+        The steps mend the findings of this report. The repaired table is then checked, and further steps mend the
+        faults that this check finds. To mend faults in older snapshots, too, check the table with ``snapshots="all"``.
+        To recover the files of lost manifests, the manifests of other snapshots and the data folder are searched. A
+        damaged V4 tree is written again, as a change to the tree of its parent snapshot.
 
         Raises
         ------
@@ -248,8 +253,9 @@ class Report:
     def to_junit(self) -> str:
         """Return JUnit XML.
 
-        Each finding that is worse than untidy is a failed test. If the table could not be opened, this is a test with
-        an error.
+        A finding is a failed test if its severity is worse than ``untidy``, and otherwise a passed test. A check that
+        could not be done is a skipped test. If the table could not be opened, the only test has an error that gives the
+        reason.
         """
         return junit_page([junit_suite(self, self.table)])
 

@@ -148,7 +148,8 @@ def affected_text(one: Finding) -> str:
 
 def _partitions_text(one: Finding) -> str:
     count, shown = one.partition_count, one.partitions
-    mark = "; " if any(", " in text for text in shown) else ", "  # partitions with several fields contain commas
+    # If a partition has several fields, commas separate these. Then semicolons separate the partitions.
+    mark = "; " if any(", " in text for text in shown) else ", "
     names = mark.join(shown)
     if count is None:
         return f"partitions {names} and others that are unknown" if shown else ""
