@@ -14,6 +14,7 @@ import pytest
 
 import iceexplore as ix
 from iceexplore.doctor import CatalogReport, Finding, Report, Since, TableCheck
+from iceexplore.doctor.report._redact import redacted_report
 from iceexplore.errors import OptionError
 from iceexplore.widgets.core._bundle import style_sheet
 from tests.helpers.hostile import HOSTILE
@@ -182,3 +183,20 @@ def test_the_steps_of_a_repair_are_in_the_page_on_demand(tmp_path: Path) -> None
     assert "table.add_files([" not in checked.to_html(redact="values", repair=True)
     with pytest.raises(OptionError, match="call check"):
         Report.from_dict(checked.to_dict()).to_html(repair=True)
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("s3://b/secret#folder/name.avro#entry 3", "#entry 3"),
+        ("s3://b/secret#folder x/name.avro", ""),
+        ("s3://b/secret#1.avro", ""),
+        ("s3://b/secret.json#ref secret/x", "#ref secret/x"),
+    ],
+)
+def test_a_number_sign_in_a_path_hides_nothing_from_redaction(report: Report, where: str, kept: str) -> None:
+    one = replace(report.findings[0], where=where, places=(where,))
+    [hidden] = redacted_report(replace(report, findings=(one,)), frozenset({"paths"})).findings
+    assert "folder" not in hidden.where and "secret#" not in hidden.where and "secret." not in hidden.where
+    assert hidden.where.endswith(kept)
+    assert hidden.places == (hidden.where,)

@@ -287,6 +287,17 @@ class SoundValues:
                 raise FormatError(text, location=name, code="entry-invalid") from error
         return batch.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64()))
 
+    def _with_partitions_of(self, batch: EntryBatch, rows: npt.NDArray[np.int64], spec_id: int) -> EntryBatch:
+        """Restore the partitions of some data and equality delete files, which have the same partition spec."""
+        names = [str(n) for n in build.to_pylist(batch.entries["location"].take(build.array(rows)))]
+        try:
+            found = files_of_paths(self.state, names, check_duplicates=False, spec_id=spec_id)
+        except IceexploreError as error:
+            text = f"the partition of {names[0]} is in no entry, and cannot be derived from the file: {error}"
+            raise FormatError(text, location=names[0], code="partition-unknown") from error
+        given = batch.take(rows)
+        return with_files_of(batch, rows, replace(given, stats=found.stats, partition=found.partition))
+
     def _with_partitions(self, batch: EntryBatch, unknown: npt.NDArray[np.int64]) -> EntryBatch:
         """Return a batch in which unknown partitions of live entries are restored.
 
@@ -308,14 +319,9 @@ class SoundValues:
         lost = np.isin(r.ints("ordinal"), unknown) & r.live
         rows = np.flatnonzero(lost & ~r.is_kind(ContentType.POSITION_DELETE))
         if len(rows):
-            names = [str(n) for n in build.to_pylist(batch.entries["location"].take(build.array(rows)))]
-            try:
-                found = files_of_paths(self.state, names, check_duplicates=False)
-            except IceexploreError as error:
-                text = f"the partition of {names[0]} is in no entry, and cannot be derived from the file: {error}"
-                raise FormatError(text, location=names[0], code="partition-unknown") from error
-            given = batch.take(rows)
-            batch = with_files_of(batch, rows, replace(given, stats=found.stats, partition=found.partition))
+            specs = r.ints("partition_spec_id", -1)[rows]
+            for spec_id in np.unique(specs).tolist():
+                batch = self._with_partitions_of(batch, rows[specs == spec_id], spec_id)
         rows = np.flatnonzero(lost & r.is_kind(ContentType.POSITION_DELETE))
         if len(rows):
             files = concat_batches([batch, self.parent])

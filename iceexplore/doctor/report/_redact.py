@@ -32,6 +32,8 @@ _OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
 #: in `Finding.field` may contain the name of a column, and is redacted if names are.
 _SPEC_FIELD = re.compile(r"\d{1,4} [a-z_]+|[a-z][a-z-]*")
 _WHOLE = re.compile(r"-?\d{1,20}", re.ASCII)
+#: The kind of an object in a file, as in ``#entry 3``.
+_KIND = re.compile(r"[a-z][a-z-]*")
 
 
 def redaction_note(kinds: frozenset[str]) -> str:
@@ -172,12 +174,12 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 
 
 def _place(it: Redaction, where: str) -> str:
-    location, mark, part = where.partition("#")
+    location, _, part = where.rpartition("#")
     kind, space, value = part.partition(" ")
-    # In "data/a.avro#entry 3", the location ends at the number sign. If no space follows, as in "data/a#1.avro", the
-    # number sign is a part of the location.
-    if not space:
-        return it.location(where) if mark else it.location(location)
+    # In "data/a.avro#entry 3", the location ends at the last number sign. In "data/a#1.avro" and "data#b c/a.avro", the
+    # number sign is a part of the location; only the names of refs and columns can contain a slash.
+    if not space or not _KIND.fullmatch(kind) or ("/" in value and kind not in ("ref", "column")):
+        return it.location(where)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
 
 
