@@ -100,8 +100,8 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
     vectors = [one for one in done if one.is_puffin]
     if files:
         text = (
-            f"Rewrites {amount(len(files), 'position delete file')} with the paths of the live data files: each old "
-            f"path can mean only one of these files. {_again(files)}"
+            f"Replaces old data file paths in {amount(len(files), 'position delete file')} with the paths of live data "
+            f"files. Each replaced path matches exactly one live data file. {_again(files)}"
         )
         yield step_of(
             "Rewrite position deletes", text, found, rows_lost=None,
@@ -110,8 +110,8 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
         )  # fmt: skip
     if vectors:
         text = (
-            "Makes these deletion vectors reference live data files: each old path can mean only one of these files. "
-            f"{_again(vectors)}"
+            "Makes these deletion vectors reference live data files. Each replaced path matches exactly one live data "
+            f"file. {_again(vectors)}"
         )
         yield step_of("Point deletes at their data files", text, found, rows_lost=None)
 

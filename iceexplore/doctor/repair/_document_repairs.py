@@ -160,10 +160,10 @@ def forget_parents(draft: Draft, found: list[Finding]) -> Step:
     if "metadata-log" in draft.document:
         draft.document["metadata-log"] = [e for e in draft.objects("metadata-log") if e.get("metadata-file") != own]
     text = (
-        "Removes parent-snapshot-id where it is -1, because a snapshot without a parent has no such field, and removes "
-        "entries of the metadata log that name the current metadata file."
+        "Removes parent-snapshot-id where it is -1, because a snapshot without a parent has no such field. Also "
+        "removes the current metadata file from the metadata log."
     )
-    return step_of("Remove parents of -1", text, found)
+    return step_of("Remove wrong parent ids and log entries", text, found)
 
 
 def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
@@ -188,7 +188,7 @@ def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
                 one.pop("manifests", None)
     text = (
         "Removes manifest-list from snapshots that also have a root-manifest, because a snapshot may have only one of "
-        "the two. Readers that used the manifest list then read the root manifest, which may list other rows."
+        "the two. Readers that used the manifest list now read the root manifest, and may return different rows."
     )
     return step_of("Keep the root manifest", text, found, certain=False, rows_back=None, rows_lost=None)
 

@@ -242,7 +242,10 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
     back = _compacted_rows(draft)
     if back:
         lost = max(0, lost - back)
-        text += " If a compaction wrote a manifest, the files in it are recovered from the manifests that it merged."
+        text += (
+            " If a compaction wrote a lost manifest, its files are recovered from the manifests that the compaction "
+            "merged."
+        )
     unknown = bool(back) and root is not None and not names.isdisjoint(root.dv_rows)
     if unknown:
         text += " Files that a manifest deletion vector later removed from the lost manifests come back."
@@ -356,8 +359,8 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     text = "Removes deletes that apply to no live data file; readers return the same rows."
     if deleted:
         text += (
-            " If a deletion vector's Puffin file names a live data file, the entry now references this data file, and "
-            "the rows are deleted again."
+            " But a deletion vector whose Puffin file names a live data file is kept: its entry now references this "
+            "data file, and its rows are deleted again."
         )
     return step_of("Remove dangling deletes", text, found, rows_lost=deleted, sql=sql)
 
@@ -445,8 +448,8 @@ def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
     first = np.unique(np.asarray(names), return_index=True)[1]
     _drop(draft, _places_of(draft, np.delete(rows, first)))
     text = (
-        "For each data file, keeps the deletion vector with the highest sequence number, because the format requires "
-        "it to contain the positions of the older ones, and removes the others."
+        "For each data file, keeps the deletion vector with the highest sequence number and removes the others. The "
+        "format requires the kept one to contain the positions of the older ones."
     )
     return step_of("Remove surplus deletion vectors", text, found, certain=False, rows_back=None)
 
@@ -671,7 +674,7 @@ def set_contents(draft: Draft, found: list[Finding]) -> Step:
         "Opens the files that these manifests list, and corrects their content types: data or delete files. The types "
         "of files that cannot be read stay as they are."
     )
-    return step_of("Correct the content of entries", text, found, rows_back=None, rows_lost=None)
+    return step_of("Correct the content types of entries", text, found, rows_back=None, rows_lost=None)
 
 
 def _content_of(draft: Draft, row: dict[str, Any]) -> int | None:

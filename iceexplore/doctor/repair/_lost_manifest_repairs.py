@@ -170,9 +170,9 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     """
     total = _sum(one.from_folder for one in in_folder)
     text = (
-        f"The data folder has {_counted(total, in_folder)} that no manifest lists and that fit the counts and "
-        f"partitions of {_manifests(in_folder)}; they are listed again, with the metrics of their footers. A failed "
-        "commit may have left such files behind, too: check their rows."
+        f"The data folder has {_counted(total, in_folder)} that no manifest lists. They match the counts and "
+        f"partitions recorded for {_manifests(in_folder)}, and are listed again with the metrics from their footers. A "
+        "failed commit can also leave such files behind: check their rows."
     )
     entries = concat_batches([one.found for one in in_folder]).entries
     kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))
@@ -181,7 +181,8 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
         text += f" The metrics of {amount(int(others.sum()), 'file')} are lost: only Parquet metrics are read."
     equality = kinds == ContentType.EQUALITY_DELETE
     if equality.any():
-        text += f" For {amount(int(equality.sum()), 'equality delete file')}, the columns come from key-value metadata."
+        count = amount(int(equality.sum()), "equality delete file")
+        text += f" The columns to compare are taken from the key-value metadata in {count}."
     if any(one.new_row_ids for one in in_folder):
         text += " Their row ids are lost, so their rows get new ones: readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):
@@ -229,8 +230,8 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
         text = f"The manifest lists do not state how many files were in {_manifests(left)}: more may be lost."
     else:
         text = (
-            f"Leaves out the files of {_manifests(left)} that were not found: "
-            f"{_counted(_sum(one.missing for one in left), left)}."
+            f"Files that were not found are left out: {_counted(_sum(one.missing for one in left), left)} of "
+            f"{_manifests(left)}."
         )
     if deletes:
         text += " Delete files are among these: rows that they had deleted come back."

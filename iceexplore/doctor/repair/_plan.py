@@ -262,7 +262,7 @@ def _newest(
         newer = [f for f in check(state) if f.code == "metadata-newer" and f.found]
     if not name:
         return state, []
-    text = f"Takes {name}, the newest metadata file, which continues the history of the one that was opened."
+    text = f"Uses {name}, the newest metadata file. It continues the history of the metadata file that was opened."
     sql = (f"CALL <catalog>.system.register_table('<table>', {sql_text(state.metadata_location)})",)
     step = step_of("Use the newest metadata file", text, first, rows_back=None, rows_lost=None, sql=sql)
     return state, [step]

@@ -188,11 +188,16 @@ COPIED = frozenset(
 #: Texts for findings that no repair mends, by problem code: the reason, or what the user can do instead.
 UNREPAIRABLE: dict[str, str] = {
     "metadata-large": "Expire snapshots, and remove schemas that no snapshot uses.",
-    "snapshot-lost": "Decide which of the two histories is right, and add the lost snapshot's files again.",
+    "snapshot-lost": (
+        "Decide which commit is right: the lost one, or the one that overwrote it. To restore the lost commit's "
+        "changes, add its files again."
+    ),
     "outside-roots": "Open the table with allow=, so that files outside its folder are read, and check it again.",
     "metadata-invalid": "The correct value cannot be derived from other values in the table.",
     "metadata-incomplete": "The missing value cannot be derived from other values in the table.",
-    "delete-no-effect": "Only the writer knows which rows were meant; delete them again, with the data files' spec.",
+    "delete-no-effect": (
+        "Only the writer knows which rows to delete. Delete them again, with the partition spec of their data files."
+    ),
     "deletes-dropped": "The deletes are in no snapshot any more; run them again.",
     "delete-path": "Rewrite the delete files with the new paths: CALL <catalog>.system.rewrite_table_path(…).",
     "delete-position": "The deleted rows are unknown; run the delete again.",
@@ -204,5 +209,5 @@ UNREPAIRABLE: dict[str, str] = {
     "field-id-reserved": "Field ids are stored in every data file; write the whole table again.",
     "key-metadata-plain": "Remove the key only after the file has been decrypted.",
     "manifests-fragmented": "Merge the manifests: CALL <catalog>.system.rewrite_manifests('<table>').",
-    "spec-source-dropped": "Old files keep the spec; readers tolerate it.",
+    "spec-source-dropped": "Old files still use this partition spec. Readers tolerate its dropped source columns.",
 }

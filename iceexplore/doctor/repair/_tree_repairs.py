@@ -27,13 +27,16 @@ def restore_values(draft: Draft, found: list[Finding]) -> Step:
     """
     _write_again(draft, found)
     text = (
-        "Takes the missing or damaged values of these entries from the parent snapshot's entries for the same files "
-        "or, if the parent has none, from the files. Fields that the format does not allow are removed."
+        "Copies the missing or damaged values from the parent snapshot's entries for the same files. If the parent has "
+        "no such entry, reads them from the file. Removes fields that the format does not allow."
     )
     guessed = any((one.field or "").startswith(("134 ", "0 ")) for one in found)
     vectors = any((one.field or "").startswith("14") and one.found == "POSITION_DELETE" for one in found)
     if guessed:
-        text += " A content type or status that cannot be found there is guessed from the entry's other fields."
+        text += (
+            " A content type or status that neither the parent nor the file has is guessed from the entry's other "
+            "fields."
+        )
     if vectors:
         text += " Deletion vectors that cannot be found are removed, and the rows that they deleted come back."
     return step_of(
@@ -56,8 +59,8 @@ def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
     )
     if lost:
         text += (
-            " A manifest deletion vector cannot be read: the files that its commit removed with it are unknown and "
-            "come back. Run the delete again."
+            " A manifest deletion vector cannot be read. The files that its commit removed with this vector are "
+            "unknown and come back: run the delete again."
         )
     return step_of(
         "Rewrite manifest deletion vectors", text + _OTHERS, found, certain=not lost, rows_back=None if lost else 0
@@ -105,7 +108,8 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
     _write_again(draft, found, leaves=False)
     text = (
         "Compares the live files of the snapshot with those of its parent, and writes the root manifest again so that "
-        "it records exactly the difference. Scans return the same rows; readers of changes then see every change."
+        "it records exactly the difference. Scans return the same rows as before, and incremental reads see every "
+        "change."
     )
     return step_of("Record the commit's changes", text + _OTHERS, found)
 

@@ -57,7 +57,7 @@ def test_a_delete_file_is_written_again_like_the_original(tmp_path: Path) -> Non
     (step,) = plan
     assert (step.title, step.certain, step.modes) == ("Rewrite position deletes", True, (44,))
     assert (
-        "Rewrites 1 position delete file with" in step.text
+        "Replaces old data file paths in 1 position delete file with" in step.text
         and "1 row that had reappeared is deleted again" in step.text
     )
     assert plan.is_complete and plan.rows_after == 17
