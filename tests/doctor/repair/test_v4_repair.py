@@ -24,6 +24,7 @@ from tests.doctor.v4_damages import (
     MANIFEST_DV,
     POSITION,
     V4_DAMAGES,
+    Row,
     V4Damage,
     edit_leaf,
     edit_parquet,
@@ -392,3 +393,25 @@ def test_a_random_tree_is_mended(seed: int, tmp_path: Path) -> None:
         assert fault in ("recorded change", "affiliation"), "a status may be right after expiry, and draft has affinity"
         return
     assert _files(_mended(folder, snapshots=rng.choice(["current", "all"])).table) == files
+
+
+def test_partitions_are_derived_by_the_spec_of_the_entry(tmp_path: Path) -> None:
+    lab = ix.create(tmp_path / "t", {"id": "long", "k": "string"}, partition_by=["k"], format_version=4)
+    lab.append({"id": [1, 2], "k": ["a", "a"]})
+    lab.evolve_spec(remove=["k"], add=["bucket(4, id)"])
+    lab.append({"id": [3], "k": ["b"]})
+    before = ix.open(tmp_path / "t")
+    columns = ["file_path", "spec_id", "partition"]
+    expected = before.inspect.files.arrow().select(columns).to_pylist()
+
+    def change(rows: list[Row]) -> None:
+        for row in rows:
+            if row["partition_spec_id"] == 0:
+                row["content_stats"]["k"].update(lower_bound=None, upper_bound=None)
+
+    for snapshot in before.snapshots:  # the parent's entry has no partition either
+        edit_parquet(local(str(snapshot.root_location)), change)
+    report = ix.open(tmp_path / "t").check(snapshots="all")
+    assert [f.code for f in report] == ["partition-unknown"]
+    mended = report.repair().table
+    assert mended.inspect.files.arrow().select(columns).to_pylist() == expected
