@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iceexplore.arrow import AnyColumn, build
 from iceexplore.arrow import compute as pc
-from iceexplore.errors import OptionError
+from iceexplore.errors import OptionError, Unchecked
 from iceexplore.formats import DATA_FILE_FORMATS
 from iceexplore.manifests import EntryBatch, whole
 from iceexplore.planning.delete_index._lists import Stretches
@@ -72,7 +72,7 @@ class SplitOptions:
             ("open_file_cost", "open-file-cost", 0),
         )
         for name, key, least in options:
-            value = given.get(name)
+            value: Unchecked = given.get(name)
             text = properties.get(f"read.split.{key}", "")
             if value is None and text.isascii() and text.isdecimal() and len(text) < 19 and int(text) >= least:
                 value = int(text)
