@@ -45,13 +45,14 @@ class PlanCost:
     Attributes
     ----------
     cold
-        Every file that a planner without a cache reads: the metadata file, the manifest list or root, the manifests
+        Every file that a planner without a cache reads: the metadata file, the manifest list or root, and the manifests
         that `plan_scan` reads (it skips manifests without live entries, and delete manifests whose delete files cannot
-        apply), and the manifest DVs of these manifests that are in Puffin files (only the blobs). The DVs and delete
-        files that apply to data files are not included: they are read by the scan, not by the planner.
+        apply). If a manifest DV of one of these manifests is stored in a Puffin file, its blob counts as a file, too.
+        The DVs and delete files that apply to data files are not included: they are read by the scan, not by the
+        planner.
     warm
-        The files of ``cold`` that a planner still reads if its cache has all files that it read to plan a scan of an
-        earlier snapshot (``cached`` in `plan_cost`). The metadata file is always read again.
+        The files of ``cold`` that a planner with a cache must still read. The cache has all files that the planner read
+        to plan a scan of an earlier snapshot (see ``cached`` in `plan_cost`). The metadata file is always read again.
     """
 
     cold: tuple[MetadataFile, ...]
@@ -85,8 +86,8 @@ def plan_cost(state: TableState, *, cached: TableState | None = None) -> PlanCos
     """Return the files that a planner reads to plan a scan of the state's snapshot, without a cache and with one.
 
     The sizes of manifests are taken from the manifest list or root. To find the files, this function reads the root (or
-    manifest list) of the state's snapshot and of the cached one. It reads data manifests only if the choice of delete
-    manifests depends on the files in them.
+    manifest list) of the snapshot in ``state`` and of that in ``cached``. A planner skips delete manifests that apply
+    to no data file of the scan. If the roots do not show which ones these are, data manifests are read, too.
 
     Parameters
     ----------
@@ -127,12 +128,12 @@ class Retained:
 
     @property
     def bytes(self) -> int:
-        """The total size of the metadata files that are kept."""
+        """The total size in bytes of the metadata files that the kept snapshots need (`files`)."""
         return sum(f.size for f in self.files)
 
     @property
     def freed_bytes(self) -> int:
-        """The total size of the metadata files that are freed."""
+        """The total size in bytes of the metadata files that only expired snapshots need (`freed`)."""
         return sum(f.size for f in self.freed)
 
     def __repr__(self) -> str:
@@ -166,12 +167,16 @@ class Retained:
 
 
 def retained(state: TableState, window: int, *, data: bool = False) -> Retained:
-    """Return which files remain if only the branch's newest ``window`` snapshots and all snapshots with a ref are kept.
+    """Return which files remain if only some snapshots are kept and all others expire.
 
-    Metadata files (JSON) are not included; ``write.metadata.previous-versions-max`` limits how many of them are kept.
+    Two kinds of snapshots are kept: the newest ``window`` snapshots, which are the state's snapshot, its parent and so
+    on, and all snapshots to which a branch or tag refers. Metadata files (JSON) are not included in the result;
+    ``write.metadata.previous-versions-max`` limits how many of them are kept.
 
     Parameters
     ----------
+    window
+        The number of newest snapshots to keep, at least 1.
     data
         Also count the data and delete files that are freed; reads every manifest.
 
@@ -255,12 +260,19 @@ class Cost:
     def commits(self) -> pd.DataFrame:
         """One row per attempt: snapshot, operation, whether the attempt was published, and what it wrote and read.
 
-        ``files`` and ``bytes`` count all files written, one PUT each. ``metadata_*`` counts only metadata (JSON,
-        manifest list or root, manifests, manifest DVs in Puffin files), ``data_*`` only data files, delete files and
-        DVs. ``orphans`` counts files that the newest state does not need. ``gets`` counts the reads that the cache did
-        not serve, and ``root_gets`` and so on count the reads of one kind of file; ``metadata_gets`` and
-        ``metadata_get_bytes`` are for metadata only. Reads by Spark's workers are not included: they read data, while
-        metadata is read in this process.
+        These columns are about written files: ``files`` and ``bytes`` are the number and total size of all files that
+        the attempt wrote. ``puts`` is the number of PUT requests, one per file. ``metadata_files`` and
+        ``metadata_bytes`` count only metadata (JSON, manifest list or root, manifests, manifest DVs in Puffin files),
+        ``data_files`` and ``data_bytes`` only data files, delete files and DVs. ``orphans`` is the number of written
+        files that the newest state does not need.
+
+        These columns are about reads: ``gets`` and ``get_bytes`` are the number and total size of the GET requests;
+        reads that a cache served are not counted. ``metadata_gets`` and ``metadata_get_bytes`` count only metadata.
+        Reads by Spark's workers are not included; they read data files, never metadata.
+
+        For each kind of metadata file, there are two more columns, such as ``manifest_bytes`` (bytes written) and
+        ``manifest_gets`` (number of reads). The prefix is ``json``, ``root`` (also for manifest lists), ``manifest`` or
+        ``dv``. ``dv_bytes`` counts only manifest DVs, but ``dv_gets`` counts the reads of all Puffin files.
         """
         import pandas as pd
 
@@ -303,9 +315,9 @@ class Cost:
 
     @cached_property
     def plan(self) -> PlanCost:
-        """The files that are read to plan a scan of the newest snapshot, without a cache and with one (`plan_cost`).
+        """The files that a planner reads to plan a scan of the newest snapshot; see `plan_cost`.
 
-        The cache has the files that were read to plan a scan of the parent snapshot.
+        The planner's cache has the files that it read to plan a scan of the parent snapshot.
         """
         return plan_cost(self.state)
 

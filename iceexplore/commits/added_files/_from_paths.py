@@ -56,8 +56,9 @@ def files_of_paths(
     The files must be in folders that may be read (``allow=``).
 
     Columns are matched by field id; in a file without field ids, by the table's name mapping if there is one, otherwise
-    by name. Partition values are read from folders named ``field=value``; without such a folder, a value is derived
-    from the column's bounds if they allow only one. NaN counts are unknown, because footers do not have them.
+    by name. Partition values are read from folders named ``field=value``. Without such a folder, the value of a
+    partition field is derived from the bounds of its source column, if all values between these bounds have the same
+    partition value. NaN counts are unknown, because footers do not have them.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def files_of_paths(
     Raises
     ------
     OptionError
-        A file has no column of the table or lacks a required column; its partition is ambiguous, or a folder name has
-        an invalid value; or the table has no such partition spec.
+        A file contains none of the table's columns, or lacks a required one. A partition value is neither in a folder
+        name nor clear from the bounds, or a folder name has an invalid value. The table has no such partition spec.
     RuleError
         ``duplicate-file``: a file is given twice or is already live.
     FormatError, FileMissingError, OutsideRootsError
@@ -140,6 +141,8 @@ def entry_of_file(state: TableState, path: str, spec_id: int, **values: Any) -> 
 
     Parameters
     ----------
+    spec_id
+        The id of the file's partition spec.
     values
         Values for further columns of the entry, such as ``content_type``. By default the entry is that of a data file.
 
@@ -171,7 +174,11 @@ def entry_of_file(state: TableState, path: str, spec_id: int, **values: Any) -> 
 
 
 def _columns_of(state: TableState, footer: ParquetFooter, columns: list[StatColumn]) -> dict[str, StatColumn]:
-    """Map the path of each leaf column in the file to the table's column; columns that the table lacks are left out."""
+    """Map the path of each leaf column in a Parquet file to the table's column with the same field id or name.
+
+    Columns of the file that the table does not have are left out. The table's name mapping is used if the file has no
+    field ids.
+    """
     by_id = {c.field.field_id: c for c in columns}
     if any(c.field_id is not None for c in footer.columns):
         return {c.path: by_id[c.field_id] for c in footer.columns if c.field_id in by_id}
@@ -220,12 +227,23 @@ def _facts(footer: ParquetFooter, by_leaf: dict[str, StatColumn]) -> dict[int, _
 
 
 def _bounds(kind: Type, low: str | None, high: str | None, logical: str | None) -> AnyArray | None:
-    """Convert two bounds, given as text, to the column's type; return None if one is missing or does not fit."""
+    """Convert the two bounds in a Parquet footer, given as text, to an array [lower, upper] of the column's type.
+
+    Return None if a bound is missing or cannot be converted.
+
+    Parameters
+    ----------
+    kind
+        The Iceberg type of the column.
+    logical
+        The logical type of the column in the Parquet file. For an Iceberg string, only ``String`` is accepted.
+    """
     if low is None or high is None:
         return None
     base = type_base(kind)
     if base == "string" and logical != "String":
-        return None  # bounds of other types (plain bytes, INT96 and similar) do not follow the order of strings
+        # The file stores the strings as another Parquet type, such as plain bytes, which may be sorted differently.
+        return None
     try:
         return typed_values(kind, [_value(base, low), _value(base, high)], "bound")
     except (OptionError, ValueError):
@@ -295,7 +313,27 @@ def _folder_value(column: PartitionColumn, text: str) -> PlainValue:
 
 
 def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], rows: int) -> pa.StructArray:
-    """Derive a file's partition value from the column's bounds; refuse a file whose bounds allow several values."""
+    """Derive a file's value of one partition field from the bounds of the field's source column.
+
+    The partition value is null if the source column is null in every row.
+
+    Parameters
+    ----------
+    path
+        The file's path, for the error.
+    column
+        The partition field, with its source column.
+    facts
+        The counts and bounds of the file's columns, by field id.
+    rows
+        The number of rows in the file.
+
+    Raises
+    ------
+    OptionError
+        The partition value is unclear, for example because the two bounds have different partition values, the column
+        is null in some rows only, or the footer has no bounds for the column.
+    """
     name, source = column.field.name, column.source
     unknown = (
         f"{path}: its partition is ambiguous: no folder {name}=... exists, and the footer's bounds allow more than one "
@@ -313,8 +351,9 @@ def _from_bounds(path: str, column: PartitionColumn, facts: dict[int, _Facts], r
     ends = found.bounds[0].as_py() == found.bounds[1].as_py() if floating else found.bounds[0] == found.bounds[1]
     transform = column.transform
     values = transform.apply(source.type, found.bounds)
-    # If the transform gives the same result for both bounds, all values between them have this result too, but only if
-    # the transform preserves order (bucket does not). Bounds of floats prove nothing: footers do not count NaN values.
+    # The two bounds must have the same partition value. It is then the partition value of all rows if the transform
+    # preserves order (bucket does not), or if the two bounds are equal. Bounds of float columns are never used: the
+    # file may also contain NaN values, which are outside of the bounds and are not counted in footers.
     if floating or (not transform.preserves_order and not ends) or not values[0].is_valid or values[0] != values[1]:
         raise OptionError(unknown)
     return pa.StructArray.from_arrays([values[:1]], fields=[pa.field(column.key, values.type)])

@@ -42,7 +42,8 @@ def files_of_records(state: TableState, records: Sequence[Any], *, check_duplica
         table, ``partition``: a dictionary from names of partition fields to values (see `tuples_of`). Optional keys are
         ``file_format`` (by default derived from the location's suffix), ``sort_order_id`` and ``split_offsets``.
         Column metrics are also optional: ``lower_bounds``, ``upper_bounds``, ``value_counts``, ``null_value_counts``,
-        ``nan_value_counts`` and ``column_sizes`` are dictionaries from names of columns or virtual columns to values.
+        ``nan_value_counts`` and ``column_sizes`` are dictionaries from column names to values. Virtual columns, that
+        is, expressions in the metadata of a V4 table such as ``lower(x)``, are given by the names of the expressions.
     check_duplicates
         Whether to refuse locations that are already live in the table; this reads every data manifest.
 

@@ -43,14 +43,17 @@ _LEAVES_READ = 4
 _TUPLES = 1000
 _NEW_TUPLES = 10
 _MOST_FILES = 20_000_000
-#: The average and maximum length, in bytes, in the statistics of a column whose values vary in length.
+#: For types whose values vary in length: the length in bytes that the statistics of a column give both as the average
+#: and as the maximum length of its values.
 _WIDTH = {"string": LETTERS, "binary": 8}
 #: The approximate size in bytes of one value of a type in a Parquet file, encoded and compressed.
 _STORED = {"boolean": 0.2, "int": 3, "float": 4, "date": 1.5, "uuid": 16, "string": 6, "binary": 8}
 #: Shares of null values in optional columns. Each column has the share at index ``field id % 4``.
 _NULLS = (0.0, 0.0, 0.01, 0.1)
-#: The share of a column's range of values that one file covers at most. A small share is typical of a column by which
-#: the rows are sorted, a large one of other columns. Each column has the share at index ``field id % 3``.
+#: How far the bounds of one file may be apart, as a share of the column's range of values. For example, a column with
+#: values from 0 to 1000 and the share 0.02 may have the bounds 500 and 520 in one file. A small share is typical of a
+#: column by which the rows are sorted, a large one of other columns. The share of a column is that at the index
+#: ``field id % 3``.
 _COVERS = (0.02, 0.3, 0.95)
 
 
@@ -74,7 +77,8 @@ class Counts:
     rows
         For each file, the number of its rows.
     constraints
-        By field id of a column, the values that the column may have in each of the partitions.
+        The result of `constraints_of`: for each column from which a partition field is derived, by the column's field
+        id, the values that it may have in each partition. Empty if the table is not partitioned.
     """
 
     spec: PartitionSpec
@@ -95,15 +99,27 @@ def counts_of(
 ) -> Counts:
     """Return the row count and partition of each file, after validating the arguments.
 
-    Without ``partitions``, the files get partitions that the table already has; these are searched in its newest
-    manifests. If no such partition can be used, for example because all have a different spec than the default spec,
-    new partitions are generated.
+    Parameters
+    ----------
+    files
+        The number of files.
+    rows
+        The number of rows of each file: one number for all files, or a list with one number per file.
+    partitions
+        The partitions to which the files are assigned in turn, as dictionaries from names of partition fields to
+        values. If this is None, the files get partitions from the table's newest manifests. If these manifests have no
+        usable partition, for example because their files have an older partition spec, new partitions are generated.
+    rng
+        The random generator for new partitions, and for values in the buckets of partitions.
+    now_ms
+        The time of the commit, in milliseconds since 1970. Generated dates and timestamps are up to 30 days older.
 
     Raises
     ------
     OptionError
-        ``files`` or ``rows`` is out of range, or there is not one number of rows for each file; a partition field is
-        unknown or missing; no row can have one of the partition tuples; or the table's default spec is missing.
+        ``files`` or ``rows`` is out of range, or the length of the list ``rows`` differs from ``files``.
+        ``partitions`` is empty or not a list, or is given for a table without partitions. A partition field is unknown
+        or missing, or no row can have one of the partition tuples. The table's default partition spec is missing.
     """
     if isinstance(files, bool) or not 1 <= files <= _MOST_FILES:
         raise OptionError(f"files={files!r}: expected 1 to {_MOST_FILES:,}")
@@ -141,11 +157,18 @@ def _tuples(
     now_ms: int,
     rng: np.random.Generator,
 ) -> pa.StructArray:
-    """Return at most ``most`` partition tuples of ``spec``, which the table already has if possible.
+    """Return at most ``most`` different partition tuples of ``spec``, from the table's newest manifests if possible.
 
-    The manifests from `_newest` are searched in order. The first one that lists files of this spec determines the
-    result, unless its tuples have the wrong types or no row can have one of them. If no manifest has usable tuples, new
-    ones are generated.
+    The manifests from `_newest` are read in order. The result has the partition tuples of the first manifest that lists
+    files of this spec. A manifest is skipped if its tuples cannot be cast to the spec's types, or if one of them is
+    impossible (no row can have it). If all manifests are skipped, at most ten new tuples are generated.
+
+    Parameters
+    ----------
+    now_ms
+        The time of the commit, in milliseconds since 1970. Generated dates and timestamps are up to 30 days older.
+    rng
+        The random generator for new tuples.
     """
     kind = pa.struct([pa.field(c.key, arrow_type(c.type)) for c in columns])
     for leaf in _newest(state):
@@ -183,7 +206,11 @@ def _tuples(
 
 
 def _newest(state: TableState) -> Iterator[Manifest]:
-    """Yield the files that the root lists directly, as one manifest, then the last few data manifests, newest first."""
+    """Yield the newest manifests of the state's snapshot, in which `_tuples` looks for partitions.
+
+    If a V4 root lists files directly, the entries of these files are yielded first, as if they were a manifest. Then
+    follow up to four data manifests: those with the highest sequence numbers, the newest first.
+    """
     root = state.root()
     if root is None:
         return
@@ -201,7 +228,16 @@ def _newest(state: TableState) -> Iterator[Manifest]:
 def synthetic_files(
     state: TableState, counts: Counts, writer: CommitWriter, rng: np.random.Generator, bytes_per_row: float | None
 ) -> EntryBatch:
-    """Return the entries of synthetic files, computed for all files at once."""
+    """Return the entries of synthetic files, computed for all files at once.
+
+    Parameters
+    ----------
+    counts
+        The row count and partition of each file.
+    bytes_per_row
+        The number of bytes per row, from which each file's size is computed. If this is None, the size is estimated
+        from the types of the columns.
+    """
     columns = stat_columns(state.metadata, state.schema)
     n = len(counts.of)
     stats, stored = {}, np.zeros(n, dtype=np.float64)
@@ -231,9 +267,11 @@ def synthetic_column_files(
     Parameters
     ----------
     names
-        Names of top-level columns in the schema. Columns from which partition fields are derived are not allowed.
+        Names of top-level columns in the schema. Callers must not name columns from which partition fields are derived.
     rows
         The number of rows in each data file.
+    writer
+        The commit's writer. It provides the random generator for locations and statistics, and the time of the commit.
 
     Returns
     -------
@@ -394,7 +432,7 @@ def _from_pools(
     size = sizes[of]
     i = (u * size).astype(np.int64)
     j = i + (v * (size - i)).astype(np.int64)
-    # A partition has an empty pool if its rows have null or a single possible value in this column. The result is not
-    # used then, so point to the extra 0 at the end of ``flat``.
+    # A partition has an empty pool if the column has only nulls or a single possible value in it. The bounds of its
+    # files do not come from the pool then, but the index must be valid: use that of the extra 0 at the end of ``flat``.
     at = np.where(size > 0, begin[of], len(flat) - 1)
     return flat[at + i], flat[at + j]

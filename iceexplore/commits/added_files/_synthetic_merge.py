@@ -34,7 +34,23 @@ def merged_files(
     files: int,
     sequence: int | None,
 ) -> EntryBatch:
-    """Return the synthetic files that replace some files of one partition; see `merged_groups`."""
+    """Return the entries of synthetic files that replace some files of one partition.
+
+    See `merged_groups`, which is called with these files as one group.
+
+    Parameters
+    ----------
+    writer
+        The commit's writer; its random generator chooses the names of the new files.
+    group
+        Entries, with statistics, of the files to replace; all have the same spec and partition.
+    positions
+        The deleted positions in each data file; the keys are the data files' locations.
+    files
+        The number of new files. If fewer rows than this remain, one file per row is created.
+    sequence
+        The data sequence number of the new files; None if they inherit it.
+    """
     return merged_groups(
         state, writer, group, np.zeros(len(group), np.int64), positions, np.array([files], np.int64), sequence
     )
@@ -49,19 +65,23 @@ def merged_groups(
     files: _Longs,
     sequence: int | None,
 ) -> EntryBatch:
-    """Return the synthetic files that replace the files of each group, for all groups at once.
+    """Return the entries of synthetic files that replace old files, which are merged in groups.
 
-    First, the rows that ``positions`` deletes are subtracted from the rows of each old file, and the bytes are reduced
-    in proportion. Then the rows and bytes of a group are added up and distributed evenly over the group's new files.
-    Each new file gets the bounds that enclose all old files of its group. Null and NaN counts shrink in proportion to
-    the rows, as if the deleted rows were chosen at random.
+    The old files of one group are replaced by the new files of this group. First, the deleted rows (``positions``) are
+    subtracted from the row count of each old file, and the file's size is reduced in proportion. Then the rows and
+    bytes of a group are added up and distributed evenly over the group's new files. The bounds of each new file enclose
+    the bounds of all old files of its group. Null and NaN counts shrink in proportion to the rows, as if the deleted
+    rows were chosen at random.
 
     Parameters
     ----------
+    writer
+        The commit's writer; its random generator chooses the names of the new files.
     given
-        Entries with statistics, ordered by group; all entries of a group have the same spec and partition.
+        The entries of the old files, with statistics, ordered by group. All entries of a group have the same spec and
+        partition.
     group
-        For each entry, the number of its group; numbers ascend from 0.
+        For each old file, the number of its group. The groups are numbered from 0, and the numbers ascend.
     positions
         The deleted positions in each data file; the keys are the data files' locations.
     files
@@ -120,18 +140,24 @@ def merged_groups(
 
 @dataclass(frozen=True)
 class _Merge:
-    """The files that are merged ("old"), and the new files that replace them.
+    """A merge of old files into new files, in groups: new files replace the old files of the same group.
 
     Attributes
     ----------
-    group, count
-        For each old file, the number of its group; and how many groups there are.
-    share, counts
-        For each old file, the share of its rows that is left, and how many rows it had before any were deleted.
-    of, rows
-        For each new file, the number of its group, and how many rows it has.
+    group
+        For each old file, the number of its group, counted from 0.
+    count
+        The number of groups.
+    share
+        For each old file, the share of its rows that is not deleted, from 0 to 1.
+    counts
+        For each old file, the number of its rows, including the deleted ones.
+    of
+        For each new file, the number of its group.
+    rows
+        For each new file, the number of its rows.
     total
-        For each group, how many rows are left.
+        For each group, the number of rows that are not deleted.
     """
 
     group: _Longs
@@ -143,7 +169,10 @@ class _Merge:
     total: _Longs
 
     def stats(self, column: StatColumn, old: pa.StructArray) -> pa.StructArray | None:
-        """Return a column's statistics in the new files; None if no statistic is known for any of them."""
+        """Return a column's statistics in the new files, computed from its statistics in the old files (``old``).
+
+        Return None if all statistics of all new files are unknown.
+        """
         children = {f.name: pc.struct_field(old, [i]) for i, f in enumerate(old.type)}
         found: dict[str, AnyArray] = {}
         for name in ("value_count", "null_count", "nan_count", "column_size"):
@@ -176,8 +205,9 @@ class _Merge:
         The result is null for the new files of a group in which the count of an old file is unknown.
         """
         numbers = np.asarray(pc.fill_null(given, 0)).astype(np.float64)
-        # How many of the counted values were in deleted rows is known only if all rows of a file were counted, or none.
-        # In other cases, the count of the remaining values is an estimate, which is rounded down.
+        # If a file has one counted value in every row (for example, all values are null), the count shrinks exactly as
+        # the number of rows does. If only some rows have a counted value, it is unknown how many of these rows are
+        # deleted: the new count is an estimate, which is rounded down.
         kept = np.where(numbers == self.counts, numbers * self.share, np.floor(numbers * self.share))
         sums = np.bincount(self.group, weights=kept, minlength=self.count)[self.of]
         made = np.rint(sums * (self.rows / self.total[self.of])).astype(np.int64)
@@ -203,7 +233,16 @@ class _Merge:
         return out[0], out[1]
 
     def _lengths(self, children: Mapping[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
-        """Return each new file's average and maximum length of values, from the old files whose lengths are known."""
+        """Return the average length and the maximum length of a column's values, as two arrays over the new files.
+
+        A new file gets the mean of the average lengths, and the greatest maximum length, of the old files in its group.
+        Old files whose lengths are unknown are ignored; the result is null if this is true of all files in the group.
+
+        Parameters
+        ----------
+        children
+            The column's statistics in the old files: an array for each kind of statistic, by its name.
+        """
         lengths = {name: children[name] for name in ("average_length", "max_length")}
         table = build.table({"group": self.group, **lengths})
         sums = table.group_by("group", use_threads=False).aggregate([("average_length", "mean"), ("max_length", "max")])

@@ -24,17 +24,17 @@ from iceexplore.planning import PartitionColumn
 
 __all__ = ["Constraint", "constraints_of"]
 
-#: The maximum number of values to keep for each combination of bucket numbers.
+#: The maximum number of values in each pool (see `Constraint.pools`).
 _KEPT = 8
-#: The search for values ends after about this many random values, even if a combination of bucket numbers has none yet.
+#: `_pools` gives up after it has tried about this many random values and found none for some partition tuple.
 _TRIES = 1 << 19
 
 
 @dataclass
 class Constraint:
-    """The values that a column may have in the rows of each partition.
+    """The values that one column may have in each of several partitions, which are given by their partition tuples.
 
-    Each attribute that is not None has one item per partition tuple.
+    Each attribute has one item per partition; only ``prefix`` and ``pools`` can be None as a whole.
 
     Attributes
     ----------
@@ -47,8 +47,9 @@ class Constraint:
     prefix
         The prefix that each string or binary value must have; None if values need no prefix.
     pools
-        If the column has a bucket transform: some possible values, from ``low`` to ``high``, that are in the buckets
-        of the partition tuple. They are int64 numbers in ascending order, to be converted as ``low`` is. None if the
+        For each partition, up to eight possible values, which are in the buckets that the partition tuple requires.
+        They are int64 numbers from ``low`` to ``high`` in ascending order, which `values_on` converts to the column's
+        type. A partition has no numbers if the column is null in every row or has an ``exact`` value. None if the
         column has no bucket transform.
     """
 
@@ -66,6 +67,17 @@ def constraints_of(
     """Return the values that each source column of a partition field may have in each of the partitions.
 
     The keys are the field ids of the source columns. Columns that have only void transforms are left out.
+
+    Parameters
+    ----------
+    columns
+        The partition fields, each with its source column.
+    tuples
+        The partition tuples of the partitions.
+    now_ms
+        The time of the commit, in milliseconds since 1970. Plausible dates and timestamps are up to 30 days older.
+    rng
+        The random generator with which values in the required buckets are searched.
 
     Raises
     ------
@@ -106,7 +118,8 @@ def _constraint(
     known = [(c, v, _preimage(c, source, v)) for c, v in given if c.transform.is_known]
     buckets = [(c, v) for c, v, found in known if found is None]
     if buckets and len(buckets) == len(known) and type_base(source.type) in ("int", "long"):
-        last = 2**31 - 1  # a larger range than usual: a small one may have no value for some of many buckets
+        # If there are many buckets, some of them may contain no number of the usual range, which is small.
+        last = 2**31 - 1
     made = Constraint(
         null,
         np.full(count, first, np.int64),
@@ -139,10 +152,26 @@ def _preimage(column: PartitionColumn, source: NestedField, values: AnyArray) ->
 
 
 def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unbounded: bool) -> bool:
-    """Narrow the constraint ``made`` to the values that one partition field allows (``found``).
+    """Narrow the constraint ``made`` to the values that one more partition field allows.
 
-    ``unbounded`` is true if no partition field has limited ``low`` and ``high`` so far. The first field that does so
-    replaces both; each further field can only narrow them. Return the value of ``unbounded`` for the next field.
+    Parameters
+    ----------
+    made
+        The constraint, which is changed in place. At first, ``low`` and ``high`` are a default range of plausible
+        values. The first range that a partition field requires, such as the seconds of one day, replaces the default
+        range. If a further field also requires a range, only the overlap of the two ranges is kept.
+    found
+        The values that the partition field allows in each partition: a range, one single value, or all values with a
+        prefix.
+    column
+        The partition field, for the error.
+    unbounded
+        Whether ``low`` and ``high`` are still the default range.
+
+    Returns
+    -------
+    bool
+        Whether ``low`` and ``high`` are still the default range after this call.
     """
     if found.exact is not None:
         made.exact = pc.coalesce(found.exact, made.exact)
@@ -156,12 +185,22 @@ def _narrowed(made: Constraint, found: Preimage, column: PartitionColumn, unboun
 
 
 def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArray:
-    """Return, for each partition tuple, the longer of the two prefixes that two partition fields require.
+    """Return the longer one of two prefixes for each partition tuple.
+
+    Two partition fields of one column can each require a prefix. For example, if ``truncate[1]`` requires ``a`` and
+    ``truncate[3]`` requires ``abc``, then values must start with ``abc``.
+
+    Parameters
+    ----------
+    some, others
+        For each partition tuple, the prefix that one partition field requires, and the prefix that another requires.
+    column
+        The partition field that requires the prefixes ``others``; it is named in the error.
 
     Raises
     ------
     OptionError
-        Neither prefix of a tuple starts with the other, so that no value has both. ``column`` is named in the error.
+        No value starts with both prefixes of a tuple, for example ``a`` and ``bcd``.
     """
     pairs = list(zip(build.to_pylist(some), build.to_pylist(others), strict=True))
     for a, b in pairs:
@@ -173,10 +212,21 @@ def _longer(some: AnyArray, others: AnyArray, column: PartitionColumn) -> AnyArr
 def _pools(
     made: Constraint, source: NestedField, buckets: list[tuple[PartitionColumn, AnyArray]], rng: np.random.Generator
 ) -> list[Numbers]:
-    """Return, for each partition tuple, some values of the column that are in all buckets of the tuple.
+    """Find, for each partition tuple, some values of a column that are in the tuple's buckets.
 
-    The values are given as int64 numbers from ``made.low`` to ``made.high`` in ascending order, which `values_on`
-    converts to the column's type. A tuple gets no numbers if the column is null there or has only one possible value.
+    If several partition fields have a bucket transform of this column, such as ``bucket[4]`` and ``bucket[16]``, each
+    value is in the right bucket of every field. The values are returned as int64 numbers from ``made.low`` to
+    ``made.high`` in ascending order, which `values_on` converts to the column's type. The array of a tuple is empty if
+    the column is null in every row of the partition, or has only one possible value there.
+
+    Parameters
+    ----------
+    made
+        The values that the partition fields without a bucket transform allow.
+    source
+        The column.
+    buckets
+        The partition fields with a bucket transform of this column, each with its bucket numbers, one per tuple.
 
     Raises
     ------

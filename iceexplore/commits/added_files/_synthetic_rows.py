@@ -22,7 +22,7 @@ from iceexplore.writing import DataFile, file_schema, write_data_files
 
 __all__ = ["MOST_ROWS", "materialized_files"]
 
-#: Limits for ``materialize=True`` per commit: rows of all files, values (rows times columns), and files.
+#: Limits of one call with ``materialize=True``: the total number of rows, of values (rows times columns), and of files.
 MOST_ROWS = 5_000_000
 _MOST_VALUES = 100_000_000
 _MOST_FILES = 10_000
@@ -58,7 +58,10 @@ def materialized_files(state: TableState, counts: Counts, writer: CommitWriter, 
 
 
 def _check(fields: Sequence[NestedField]) -> None:
-    """Refuse required columns whose types do not support random values, before anything is written."""
+    """Refuse required columns of types for which no random values can be generated, such as variant or geometry.
+
+    Fields of structs are checked, too, but not the elements of lists, or the keys and values of maps.
+    """
     for f in fields:
         match f.type:
             case StructType(children):
@@ -78,7 +81,17 @@ class _Rows:
         self.constraints, self.place, self.now_ms, self.rng = constraints, place, now_ms, rng
 
     def column(self, f: NestedField, rows: int, target: pa.DataType) -> AnyArray:
-        """Return random values for one column; structs are never null as a whole, but their fields may be."""
+        """Return random values for a column or nested field; structs are never null, but their fields may be.
+
+        Parameters
+        ----------
+        f
+            The column or nested field.
+        rows
+            The number of values.
+        target
+            The Arrow type of the result.
+        """
         match f.type:
             case StructType(children):
                 arrays = [self.column(c, rows, target.field(i).type) for i, c in enumerate(children)]

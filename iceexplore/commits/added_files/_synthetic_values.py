@@ -25,7 +25,8 @@ _EIGHT_BYTES = 1 << 62
 def line_of(kind: Type, field_id: int, now_ms: int) -> tuple[int, int]:
     """Return the lowest and highest int64 number that `values_on` converts to a plausible value of a column.
 
-    For int, long, float and double, the highest number depends on the field id, so that columns differ.
+    For int, long, float and double, the highest number depends on the field id, so that columns differ. Dates and
+    timestamps are from the 30 days before ``now_ms``, which is in milliseconds since 1970.
     """
     base = type_base(kind)
     span = 10 ** (3 + field_id % 5)
@@ -58,12 +59,14 @@ def values_on(kind: Type, numbers: Numbers, prefix: AnyArray | None = None) -> A
     Parameters
     ----------
     prefix
-        For strings and binaries: a prefix for each value.
+        For strings and binaries: a prefix for each value, which is put before the text or bytes that encode the number.
+        None if there is no prefix.
     """
     from iceexplore.arrow import compute as pc
 
     base, target = type_base(kind), arrow_type(kind)
-    if pa.types.is_binary(target) and base != "fixed":  # so is a type that the spec does not define
+    if pa.types.is_binary(target) and base != "fixed":
+        # This covers all types that Arrow stores as binary, including types that the spec does not define.
         base = "binary"
     match base:
         case "boolean":
@@ -106,10 +109,10 @@ def _words(numbers: Numbers) -> AnyArray:
 
 
 def _fixed_bytes(numbers: Numbers, length: int) -> AnyArray:
-    """Convert each number to ``length`` big-endian bytes, which sort like the numbers.
+    """Convert each number, which must not be negative, to ``length`` big-endian bytes, which sort like the numbers.
 
-    If ``length`` is greater than 8, zeros are appended. If it is less than 8, only the lowest ``length`` bytes are
-    kept; larger numbers are cut off.
+    If ``length`` is greater than 8, zeros are appended. If it is less than 8, numbers must fit in ``length`` bytes; for
+    example, numbers must be below 65,536 if ``length`` is 2. Greater numbers lose their highest bytes.
     """
     raw = numbers.astype(">i8").view(np.uint8).reshape(len(numbers), 8)
     if length < 8:

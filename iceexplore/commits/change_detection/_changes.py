@@ -153,26 +153,34 @@ def changes_of(
 ) -> Changes:
     """Detect what a snapshot changed, from its root.
 
-    A root of the V4 proposal shows the changes by its statuses and manifest DVs; leaf manifests are read only for the
-    names of files. The parent's root is also read if a manifest DV may have replaced an older one that the snapshot's
-    root does not list. A manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote, and their entries
-    show the changes. A root of the V4 draft shows the changes by its statuses and by the removed positions that it
-    records (``tracking``); if these are incomplete, the root is compared with the parent's root.
+    Where the changes are recorded depends on the root:
 
-    A root that violates rules is interpreted as if it followed them; `Changes.doubts` then say why the result may be
-    wrong. `changes_between`, called with the parent's state and the snapshot's, does not depend on the statuses.
+    - In a root of the V4 proposal, the statuses of the entries and the manifest DVs show which entries changed. Leaf
+      manifests are read only to learn the names of the files. If a manifest DV may have replaced an older DV that the
+      root no longer lists, the parent's root is read, too, and the two DVs are compared.
+    - In a root of the V4 draft, the statuses of the entries show the changes to the root itself. The changes to leaf
+      manifests are shown by the positions of removed and replaced entries, which the root records in the field
+      ``tracking``. If positions are missing, the root is compared with the parent's root.
+    - A manifest list (v1-v3, ``v4-java``) shows which manifests the snapshot wrote. These manifests are read, and the
+      statuses of their entries show the changes.
+
+    A root that violates rules is interpreted as if it followed them. Then the result may be wrong, and `Changes.doubts`
+    says why. `changes_between` does not rely on statuses: to use it instead, call it with the table's state at the
+    parent snapshot and the state at this snapshot.
 
     Parameters
     ----------
     snapshot
         The snapshot whose changes to detect; by default the state's snapshot.
     dv_encoding
-        How the writer records that a manifest DV changed (`LayoutOptions.dv_encoding`); None if this is not known. If
-        it is ``removed`` or ``delta``, an ADDED DV that is its manifest's only DV replaces no other DV. Then this
-        snapshot removed all the positions in it, and the parent's root is not read.
+        How the writer of a V4 proposal's root records that a manifest DV changed (`LayoutOptions.dv_encoding`); None if
+        this is not known. With ``removed`` or ``delta``, a root that lists a new DV also lists the older DV that it
+        replaces or extends. If a manifest has only one DV in the root, and this DV is ADDED, then there was no older
+        one. The parent's root is not read in this case.
     deleted_manifests
-        What a DELETED manifest in a root of the V4 proposal means: that its entries were ``compacted`` into other
-        manifests (as the rules require), or ``removed`` (as in option 1 of the proposal's first scenario).
+        What it means if a root of the V4 proposal marks a manifest as DELETED. ``compacted``: its live entries were
+        moved to other manifests, as the rules require. ``removed``: its live entries were removed from the table, as in
+        an option that the proposal discusses (change detection, scenario 1, option 1).
 
     Raises
     ------
@@ -255,7 +263,10 @@ def _of_draft(state: TableState, root: Manifest, snapshot: Snapshot, title: str)
 
 
 def _compared(state: TableState, snapshot: Snapshot, title: str) -> Changes:
-    """Detect a snapshot's changes by comparing its root with the parent's root."""
+    """Detect a snapshot's changes by comparing its root with the root of its parent snapshot.
+
+    If the parent snapshot has expired, all files of the snapshot count as added, and `Changes.doubts` mentions it.
+    """
     now = state.showing(snapshot, state.schema, ref=None, travel=None)
     parent = snapshot.parent_snapshot_id
     found = None if parent is None else state.metadata.snapshot(parent)
@@ -269,9 +280,9 @@ def _compared(state: TableState, snapshot: Snapshot, title: str) -> Changes:
 def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) -> Changes:
     """Detect a snapshot's changes from its manifest list (``root``).
 
-    The manifests that the snapshot wrote are read, and those whose snapshot id is not given, as is possible in v1.
-    Their entries with the snapshot's id and the status ADDED or DELETED are the changes (spec, "Manifest Entry
-    Fields"). Entries with a wrong status or snapshot id cause a doubt.
+    The manifests that have the snapshot's id in the list are read, and those that have no snapshot id, which is
+    optional in v1. The entries that have the snapshot's id and the status ADDED or DELETED are the changes (spec,
+    "Manifest Entry Fields"). If entries have a wrong status or snapshot id, `Changes.doubts` mentions it.
     """
     mine = numbers(root.entries["snapshot_id"]) == snapshot.snapshot_id
     unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # the snapshot id is optional in a v1 manifest list
@@ -292,7 +303,10 @@ def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) 
 
 
 def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a doubt if a snapshot without a parent has live entries with the ids of other snapshots."""
+    """Yield a sentence for `Changes.doubts` if a snapshot has no parent, but its root has entries of other snapshots.
+
+    Only live entries count. A first snapshot should have added all of its entries itself.
+    """
     if snapshot.parent_snapshot_id is None:
         before = np.asarray(live(root.entries)) & (numbers(root.entries["snapshot_id"]) != snapshot.snapshot_id)
         if before.any():
@@ -300,7 +314,15 @@ def _without_parent(root: Manifest, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _against_summary(snapshot: Snapshot, found: pa.Table) -> Iterator[str]:
-    """Yield a doubt for each count in the snapshot's summary that differs from the number of files found."""
+    """Compare the counts of files in the snapshot's summary with the detected changes.
+
+    Yield a sentence for `Changes.doubts` for each count that differs.
+
+    Parameters
+    ----------
+    found
+        The detected changes, with the columns of `Changes.files_arrow`.
+    """
     found = found.filter(pc.not_equal(found["content"], "column file"))
     change, is_data = found["change"], pc.equal(found["content"], "data file")
     for name, wanted, data in _SUMMARY:

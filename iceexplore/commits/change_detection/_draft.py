@@ -2,11 +2,13 @@
 
 A commit that changes a data file lists the file again as MODIFIED. The previous entry is marked as REPLACED if it is in
 the root; if it is in a leaf, its position is added to the leaf's ``replaced_positions`` (field id 7). The positions of
-removed files are in ``deleted_positions`` (field id 6). The changes (to files, deletion vectors and column files) are
-the difference between the entries that the commit took out and those that it put in.
+removed files are in ``deleted_positions`` (field id 6). The statuses and positions thus show which entries the commit
+removed or replaced, and which ones are new. The differences between these old and new entries are the changes to files,
+deletion vectors and column files.
 
-Two kinds of roots must be compared with the parent's root instead: the roots of older writers, such as Delta Lake 4.4,
-record no positions, and a root that drops whole manifests does not say where their entries went.
+Some roots do not record all changes and must be compared with the parent's root instead. For example, the roots of
+older writers, such as Delta Lake 4.4, record no positions. If a root marks a whole manifest as removed, it does not
+record whether the manifest's entries were removed, too, or moved to another manifest.
 """
 
 from __future__ import annotations
@@ -37,17 +39,20 @@ _GONE = (Status.DELETED, Status.REPLACED)
 
 @dataclass
 class Tracked:
-    """The entries that a snapshot took out of the metadata tree, and the entries that it put in.
+    """The entries that a snapshot removed, replaced or added.
 
     Attributes
     ----------
-    before, after
-        The entries taken out (``before``) and put in (``after``), each of data files and their deletion vectors.
+    before
+        The old entries of the data files that the snapshot removed or changed, and of their deletion vectors.
+    after
+        The new entries of the data files that the snapshot added or changed, and of their deletion vectors.
     named
-        Manifests that were read only for the names of files, because the root has the removed positions, or because all
-        entries of the manifest are new.
+        Leaf manifests that were read only for the names of files. The root already shows which of their entries
+        changed: it records the positions of removed and replaced entries, or it shows that all entries are new.
     read
-        Manifests that were read both for the names of files and for the statuses of entries.
+        Leaf manifests that the snapshot added, but in which some entries may be older. Only the statuses of the entries
+        show which ones are new.
     """
 
     before: list[pa.Table] = field(default_factory=list)
@@ -57,7 +62,7 @@ class Tracked:
 
     @property
     def sides(self) -> tuple[pa.Table, pa.Table]:
-        """The entries taken out, and the entries put in, as two tables."""
+        """The entries in ``before`` as one table, and those in ``after`` as another."""
         none = ENTRY_SCHEMA.empty_table()
         return pa.concat_tables([none, *self.before]), pa.concat_tables([none, *self.after])
 
@@ -98,7 +103,8 @@ def _with_vectors(entries: pa.Table, files: np.ndarray) -> pa.Table:
     """Return the entries of the data files that the mask ``files`` selects, and those of their deletion vectors.
 
     In the V4 draft, a manifest stores a data file and its deletion vector in one row, from which two entries are read.
-    Both have the row's position in the manifest as their ``ordinal``, by which the deletion vectors are found.
+    Both entries have the row's position in the manifest as their ``ordinal``. A deletion vector is therefore selected
+    if it has the same ordinal as a selected data file.
     """
     ordinals = numbers(entries["ordinal"])
     vectors = (numbers(entries["content_type"]) == ContentType.POSITION_DELETE) & np.isin(ordinals, ordinals[files])
@@ -106,9 +112,20 @@ def _with_vectors(entries: pa.Table, files: np.ndarray) -> pa.Table:
 
 
 def _positions(root: Manifest, rows: np.ndarray, kind: np.ndarray, snapshot: Snapshot) -> dict[int, BitMap] | None:
-    """Return the positions that the snapshot removed from leaves; None if the root does not record all of them.
+    """Return the positions of the entries that the snapshot removed or replaced in leaf manifests.
 
-    The keys of the result are the leaves' rows in the root.
+    Parameters
+    ----------
+    rows
+        The rows, in the root, of the leaf manifests that the snapshot did not add.
+    kind
+        The content type of each row of the root.
+
+    Returns
+    -------
+    dict[int, pyroaring.BitMap] or None
+        For each leaf in which entries were removed or replaced, by its row in the root, their positions. None if the
+        root does not record all of them, or if they cannot be decoded.
     """
     ordinals = numbers(root.entries["ordinal"])
     owners = numbers(root.entries["snapshot_id"])
