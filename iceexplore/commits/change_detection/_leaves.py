@@ -32,7 +32,7 @@ def bare_leaves(state: TableState, root: Manifest, rows: list[int]) -> Iterable[
 def is_at(ordinals: np.ndarray, positions: BitMap | None) -> np.ndarray:
     """Return a mask of the entries whose positions in their manifest (``ordinals``) are in the bitmap ``positions``.
 
-    Positions beyond the last entry are ignored, and so need no memory however large they are.
+    Positions in the bitmap that are larger than the largest ordinal are ignored. None is the same as an empty bitmap.
     """
     mask = np.zeros(len(ordinals), np.bool_)
     if positions is None or not len(ordinals):

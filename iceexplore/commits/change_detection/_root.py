@@ -2,9 +2,12 @@
 
 The proposal describes the encodings of DV changes ("Brainstorming about detecting changes"). Only the root and
 manifest DVs in Puffin files are read. The parent's root is read, too, if a manifest DV may have replaced an older one
-that the snapshot's root does not list. If a root has more than one interpretation, a doubt is noted and the rules
-decide: ADDED files are new, DELETED files were removed, and DELETED manifests were compacted (rules
-``added-is-change``, ``deleted-entries``, ``leaf-change-by-dv``, ``compaction-existing``).
+that the snapshot's root does not list.
+
+If what a root records can mean two things, the result assumes that the root follows the rules: ADDED files are new,
+DELETED files were removed, and DELETED manifests were compacted (rules ``added-is-change``, ``deleted-entries``,
+``leaf-change-by-dv``, ``compaction-existing``). `RootReading.doubts` then explains in a sentence why the result may be
+wrong.
 """
 
 from __future__ import annotations
@@ -86,8 +89,9 @@ def read_root(
     root
         The snapshot's root, of the dialect ``v4-proposal``.
     dv_encoding
-        How the writer records that a manifest DV changed. If this is not known (None), a DV that may have replaced
-        another one without a trace is compared with the DV that the parent's root lists.
+        How the writer records that a manifest DV changed; None if this is not known. With None or ``replace``, an ADDED
+        manifest DV may have replaced an older DV of the same manifest that this root does not list. To find out, the
+        parent's root is read. With ``removed``, this is necessary only for attached DVs, and with ``delta`` never.
     deleted_manifests
         What a DELETED manifest means: ``compacted``, as the rules require, or ``removed``, as in option 1 of the
         proposal's first scenario: "The diff can be computed from applying m1_dv on m1 and the remaining 3 entries are
@@ -169,9 +173,11 @@ class _Reader:
             self.out.doubts.append(f"{self.name(row)} is DELETED and has an ADDED manifest DV.")
 
     def removed_leaf(self, row: int, vectors: list[int]) -> None:
-        """Record that the remaining entries of a DELETED manifest were removed; note a doubt if counts are missing.
+        """Record in ``self.out.gone`` that this snapshot removed the remaining entries of a DELETED manifest.
 
-        Entries that the manifest's DVs remove are left out: earlier snapshots removed them.
+        Entries that the manifest's DVs remove are left out: earlier snapshots removed them. If the manifest's row in
+        the root lacks counts, its number of entries is unknown. Then only a sentence about this is added to
+        ``self.out.doubts``.
 
         Parameters
         ----------
@@ -219,9 +225,9 @@ class _Reader:
     def against_previous(self, name: str, row: int, vectors: list[int]) -> None:
         """Compare a manifest's DVs in this root with those in the parent's root, and record the entries newly removed.
 
-        This is necessary if a DV is ADDED or attached, and this root does not list the older DV that it replaced. If
-        the parent snapshot has expired, all entries that the DVs remove count as newly removed, and a doubt is added to
-        the result: some of them may have been removed before.
+        This is necessary if a DV is ADDED or attached, and this root does not list the older DV that it may have
+        replaced. If the parent snapshot has expired, all entries that the DVs remove count as newly removed. Some of
+        them may have been removed before, so a sentence about this is added to ``self.out.doubts``.
 
         Parameters
         ----------
@@ -257,14 +263,20 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Note a doubt if it is unclear whether entries of DELETED manifests were removed or moved to other manifests.
+        """Check whether the entries of DELETED manifests were removed or moved; if unclear, add to ``self.out.doubts``.
+
+        If DELETED manifests mean removed entries (`DeletedManifests`), it is unclear if this snapshot also wrote an
+        EXISTING manifest: the entries may have been moved to it. If they mean compacted entries, it is unclear if the
+        DELETED manifests had more live entries than the EXISTING manifests that this snapshot wrote list. Data
+        manifests and delete manifests are checked separately.
 
         Parameters
         ----------
         dropped
             The rows of the DELETED manifests in the root.
         by_leaf
-            The rows of each manifest's DVs in the root, by the manifest's canonical location and then the DVs' status.
+            The manifest DVs that have a row of their own in the root. The keys are the canonical location of the
+            manifest and the DVs' status; the values are the DVs' rows.
         bearing
             For each row of the root, whether a DV is attached to it.
         """
@@ -315,9 +327,10 @@ class _Reader:
         return Removals(self.previous)
 
     def positions(self, rows: Iterable[int], root: Manifest | None = None) -> BitMap:
-        """Return all positions that the manifest DVs in the given rows of a root remove; collect their Puffin files.
+        """Return the union of the positions that the manifest DVs in these rows of a root remove.
 
-        Without ``root``, the DVs are read from the root of the snapshot whose changes are detected.
+        Without ``root``, the DVs are read from the root of the snapshot whose changes are detected. The locations of
+        the Puffin files that are read are added to ``self.out.puffins``.
         """
         from pyroaring import BitMap
 

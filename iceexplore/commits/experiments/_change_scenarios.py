@@ -56,8 +56,9 @@ _NAMES = (
     "2: a manifest is rewritten",
     "3: a manifest is rewritten, 1 file removed, 5 added",
 )
-#: This form is committed like option 1, but its changes are detected according to the rules, by which the entries of a
-#: DELETED manifest were compacted into other manifests.
+#: A form of scenario 1 with the same commit as "proposal, option 1", which marks a manifest DELETED to remove its
+#: entries. Only change detection differs: here it follows the rules, which require that the entries of a DELETED
+#: manifest were compacted into other manifests.
 _BY_RULE = "proposal, option 1, read according to the rules"
 #: Rules that are not enforced for scenarios, because some scenarios break them if they are committed exactly as the
 #: proposal describes.
@@ -94,24 +95,37 @@ class ChangeScenarios:
     Attributes
     ----------
     arrow
-        A table with one row per scenario and form of the commit. ``read_to_know`` lists the roles of the metadata files
-        that were read to detect the changes, and ``read_for_names`` the roles of the files that were read only for file
-        names. ``added`` and ``removed`` count the files that really changed, ``found_*`` the files that change
-        detection found; ``right`` is true if these are the same files, and ``unambiguous`` if change detection also
-        noted no doubts. ``right_by_entries`` is true if the same files are found by a reader that opens every added,
-        changed and removed manifest and uses the statuses of the entries in it instead of the root's statuses;
-        ``opened_by_entries`` is the number of manifests that this reader opens. ``violates`` lists the rules that the
-        commit breaks.
+        A table with one row per commit. Its columns:
+
+        - ``scenario``, ``form``: the scenario, and whether the commit is one that the proposal describes (there are
+          several) or one that follows the rules (``by rule``).
+        - ``encoding``, ``attached``: the layout options ``dv_encoding`` and ``dv_attached`` of a commit ``by rule``;
+          otherwise null and false.
+        - ``root_bytes``, ``manifest_bytes``, ``puffin_bytes``: the bytes that the commit wrote, by kind of file.
+        - ``read_to_know``, ``read_for_names``: the metadata files that change detection (`changes_of`) read to find out
+          which entries changed, and those that it read only for the names of the changed files. Each file is listed by
+          its role, such as "root" or "manifest".
+        - ``root_alone``: whether the root and its manifest DVs showed which entries changed (`Changes.root_alone`).
+        - ``added``, ``removed``: how many files the commit really added and removed.
+        - ``found_added``, ``found_removed``: how many added and removed files change detection found.
+        - ``right``: whether change detection found exactly the files that really changed.
+        - ``unambiguous``: whether ``right`` is true and change detection gave no reason why its result may be wrong
+          (`Changes.doubts` is empty).
+        - ``right_by_entries``, ``opened_by_entries``: for comparison, the changes are detected with a second method,
+          which opens every data manifest that the commit added, changed or removed, and uses the statuses of the
+          entries in it. The columns show whether this method finds exactly the files that really changed, and how many
+          manifests it opens.
+        - ``violates``: the names of the rules that the commit breaks.
     """
 
     arrow: pa.Table
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the table as a data frame."""
+        """Return the results (`arrow`) as a pandas data frame."""
         return to_frame(self.arrow)
 
     def card(self) -> Card:
-        """Return the table as a card, which can be shown as text or HTML."""
+        """Return the results as a card with one table per scenario, which can be shown as text or HTML."""
         columns = ("form", "root", "manifests", "Puffin", "read for changes", "read for names", "changed",
                    "found", "unambiguous", "by entries", "rules broken")  # fmt: skip
         tables = []
@@ -156,10 +170,11 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     this a different meaning: the entries were compacted into other manifests. The changes of option 1 are therefore
     detected twice, once with each meaning.
 
-    Then each scenario is committed as the rules require, once for each ``dv_encoding`` and each value of
-    ``dv_attached`` (a manifest DV that is attached to the manifest's row breaks other rules). In scenario 3, the rules
-    do not allow a commit to rewrite a leaf from which it also removes files. Therefore, a manifest DV removes the file,
-    and the new files are in a new manifest.
+    Then each scenario is committed as the rules require, once for each combination of the layout options
+    ``dv_encoding`` and ``dv_attached``. In scenario 3, the rules do not allow a commit to rewrite a leaf from which it
+    also removes files. Therefore, a manifest DV removes the file, and the new files are in a new manifest. There is one
+    exception from the rules: ``dv_attached=True`` stores a manifest DV in the row of its manifest, which can break the
+    rules ``dv-struct`` and ``added-is-change``.
 
     Parameters
     ----------
@@ -202,7 +217,17 @@ _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
 
 
 def _base(scale: int, layout: dict[str, Any], encoding: DvEncoding, *, attached: bool) -> Sandbox:
-    """Return a sandbox with a table whose manifest m1 has 10 entries (times ``scale``), of which m1_dv removes 7."""
+    """Return a sandbox with the table with which each scenario starts: a manifest m1 and its manifest DV m1_dv.
+
+    m1 has 10 entries, and m1_dv removes 7 of them. Both numbers are multiplied by ``scale``.
+
+    Parameters
+    ----------
+    layout
+        Further layout options, as for `change_scenarios`.
+    encoding, attached
+        The layout options ``dv_encoding`` and ``dv_attached``.
+    """
     options = LayoutOptions.of(4, **{"leaf_entries": 10**6, "inline_dv_bytes": 4096, **layout})
     options = options.replace(flush_data_files=0, dv_encoding=encoding, dv_attached=attached)
     box = Sandbox(empty_state({"id": "long", "name": "string"}, location=_HOME), options, seed="scenarios")
@@ -225,7 +250,11 @@ def _new(scale: int) -> list[str]:
 
 
 def _rest(scale: int, *, first: bool = False) -> list[int]:
-    """Return the positions in m1 that m1_dv does not remove, or, with ``first``, only every third of these."""
+    """Return the positions in the manifest m1 that its manifest DV m1_dv does not remove.
+
+    These are 3 positions of each 10: 7, 8, 9, 17, 18, 19 and so on, below 10 * ``scale``. With ``first``, return only
+    the first of each 3: 7, 17 and so on.
+    """
     return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
 
 
@@ -245,7 +274,18 @@ def _by_rule(box: Sandbox, number: int, scale: int) -> Snapshot:
 
 
 def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
-    """Commit a scenario as the proposal describes it, in one of ``_FORMS``."""
+    """Commit a scenario as the proposal describes it, although this breaks rules; return the new snapshot.
+
+    Parameters
+    ----------
+    box
+        A sandbox that `_base` returned. The commit is made in it.
+    form
+        The form of the commit, from ``_FORMS``. It also determines the scenario: for example, "proposal, option 2" is
+        a form of scenario 1.
+    scale
+        The number by which the proposal's counts are multiplied.
+    """
     state = box.state
     old = root_rows(state)
     dropped = old.with_columns(status=int(Status.DELETED), snapshot_id=None)
@@ -268,9 +308,10 @@ def _commit_violating(box: Sandbox, form: str, scale: int) -> Snapshot:
 
 
 def _with_changes(kept: EntryBatch, scale: int) -> EntryBatch:
-    """Return the entries of m2 in scenario 3, from the entries that m1 had left (``kept``).
+    """Return the entries of m2, the manifest that replaces m1 in scenario 3.
 
-    Every third entry of ``kept`` becomes DELETED, and 5 ADDED entries (times ``scale``) follow for the new files.
+    ``kept`` are the live entries of m1 (3 * ``scale``). The first of each 3 becomes DELETED, and the others stay as
+    they are. ADDED entries for the new files (5 * ``scale``) are appended.
     """
     goes = np.arange(len(kept)) % (_ENTRIES - _GONE) == 0
     deleted = kept.filter(pa.array(goes)).with_columns(status=int(Status.DELETED), snapshot_id=None)
@@ -346,12 +387,27 @@ def _live(state: TableState) -> set[str]:
 
 
 def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> tuple[set[str], set[str], int]:
-    """Return the files added and removed according to the entries' statuses, and how many manifests were opened.
+    """Find the files that a snapshot added and removed, from the statuses of the entries in its data manifests.
 
-    In a manifest that the snapshot wrote, ADDED entries count as added and DELETED entries as removed. If a manifest
-    is DELETED in the root, the entries that no manifest DV removes from it count as removed. If manifest DVs newly
-    remove entries of a manifest, exactly these count as removed, and the statuses in the manifest are not used. A file
-    that would count as removed does not if another manifest that the snapshot wrote lists it as EXISTING: it was moved.
+    Every data manifest that the snapshot added, changed or removed is opened. Its entries are counted as follows:
+
+    - If manifest DVs in the root newly remove entries of the manifest, exactly these entries are removed. The statuses
+      of the entries are not used.
+    - Otherwise, if the root lists the manifest as DELETED, all its entries are removed, except for the DELETED ones and
+      those that a manifest DV removes.
+    - Otherwise, the snapshot wrote the manifest: ADDED entries are added, and DELETED entries are removed.
+
+    If a manifest of the third kind lists a file as EXISTING, this file was only moved there and is not removed.
+
+    Parameters
+    ----------
+    encoding
+        How the root records that a manifest DV changed.
+
+    Returns
+    -------
+    set[str], set[str], int
+        The locations of the added files and of the removed files, and the number of manifests that were opened.
     """
     root = state.root()
     assert root is not None

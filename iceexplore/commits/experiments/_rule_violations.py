@@ -59,8 +59,10 @@ class ViolatingLeaf:
     location
         Location at which to write the manifest.
     rows
-        The entries with their statuses, which are written unchanged; all must have the same partition spec. A null
-        snapshot id or sequence number is inherited.
+        The entries with their statuses, which are written unchanged; all must have the same partition spec. Where an
+        entry's snapshot id or sequence number is null, readers use the one in the manifest's row of the root.
+    content
+        Whether to write a data manifest or a delete manifest.
     status
         Status of the manifest's row in the root.
     referenced_file
@@ -76,9 +78,18 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """A callable, to be passed to a commit as its layout, which writes ``items`` (rows, or leaves) as the new root.
+    """Write a root with exactly the given rows, in place of a root that is computed from the commit's `Change`.
 
-    ``files`` are contents of Puffin files to write, by location. The files in the commit's change are ignored.
+    An instance is called once, with the change and the writer. Of the change, only the summary is used.
+
+    Attributes
+    ----------
+    items
+        The root's rows in order. For a `ViolatingLeaf`, the leaf is also written, and the root gets a row for it.
+    files
+        Contents of Puffin files to write, by location.
+    summary
+        Further entries for the snapshot's summary.
     """
 
     items: Sequence[EntryBatch | ViolatingLeaf]
@@ -205,9 +216,23 @@ def commit_violating_rules(
 
 
 def _broken(sandbox: Sandbox, change: Change, layout: _GivenRows, ref: str, relaxed: frozenset[str]) -> list[str]:
-    """Return the rules that a commit would break, or raise `RuleError` for one that is not in ``relaxed``.
+    """Return the names of the rules that a commit would break; all of them must be in ``relaxed``.
 
-    To find these rules, the change is committed in a separate sandbox.
+    To find these rules, the change is committed in a separate sandbox, which is then discarded.
+
+    Parameters
+    ----------
+    layout
+        Writes the root with the given rows.
+    ref
+        The branch to commit to.
+    relaxed
+        The names of the rules that the commit may break.
+
+    Raises
+    ------
+    RuleError
+        The commit would break a rule that is not in ``relaxed``.
     """
     aside = Sandbox(sandbox.state, sandbox.options, seed=0)
     try:

@@ -73,9 +73,21 @@ def leaf_ids(schema: Schema, field_ids: Collection[int]) -> set[int]:
 def _stats(
     data: EntryBatch, updates: EntryBatch, places: Sequence[int | None], schema: Schema
 ) -> dict[int, pa.StructArray]:
-    """Return the entries' statistics; an updated column has those of the new column file, or null if it has none.
+    """Return the statistics of the entries in ``data`` after their new column files are added, by field id.
 
-    ``places`` is, for each data file, the row of its new column file in ``updates``, or None if it gets none.
+    A column that is in a data file's new column file gets the statistics of that file, or null if ``updates`` has no
+    statistics for the column. All other statistics stay unchanged.
+
+    Parameters
+    ----------
+    data
+        The data file entries.
+    updates
+        The new column files.
+    places
+        For each entry in ``data``: the row in ``updates`` with its new column file, or None if it does not get one.
+    schema
+        The table's schema, to find the fields that are nested in the updated columns.
     """
     rows = np.arange(len(data), dtype=np.int64)
     ids = [

@@ -43,14 +43,15 @@ _TO_REPLACE = "no live deletion vectors to replace exist for"
 
 @dataclass(frozen=True)
 class Taken:
-    """The entries that a commit takes out of the base (the state that the commit builds on).
+    """The files that a commit removes, and the new entries for data files that it changes without removing them.
 
     Attributes
     ----------
     removed
-        The removed entries: data files with their deletion vectors, replaced deletion vectors, delete files.
+        The old entries of the removed files: data files with their deletion vectors, replaced deletion vectors, delete
+        files.
     modified
-        Entries with the status MODIFIED for the data files whose deletion vector or column files change, and entries
+        The new entries: with the status MODIFIED for the data files whose deletion vector or column files change, and
         with the status EXISTING for the deletion vectors that these data files keep.
     """
 
@@ -82,15 +83,19 @@ def only_data(batch: EntryBatch) -> EntryBatch:
 
 
 def take_out_of_draft(draft: Draft, change: Change) -> Taken:
-    """Take the files to remove, and the data files whose entries change, out of the new root and its leaves.
+    """Remove from the new root and its leaves the entries of files that the change removes, and outdated entries.
 
-    A data file's entry changes if its deletion vector or column files change.
+    An entry is outdated if the change adds, replaces or removes the deletion vector of its data file, or adds column
+    files to it. The data file then needs a new entry, which is returned and must be added with `add_draft_files`.
+
+    An entry in the root becomes DELETED, or REPLACED if it is outdated. An entry in a leaf is removed by the leaf's
+    manifest DV.
 
     Raises
     ------
     RuleError
-        ``files-exist``: files to remove or change are not live in the base, or a data file whose deletion vector is to
-        be replaced has none. Files and deletion vectors to remove may be missing if the change has ``ignore_missing``.
+        ``files-exist``: a file to remove or change is not live in the base, or a data file whose deletion vector is to
+        be replaced has none. With the change's ``ignore_missing``, only data files to change must exist.
     """
     added = change.added.entries
     kind = numbers(added["content_type"])
@@ -129,7 +134,20 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
 
 
 def refuse_missing(names: Iterable[str], ignore: bool = False, text: str = "files to remove are not live") -> None:
-    """Raise `RuleError` (``files-exist``) about these missing files, if there are any and ``ignore`` is false."""
+    """Refuse a commit because files are missing, unless ``ignore`` is true.
+
+    Parameters
+    ----------
+    names
+        The locations of the missing files. If there are none, nothing happens.
+    text
+        The start of the error message, which is followed by the locations.
+
+    Raises
+    ------
+    RuleError
+        ``files-exist``: there are missing files, and ``ignore`` is false.
+    """
     missing = list(names)
     if missing and not ignore:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -148,24 +166,30 @@ _Positions = dict[int, "tuple[set[int], set[int]]"]
 def _data(
     draft: Draft, wanted: list[str], gone: set[str], manifests: frozenset[str] | None
 ) -> tuple[list[EntryBatch], _Positions, set[str]]:
-    """Take data files and their deletion vectors out of the root, or find them in leaves.
+    """Find the entries of data files and their deletion vectors, and mark those in the root as DELETED or REPLACED.
 
-    In the root, their rows become DELETED or REPLACED. In leaves, the caller must remove their positions.
+    Entries in leaves are only found: the caller must remove them with `hide`.
 
     Parameters
     ----------
     wanted
-        The locations of the data files.
+        The locations of the data files that the commit removes or changes.
     gone
-        The locations of those that the commit removes. The others are replaced: the commit lists them again.
+        The locations of the data files that the commit removes. Their entries become DELETED. Those of the other data
+        files in ``wanted`` become REPLACED, because the commit lists these files again.
     manifests
-        Locations of the data manifests to search; None to search all.
+        Locations of the data manifests that are searched first, or alone if all files are found in them; None to
+        search all.
 
     Returns
     -------
-    list[EntryBatch], dict, set[str]
-        The entries of the data files and their deletion vectors, their positions in leaves, and the locations of the
-        data files that were found.
+    list[EntryBatch]
+        The old entries of the data files and their deletion vectors.
+    dict
+        For each leaf that lists some of the data files, by its row in the base's root: the set of the positions of
+        files in ``gone``, and the set of the positions of the other files.
+    set[str]
+        The locations of the data files that were found.
     """
     assert draft.root is not None
     reader, root, entries = draft.writer.base.reader, draft.root, draft.rows.entries
@@ -199,16 +223,20 @@ def _data(
 
 
 def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBatch, _Positions]:
-    """Find the entries that a commit must take out of delete manifests from before V4.
+    """Find the entries that a commit must remove from delete manifests that were written before V4.
 
-    These entries are the delete files that the change removes, and the deletion vectors of the data files in ``data``
-    (locations of files to remove or to list again). In the V4 draft, a data file that is listed again has its deletion
-    vector in its own entry.
+    These are the entries of the delete files that the change removes, and of the deletion vectors of the data files in
+    ``data``. ``data`` has the locations of the data files that the commit removes or lists again. A data file that is
+    listed again needs no entry in a delete manifest any more: in the V4 draft, its own entry includes its deletion
+    vector.
 
     Returns
     -------
-    EntryBatch, dict
-        The entries, and their positions in each delete manifest, by the manifest's row in the base's root.
+    EntryBatch
+        The entries.
+    dict
+        For each delete manifest that lists some of them, by its row in the base's root: the set of their positions, and
+        an empty set.
     """
     assert draft.root is not None
     leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))

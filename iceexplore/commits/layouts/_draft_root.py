@@ -110,7 +110,8 @@ def apply_to_draft_root(change: Change, writer: CommitWriter) -> Applied:
 def _finished(draft: Draft) -> EntryBatch:
     """Return the new root's rows: the base's rows with new statuses (except dropped rows), then the added rows.
 
-    A removed or replaced row has this snapshot's id, as in Java (``TrackingBuilder.terminal``), unless it is a DV.
+    A row that becomes DELETED or REPLACED gets this snapshot's id, as in Java (``TrackingBuilder.terminal``). The row
+    of a DV keeps its old snapshot id.
     """
     kept = np.flatnonzero(draft.row_status != DROPPED)
     base = draft.rows.take(pa.array(kept))
@@ -147,7 +148,10 @@ def _flush(draft: Draft, coming: int) -> None:
 
 
 def _compact(draft: Draft, change: Change) -> None:
-    """Merge and rewrite the data manifests that the options and the change ask for.
+    """Merge and rewrite data manifests.
+
+    `chosen_leaves` chooses them: manifests that the change lists for rewriting (``Change.rewrite_manifests``), small
+    ones (option ``compact_leaves``), and those from which a manifest DV removes many entries (``rewrite_leaf_at``).
 
     If a data manifest from before V4 is rewritten, its files' deletion vectors move from delete manifests to the data
     files' entries. Other deletes stay in their delete manifests, because the V4 draft does not allow them elsewhere.

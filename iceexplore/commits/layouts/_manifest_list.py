@@ -30,9 +30,10 @@ _DELETE_TYPES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 def apply_to_list(change: Change, writer: CommitWriter) -> Applied:
     """Write the manifests and the manifest list for a change.
 
-    New files are written to new manifests, one for each spec and at most ``leaf_entries`` files. Manifests that list
-    removed files are rewritten; all others are carried over unchanged. A rewritten manifest without live entries stays
-    in this snapshot's list with its DELETED entries, and the next commit leaves it out.
+    New files are written to new manifests. Each of these lists files of one partition spec, and at most as many as the
+    layout option ``leaf_entries`` allows. Manifests that list removed files are rewritten; all others are carried over
+    unchanged. A rewritten manifest without live entries stays in this snapshot's list with its DELETED entries, and the
+    next commit leaves it out.
 
     The DVs of removed data files are removed too (Java: ``removeDanglingDeletesFor``). A commit that removes files also
     removes outdated delete files, which are older than all data files (Java: ``dropDeleteFilesOlderThan``). But if the
@@ -115,7 +116,8 @@ def _filter_data(change: Change, base: ListBase) -> Filtered:
 
     out = filter_leaves(base, ordinals, "data", goes, manifests=change.data_manifests)
     if change.data_manifests is not None and _missing(names, out.removed, "location"):
-        out = filter_leaves(base, ordinals, "data", goes)  # a concurrent commit may have moved entries
+        # A concurrent commit may have moved entries to other manifests than ``data_manifests``: search all.
+        out = filter_leaves(base, ordinals, "data", goes)
     if not change.ignore_missing:
         _all_found("data file", names, out.removed, "location", base)
     return out
@@ -139,9 +141,10 @@ def _filter_deletes(
         mask = is_dv & _is_in(entries, "referenced_file", superseded)
         return np.asarray(mask | (~is_dv & _is_in(entries, "location", files)))
 
-    # If ``referenced``, outdated delete files are removed only from manifests that contain a listed delete file. In
-    # Java, a rewrite of data files (operation "replace") also lists the DVs of these data files; other operations do
-    # not list the DVs of the data files that they remove.
+    # If ``referenced`` is true, outdated delete files are removed only from manifests that contain a delete file or DV
+    # that the commit names for removal. The change names them in ``remove_deletes`` and ``replace_dvs``. For the
+    # operation "replace", live DVs of the removed data files count as named, too, because Java's rewrite of data files
+    # names them. Java's other operations do not.
     referenced = bool(len(files) or len(replaced))
     if not referenced and change.operation == "replace" and oldest:
         held = (named(leaf.entries) & np.asarray(live(leaf.entries)) for _, leaf in base.leaves(ordinals))
@@ -171,11 +174,21 @@ def _refuse_second_dv(entries: pa.Table, staying: np.ndarray, new: AnyChunkedArr
 
 
 def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
-    """Return a number that is at most the lowest data sequence number of a data file in the new snapshot.
+    """Return a lower bound of the data sequence numbers of all data files in the new snapshot.
 
-    A delete file with a lower data sequence number applies to no data file. Java uses the minimum over the old data
-    manifests that stay in the list. This function also takes the new data files into account, because a compaction may
-    give them older sequence numbers, and a delete file that still applies to one of them must stay.
+    A delete file with a data sequence number below this bound applies to no data file and can be removed. The bound is
+    the minimum of these numbers: the ``min_sequence_number`` of each data manifest with live entries in ``data``, the
+    sequence numbers that ``new_data`` already has, and the table's last sequence number.
+
+    Java does not consider the new data files. Here they count, because a compaction may give them sequence numbers that
+    are lower than those in the manifests, and a delete file that still applies to one of them must stay.
+
+    Parameters
+    ----------
+    data
+        The rows of the data manifests after this commit's data files were removed from them.
+    new_data
+        The entries of the new data files. Their sequence numbers are null unless a compaction set them.
     """
     numbers: list[int | None] = [base.writer.base.metadata.last_sequence_number]
     for batch in data.rows:
@@ -218,10 +231,23 @@ def _written(
 
 
 def _with_row_ids(batch: EntryBatch, next_row_id: int) -> tuple[EntryBatch, int]:
-    """Assign a ``first_row_id`` to data manifests without one; also return the number of row ids assigned.
+    """Assign a ``first_row_id`` to each data manifest that has none.
 
-    Manifests without one are new, or older than an upgrade to v3. The assigned range includes rows of EXISTING entries,
-    since these files may have no row ids yet (spec, "First Row ID Assignment").
+    Such a manifest is new, or was written before the table was upgraded to v3. It gets as many row ids as its ADDED and
+    EXISTING files have rows. EXISTING files are included because they, too, may have no row ids yet (spec, "First Row
+    ID Assignment").
+
+    Parameters
+    ----------
+    batch
+        The rows of the new manifest list.
+    next_row_id
+        The first row id to assign.
+
+    Returns
+    -------
+    EntryBatch, int
+        The rows with the assigned ids, and how many row ids were assigned in total.
     """
     entries = batch.entries
     stats = whole(entries["manifest_stats"])

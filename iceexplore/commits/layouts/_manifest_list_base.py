@@ -113,9 +113,10 @@ def read_base(writer: CommitWriter) -> ListBase:
 def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
     """Return the rows of a manifest list (``root``), with the counts of files and rows in each manifest.
 
-    A manifest whose row lacks a count is read, and its entries are counted. In v1, these counts are optional in a
-    manifest list, and a snapshot that has no manifest list has no counts at all. Later versions require the counts. If
-    the list to write is also v1, missing counts stay missing.
+    A manifest whose row lacks a count is read, and its entries are counted. Counts may be missing only in v1: they are
+    optional in a v1 manifest list. Besides, a v1 snapshot may have no manifest list and name its manifests in the table
+    metadata; ``root`` is then made from these names and has no counts. If ``root`` is a v1 manifest list and the new
+    list is also v1, missing counts stay missing.
     """
     rows = EntryBatch(root.entries)
     if root.dialect == "v1" == writer.options.dialect:

@@ -47,16 +47,18 @@ class Merged:
 
 
 def merge_leaves(base: ListBase, wanted: tuple[str, ...] | bool) -> Merged:
-    """Merge manifests of the same content and spec into new ones with up to ``leaf_entries`` EXISTING entries each.
+    """Merge manifests of the same content (data or deletes) and the same partition spec.
 
-    Only live entries are carried over.
+    The new manifests list the live entries, as EXISTING, and each has at most ``leaf_entries`` (a layout option) of
+    them. Manifests that are not merged stay in the list, except for those without live entries.
 
     Parameters
     ----------
     wanted
-        Locations of the manifests to merge. ``True`` chooses the manifests of each content and spec that have DELETED
-        entries, because a merge leaves these out. If a merge leads to fewer manifests, it also chooses those with fewer
-        live entries than ``leaf_entries``. ``False`` chooses none.
+        Locations of the manifests to merge. ``True`` makes this choice for each content and spec: manifests with
+        DELETED entries are always merged, because the new manifests leave these entries out. Manifests with fewer live
+        entries than ``leaf_entries`` are merged, together with the former, if this reduces the number of manifests.
+        ``False`` chooses none.
 
     Raises
     ------

@@ -90,7 +90,8 @@ def _counted(state: TableState, root: Manifest, batch: EntryBatch) -> EntryBatch
 
 def _counts(leaf: Manifest) -> dict[str, Any]:
     entries = leaf.entries
-    if leaf.dialect.deletion_vectors_on_entries:  # a DV is part of its data file's entry, and so not counted
+    # The V4 draft stores a DV in its data file's entry, so a manifest's counts do not include DVs.
+    if leaf.dialect.deletion_vectors_on_entries:
         entries = entries.filter(pc.not_equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     status = np.asarray(whole(entries["status"]).fill_null(int(Status.EXISTING)))
     rows = np.asarray(whole(entries["record_count"]).fill_null(0))
@@ -108,8 +109,8 @@ DROPPED = -1
 _ALL_PARTS = frozenset({"entries", "partition", "stats"})
 #: The value of format_version (field id 157 in the V4 draft) for files that were written before V4.
 _BEFORE_V4 = 0
-#: The columns from which a retry recognizes that it can reuse a leaf with the same content. Statistics are not among
-#: them, because the same files have the same statistics.
+#: A retry reuses a leaf of an earlier attempt if the leaf's entries would have the same values in these columns.
+#: Statistics are not compared, because entries for the same files have the same statistics.
 _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_sequence_number", "referenced_file",
              "deletion_vector", "first_row_id", "format_version", "column_files")  # fmt: skip
 
@@ -173,8 +174,8 @@ class Draft:
     moved
         For each data manifest that compaction replaced, by location: the new location, or None if no entries remained.
     fresh
-        For each new data manifest to which data files were moved from the root: its location, and the locations of
-        these data files.
+        For each new data manifest to which this commit moves data files from the root: its location, and the locations
+        of these data files.
     made
         New rows for the root.
     vectors
@@ -184,11 +185,13 @@ class Draft:
     unnumbered
         For each new data manifest, by location: how many rows of the files in it need row ids.
     hidden
-        In the V4 draft, for each manifest from which this commit takes entries, by row: the encoded bitmaps of the
-        positions that it deletes and of the positions that it replaces. None instead of an empty bitmap.
+        Only for the V4 draft. For each manifest from which this commit removes entries, by its row: two encoded
+        bitmaps, the positions of entries that are deleted, and of entries that the commit lists again elsewhere. An
+        empty bitmap is None.
     affiliate_new
-        Whether new delete manifests, for the deletes that this commit adds, must be affiliated with a data manifest.
-        This is so if they would otherwise exceed the limit for unaffiliated delete manifests.
+        Whether the DVs that this commit adds must be written to affiliated delete manifests, each of which has only
+        deletes for the files of one data manifest. This is true with the option ``affinity="some"`` if there would
+        otherwise be more unaffiliated delete manifests than the option ``unaffiliated_manifests`` allows.
     """
 
     writer: CommitWriter
@@ -209,7 +212,10 @@ class Draft:
     affiliate_new: bool = False
 
     def standing(self, *kinds: int) -> np.ndarray:
-        """Return the numbers of the base's rows of these content types that stay live in the new root."""
+        """Return the row numbers, in the base's root, of the rows of these content types that stay live.
+
+        Rows that this commit has removed, replaced or moved to a leaf so far are not included.
+        """
         return np.flatnonzero((self.row_status == Status.EXISTING) & np.isin(self.kind, [int(k) for k in kinds]))
 
     def row(self, index: int) -> dict[str, object]:
@@ -222,15 +228,20 @@ class Draft:
         return str(self.rows.entries["location"][index].as_py())
 
     def drop_leaf(self, row: int) -> None:
-        """Mark a manifest that compaction replaced, and its manifest DVs, as DELETED (proposal, version_info)."""
+        """Mark a manifest and its manifest DVs as DELETED in the new root.
+
+        This is for a manifest without live entries, or whose live entries this commit writes to a new manifest. ``row``
+        is the manifest's row in the base's root.
+        """
         for r in [row, *self.dvs.get(row, ())]:
             self.row_status[r] = Status.DELETED
 
     def leaf_rows(self, row: int) -> EntryBatch | None:
-        """Return a leaf's live entries as EXISTING, with statistics; None if V4 cannot write them.
+        """Return the live entries of a leaf as EXISTING, with statistics, so that they can be written to a new leaf.
 
-        V4 has no entries for position delete files (from v2), so a leaf that lists one cannot be rewritten. Sort orders
-        of equality deletes are left out, because V4 has none ("Can only be set if content_type is 0").
+        ``row`` is the leaf's row in the base's root. If the leaf lists a live position delete file (from v2), return
+        None: V4 has no entries for such files, so the leaf cannot be rewritten. The sort order ids of delete files
+        become null, because V4 allows a sort order id only for data files ("Can only be set if content_type is 0").
         """
         assert self.root is not None
         leaf = readable(self.writer.base.reader.leaf(self.root, row, _ALL_PARTS))
@@ -283,7 +294,8 @@ class Draft:
             null = np.asarray(whole(batch.entries["first_row_id"]).is_null())
             null &= numbers(batch.entries["content_type"]) == ContentType.DATA
             self.unnumbered[made.location] = int(numbers(batch.entries["record_count"])[null].sum())
-        if w.options.deletion_vectors_on_entries:  # a DV is part of its data file's entry, and so not counted
+        # The V4 draft stores a DV in its data file's entry, so a manifest's counts do not include DVs.
+        if w.options.deletion_vectors_on_entries:
             batch = batch.filter(pa.array(numbers(batch.entries["content_type"]) != ContentType.POSITION_DELETE))
         self.made.append(
             manifest_entry(
@@ -303,9 +315,19 @@ class Draft:
         return made.location
 
     def add_file(self, name: str, suffix: str, kind: str, data: bytes) -> str:
-        """Add a new file that is not a leaf, and return its location.
+        """Add a new file that is not a leaf, such as a Puffin file, and return its location.
 
-        If an earlier attempt wrote a file with the same name and content, that file is reused.
+        The file is only written later, by `write_files`. If an earlier attempt of this commit already added a file with
+        the same ``name`` and ``data``, that file is reused.
+
+        Parameters
+        ----------
+        name, suffix
+            The end of the new file's name, which is ``<uuid>-<name><suffix>``.
+        kind
+            The kind of file that is recorded for the write, such as ``puffin``.
+        data
+            The file's content.
         """
         key = f"{name} {hashlib.blake2b(data, digest_size=16).hexdigest()}"
         w = self.writer
