@@ -6,7 +6,7 @@ that the snapshot's root does not list.
 
 If what a root records can mean two things, the result assumes that the root follows the rules: ADDED files are new,
 DELETED files were removed, and DELETED manifests were compacted (rules ``added-is-change``, ``deleted-entries``,
-``leaf-change-by-dv``, ``compaction-existing``). `RootReading.doubts` then explains in a sentence why the result may be
+``leaf-change-by-dv``, ``compaction-existing``). A sentence in `RootReading.doubts` then explains why the result may be
 wrong.
 """
 
@@ -176,8 +176,8 @@ class _Reader:
         """Record in ``self.out.gone`` that this snapshot removed the remaining entries of a DELETED manifest.
 
         Entries that the manifest's DVs remove are left out: earlier snapshots removed them. If the manifest's row in
-        the root lacks counts, its number of entries is unknown. Then only a sentence about this is added to
-        ``self.out.doubts``.
+        the root lacks counts, its number of entries is unknown. Then nothing is recorded, and a sentence in
+        ``self.out.doubts`` explains this.
 
         Parameters
         ----------
@@ -263,20 +263,25 @@ class _Reader:
             self.out.doubts.append(f"Entries of {self.name(row)} were removed before and are live again.")
 
     def check_dropped(self, dropped: np.ndarray, by_leaf: dict[str, dict[int, list[int]]], bearing: np.ndarray) -> None:
-        """Check whether the entries of DELETED manifests were removed or moved; if unclear, add to ``self.out.doubts``.
+        """Check whether the entries of DELETED manifests may have been removed instead of moved, or the reverse.
 
-        If DELETED manifests mean removed entries (`DeletedManifests`), it is unclear if this snapshot also wrote an
-        EXISTING manifest: the entries may have been moved to it. If they mean compacted entries, it is unclear if the
-        DELETED manifests had more live entries than the EXISTING manifests that this snapshot wrote list. Data
-        manifests and delete manifests are checked separately.
+        If so, add a sentence about this to ``self.out.doubts``. There are two cases (`DeletedManifests`):
+
+        - DELETED manifests are taken to be ``removed``, but this snapshot also wrote EXISTING manifests. It may have
+          moved the entries to them.
+        - DELETED manifests are taken to be ``compacted``, but they had more live entries than there are EXISTING
+          entries in the EXISTING manifests that this snapshot wrote. The other entries were removed, or moved to an
+          ADDED manifest.
+
+        Data manifests and delete manifests are checked separately.
 
         Parameters
         ----------
         dropped
             The rows of the DELETED manifests in the root.
         by_leaf
-            The manifest DVs that have a row of their own in the root. The keys are the canonical location of the
-            manifest and the DVs' status; the values are the DVs' rows.
+            The manifest DVs that have a row of their own in the root. For each manifest, by its canonical location: the
+            rows of its DVs, by the DVs' status.
         bearing
             For each row of the root, whether a DV is attached to it.
         """
@@ -303,8 +308,7 @@ class _Reader:
                 text = f"{left - taken} entries of DELETED manifests are in no manifest written by compaction"
                 self.out.doubts.append(f"{text}: they were removed, or moved to an ADDED manifest.")
 
-    # Access to the roots
-    # -----------------------------------------------------------------------------------------------
+    # Access to the roots ----------------------------------------------------------------------------------------------
 
     @cached_property
     def previous(self) -> Manifest | None:

@@ -97,8 +97,8 @@ class ChangeScenarios:
     arrow
         A table with one row per commit. Its columns:
 
-        - ``scenario``, ``form``: the scenario, and whether the commit is one that the proposal describes (there are
-          several) or one that follows the rules (``by rule``).
+        - ``scenario``, ``form``: the scenario, and the form of the commit: ``by rule`` if it follows the rules,
+          otherwise which of the commits in the proposal it is.
         - ``encoding``, ``attached``: the layout options ``dv_encoding`` and ``dv_attached`` of a commit ``by rule``;
           otherwise null and false.
         - ``root_bytes``, ``manifest_bytes``, ``puffin_bytes``: the bytes that the commit wrote, by kind of file.
@@ -173,8 +173,8 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     Then each scenario is committed as the rules require, once for each combination of the layout options
     ``dv_encoding`` and ``dv_attached``. In scenario 3, the rules do not allow a commit to rewrite a leaf from which it
     also removes files. Therefore, a manifest DV removes the file, and the new files are in a new manifest. There is one
-    exception from the rules: ``dv_attached=True`` stores a manifest DV in the row of its manifest, which can break the
-    rules ``dv-struct`` and ``added-is-change``.
+    exception: ``dv_attached=True`` stores a manifest DV in the row of its manifest, which can break the rules
+    ``dv-struct`` and ``added-is-change``.
 
     Parameters
     ----------
@@ -217,9 +217,10 @@ _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
 
 
 def _base(scale: int, layout: dict[str, Any], encoding: DvEncoding, *, attached: bool) -> Sandbox:
-    """Return a sandbox with the table with which each scenario starts: a manifest m1 and its manifest DV m1_dv.
+    """Return a sandbox with the table from which each scenario starts.
 
-    m1 has 10 entries, and m1_dv removes 7 of them. Both numbers are multiplied by ``scale``.
+    The table has a data manifest m1 with 10 entries, and a manifest DV m1_dv that removes 7 of them. Both numbers are
+    multiplied by ``scale``.
 
     Parameters
     ----------
@@ -252,8 +253,8 @@ def _new(scale: int) -> list[str]:
 def _rest(scale: int, *, first: bool = False) -> list[int]:
     """Return the positions in the manifest m1 that its manifest DV m1_dv does not remove.
 
-    These are 3 positions of each 10: 7, 8, 9, 17, 18, 19 and so on, below 10 * ``scale``. With ``first``, return only
-    the first of each 3: 7, 17 and so on.
+    These are the last 3 of each 10 positions: 7, 8, 9, 17, 18, 19 and so on, up to the last position in m1, which is
+    10 * ``scale`` - 1. With ``first``, return only the first of each 3: 7, 17 and so on.
     """
     return [i for i in range(_ENTRIES * scale) if (i % _ENTRIES == _GONE if first else i % _ENTRIES >= _GONE)]
 
@@ -333,8 +334,8 @@ def _row(
     read_as: DvEncoding,
 ) -> dict[str, Any]:
     state = box.state
-    # With option 1, the files of a DELETED manifest were removed, not compacted: according to the proposal, "The diff
-    # can be computed from applying m1_dv on m1".
+    # In option 1 of scenario 1, a DELETED manifest means that its files were removed, not compacted: according to the
+    # proposal, "The diff can be computed from applying m1_dv on m1".
     deleted: DeletedManifests = "removed" if form == "proposal, option 1" else "compacted"
     found = changes_of(state, snapshot, dv_encoding=read_as, deleted_manifests=deleted)
     before, now = _live(_parent(state, snapshot)), _live(state)
@@ -389,15 +390,15 @@ def _live(state: TableState) -> set[str]:
 def _by_entries(state: TableState, snapshot: Snapshot, encoding: DvEncoding) -> tuple[set[str], set[str], int]:
     """Find the files that a snapshot added and removed, from the statuses of the entries in its data manifests.
 
-    Every data manifest that the snapshot added, changed or removed is opened. Its entries are counted as follows:
+    Every data manifest that the snapshot added, changed or removed is opened. There are three cases:
 
-    - If manifest DVs in the root newly remove entries of the manifest, exactly these entries are removed. The statuses
-      of the entries are not used.
-    - Otherwise, if the root lists the manifest as DELETED, all its entries are removed, except for the DELETED ones and
-      those that a manifest DV removes.
-    - Otherwise, the snapshot wrote the manifest: ADDED entries are added, and DELETED entries are removed.
-
-    If a manifest of the third kind lists a file as EXISTING, this file was only moved there and is not removed.
+    - The snapshot's manifest DVs newly remove entries of the manifest. Exactly the files of these entries count as
+      removed. The statuses of the entries are not used.
+    - Otherwise, the root lists the manifest as DELETED. The files of all its entries count as removed, except for
+      DELETED entries and those that a manifest DV removes.
+    - Otherwise, the snapshot wrote the manifest. The files of its ADDED entries count as added, and those of its
+      DELETED entries as removed. Files of its EXISTING entries were only moved there: they do not count as removed,
+      even if they would because of another manifest.
 
     Parameters
     ----------

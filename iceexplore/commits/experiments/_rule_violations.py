@@ -78,9 +78,10 @@ class ViolatingLeaf:
 
 @dataclass
 class _GivenRows:
-    """Write a root with exactly the given rows, in place of a root that is computed from the commit's `Change`.
+    """A layout that writes a root with exactly the given rows, instead of computing them from the commit's `Change`.
 
-    An instance is called once, with the change and the writer. Of the change, only the summary is used.
+    A commit calls it with the change, of which only the summary is used, and the writer. If the commit has to be
+    retried, because another one was published first, the second call raises `CommitConflictError`.
 
     Attributes
     ----------
@@ -184,10 +185,14 @@ def commit_violating_rules(
         without row ids get new ones.
     relaxed
         Names of the rules that may be broken.
+    operation
+        The snapshot's operation, such as ``overwrite``.
     files
         Contents of Puffin files that should also be written, by location.
     summary
         Entries for the snapshot's summary. Unlike in other commits, no counts and totals are added to them.
+    ref
+        The branch to commit to.
 
     Raises
     ------
@@ -223,7 +228,7 @@ def _broken(sandbox: Sandbox, change: Change, layout: _GivenRows, ref: str, rela
     Parameters
     ----------
     layout
-        Writes the root with the given rows.
+        What writes the commit's root.
     ref
         The branch to commit to.
     relaxed

@@ -95,7 +95,7 @@ def take_out_of_draft(draft: Draft, change: Change) -> Taken:
     ------
     RuleError
         ``files-exist``: a file to remove or change is not live in the base, or a data file whose deletion vector is to
-        be replaced has none. With the change's ``ignore_missing``, only data files to change must exist.
+        be replaced has none. If the change has ``ignore_missing``, only missing data files to change are errors.
     """
     added = change.added.entries
     kind = numbers(added["content_type"])
@@ -178,8 +178,8 @@ def _data(
         The locations of the data files that the commit removes. Their entries become DELETED. Those of the other data
         files in ``wanted`` become REPLACED, because the commit lists these files again.
     manifests
-        Locations of the data manifests that are searched first, or alone if all files are found in them; None to
-        search all.
+        Locations of the data manifests to search first; the others are searched only if a file is not in these. None
+        searches all.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def _old_deletes(draft: Draft, change: Change, data: list[str]) -> tuple[EntryBa
         The entries.
     dict
         For each delete manifest that lists some of them, by its row in the base's root: the set of their positions, and
-        an empty set.
+        an empty set (of the positions to record as replaced; there are none).
     """
     assert draft.root is not None
     leaves = live_manifests(draft.rows.entries, (ContentType.DELETE_MANIFEST,))

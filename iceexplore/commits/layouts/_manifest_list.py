@@ -180,8 +180,8 @@ def _oldest_data(base: ListBase, data: Filtered, new_data: EntryBatch) -> int:
     the minimum of these numbers: the ``min_sequence_number`` of each data manifest with live entries in ``data``, the
     sequence numbers that ``new_data`` already has, and the table's last sequence number.
 
-    Java does not consider the new data files. Here they count, because a compaction may give them sequence numbers that
-    are lower than those in the manifests, and a delete file that still applies to one of them must stay.
+    Java does not consider the new data files. This function does: a compaction may give them sequence numbers that are
+    lower than those in the old manifests, and a delete file that still applies to one of them must stay.
 
     Parameters
     ----------

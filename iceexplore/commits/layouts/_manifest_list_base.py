@@ -114,7 +114,7 @@ def _with_counts(writer: CommitWriter, root: Manifest) -> EntryBatch:
     """Return the rows of a manifest list (``root``), with the counts of files and rows in each manifest.
 
     A manifest whose row lacks a count is read, and its entries are counted. Counts may be missing only in v1: they are
-    optional in a v1 manifest list. Besides, a v1 snapshot may have no manifest list and name its manifests in the table
+    optional in a v1 manifest list. Also, a v1 snapshot may have no manifest list but name its manifests in the table
     metadata; ``root`` is then made from these names and has no counts. If ``root`` is a v1 manifest list and the new
     list is also v1, missing counts stay missing.
     """

@@ -55,10 +55,9 @@ def merge_leaves(base: ListBase, wanted: tuple[str, ...] | bool) -> Merged:
     Parameters
     ----------
     wanted
-        Locations of the manifests to merge. ``True`` makes this choice for each content and spec: manifests with
-        DELETED entries are always merged, because the new manifests leave these entries out. Manifests with fewer live
-        entries than ``leaf_entries`` are merged, together with the former, if this reduces the number of manifests.
-        ``False`` chooses none.
+        Locations of the manifests to merge. ``False`` chooses none. ``True`` chooses, for each content and spec, all
+        manifests with DELETED entries, because a merge leaves these entries out. It also chooses the manifests with
+        fewer live entries than ``leaf_entries``, if merging all of these manifests reduces their number.
 
     Raises
     ------

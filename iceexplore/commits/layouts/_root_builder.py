@@ -117,7 +117,7 @@ _IDENTITY = ("location", "status", "snapshot_id", "sequence_number", "file_seque
 
 @dataclass
 class NewFile:
-    """A new file, kept in memory until all checks are done; ``data`` becomes None once the file is written."""
+    """A new file of a commit. ``data`` is kept until the commit is checked and the file is written, then it is None."""
 
     location: str
     length: int
@@ -186,8 +186,8 @@ class Draft:
         For each new data manifest, by location: how many rows of the files in it need row ids.
     hidden
         Only for the V4 draft. For each manifest from which this commit removes entries, by its row: two encoded
-        bitmaps, the positions of entries that are deleted, and of entries that the commit lists again elsewhere. An
-        empty bitmap is None.
+        bitmaps. The first has the positions of entries that are deleted, and the second those of entries that the
+        commit lists again elsewhere. If there are no such positions, the bitmap is None.
     affiliate_new
         Whether the DVs that this commit adds must be written to affiliated delete manifests, each of which has only
         deletes for the files of one data manifest. This is true with the option ``affinity="some"`` if there would
@@ -325,7 +325,7 @@ class Draft:
         name, suffix
             The end of the new file's name, which is ``<uuid>-<name><suffix>``.
         kind
-            The kind of file that is recorded for the write, such as ``puffin``.
+            The type of the file for the storage, such as ``puffin``.
         data
             The file's content.
         """
