@@ -37,11 +37,19 @@ __all__ = [
 
 
 def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
-    """Return, for each entry of DVs and equality deletes, the data manifest with which it can be affiliated.
+    """Return, for each DV or equality delete, the location of the data manifest to which it belongs.
 
-    For a DV, this is the location, in the new root, of the data manifest that lists its data file; null if the root
-    lists the data file directly. It is null for equality deletes, because they do not belong to one data manifest: they
-    apply to a partition or to the whole table. To find the data files, the base's data manifests are read.
+    A delete manifest can be affiliated with a data manifest if all of its entries belong to this data manifest. A DV
+    belongs to the data manifest that lists its data file. If compaction replaced this data manifest, the location of
+    the new one is returned; if the commit moved the data file from the root to a new data manifest, the location of the
+    latter. The location is null for other DVs, such as those of data files that the root lists directly. It is also
+    null for equality deletes, because they apply to a partition or to the whole table. If there are DVs, the data
+    manifests of the base are read to find their data files.
+
+    Parameters
+    ----------
+    batch
+        The entries of the DVs and equality deletes.
     """
     files = whole(batch.entries["referenced_file"])
     names = np.full(len(batch), None, dtype=object)
@@ -64,19 +72,22 @@ def owners_of(draft: Draft, batch: EntryBatch) -> AnyArray:
 def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affiliate: bool) -> int:
     """Write DVs and equality deletes to new leaves.
 
-    A data manifest may already have as many affiliated delete manifests as the options allow. If ``status`` is
-    EXISTING, these are then replaced by new leaves, which include their entries: "Flushing the data files or DVs from
-    the root to leaf manifests will require leaf delete manifests to be rewritten" (proposal, "Optional Affinity").
+    The option ``affiliated_manifests`` is the maximum number of delete manifests that are affiliated with the same data
+    manifest. If a data manifest already has this many, and ``status`` is EXISTING, they are replaced: they become
+    DELETED, and the new leaves list their entries together with the new ones. The proposal expects this: "Flushing the
+    data files or DVs from the root to leaf manifests will require leaf delete manifests to be rewritten" ("Optional
+    Affinity").
 
     Parameters
     ----------
     batch
-        The entries.
+        The entries of the DVs and equality deletes.
     status
-        The status of the new leaves in the root.
+        The status of the new leaves in the root: ADDED if the commit adds the entries, EXISTING if it moves them from
+        the root or from older leaves.
     affiliate
-        True writes the DVs of each data manifest's files to leaves that are affiliated with this data manifest. Other
-        entries (see `owners_of`) are written to unaffiliated leaves. False writes all entries to unaffiliated leaves.
+        Whether each DV that belongs to a data manifest (see `owners_of`) is written to a leaf that is affiliated with
+        this data manifest. All other entries are written to unaffiliated leaves.
 
     Returns
     -------
@@ -104,9 +115,15 @@ def add_delete_leaves(draft: Draft, batch: EntryBatch, status: Status, *, affili
 
 
 def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
-    """Return the row numbers of the base's affiliated delete manifests that this commit does not change.
+    """Return the affiliated delete manifests of each data manifest.
 
-    They are grouped by the location that the affiliated data manifest has in the new root.
+    Delete manifests from which this commit removes entries are left out, and so are those that it adds.
+
+    Returns
+    -------
+    dict[str, list[int]]
+        The row numbers of the delete manifests in the base's root, by the location of the data manifest. If compaction
+        replaced the data manifest, this is the location of the new one.
     """
     rows = [row for row in draft.standing(ContentType.DELETE_MANIFEST).tolist() if row not in draft.changed]
     owners = draft.rows.entries["referenced_file"].take(pa.array(rows, pa.int64())).to_pylist()
@@ -119,9 +136,20 @@ def affiliated_leaves(draft: Draft) -> dict[str, list[int]]:
 
 
 def take_leaves(draft: Draft, rows: list[int]) -> EntryBatch | None:
-    """Mark leaves as DELETED and return their live entries; None if there are no live entries.
+    """Mark leaves as DELETED and return their live entries, to be written to new leaves.
 
-    Leaves that V4 cannot rewrite are neither marked nor returned (`Draft.leaf_rows`).
+    Leaves that list position delete files from v2 are skipped, because V4 cannot write such entries: these leaves stay
+    live, and their entries are not returned.
+
+    Parameters
+    ----------
+    rows
+        The row numbers of the leaves in the base's root.
+
+    Returns
+    -------
+    EntryBatch or None
+        The entries; None if there are none.
     """
     parts = []
     for row in rows:
@@ -251,10 +279,21 @@ def take_out(draft: Draft, change: Change) -> EntryBatch:
 
 
 def _delete_leaves(draft: Draft, change: Change, data: Found) -> list[int] | None:
-    """Return the row numbers of the delete manifests that may list deletes to remove; None if all of them may.
+    """Return which delete manifests have to be searched for the deletes that a change removes.
 
-    If only data files are removed, their DVs are in delete manifests that are unaffiliated, or affiliated with a data
-    manifest from which a file is removed.
+    If the change names deletes to remove, or DVs to replace, all delete manifests have to be searched. If it names only
+    data files, only the DVs of these files are searched for. These DVs can only be in delete manifests that are
+    unaffiliated, or affiliated with a data manifest that lists one of the files.
+
+    Parameters
+    ----------
+    data
+        The data files to remove, and the leaves that list them.
+
+    Returns
+    -------
+    list[int] or None
+        Row numbers in the base's root; None for all delete manifests.
     """
     if change.remove_deletes or change.replace_dvs:
         return None
@@ -278,13 +317,22 @@ def _refuse_missing(change: Change, names: Sequence[str], text: str = "files to 
 def add_files(draft: Draft, added: EntryBatch) -> EntryBatch:
     """Add data files and deletes to the root, or to new leaves if there are too many of them.
 
-    The options ``flush_data_files`` and ``flush_delete_files`` give the maximum for each. Entries in new leaves have
-    null sequence numbers, which are inherited from the leaf's row in the root, so that a retry can reuse the leaves.
+    If there are more data files than the option ``flush_data_files``, all of them are written to new leaves; otherwise,
+    the root lists them directly. The same applies to DVs and equality deletes with ``flush_delete_files``.
+
+    In new leaves, sequence numbers that ``added`` does not set are null: readers use the sequence number of the leaf's
+    row in the root instead. So the leaves do not depend on the commit's sequence number, and a retry of the commit can
+    reuse them.
+
+    Parameters
+    ----------
+    added
+        The entries of the data files, DVs and equality deletes, as in `Change.added`.
 
     Returns
     -------
     EntryBatch
-        The entries of all added files, with the status ADDED.
+        The entries in ``added``, with the status ADDED.
     """
     o, w = draft.writer.options, draft.writer
     kind = numbers(added.entries["content_type"])

@@ -2,8 +2,9 @@
 
 Leaves written by compaction list only EXISTING entries. Therefore, leaves from which the commit removes entries are not
 compacted, and files that the commit adds are not included. Compacted leaves and their manifest DVs become DELETED in
-the root. Delete manifests affiliated with a replaced data manifest become affiliated with the new one. This changes
-only their rows in the root, because compaction never splits a data manifest.
+the root. If compaction replaces a data manifest, its affiliated delete manifests become affiliated with the new data
+manifest. For this, only the rows of the delete manifests in the root change: all files of the old data manifest are in
+the same new one, so the delete manifests need not be split.
 """
 
 from __future__ import annotations
@@ -32,9 +33,14 @@ _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
 
 def flush_root(draft: Draft, change: Change) -> None:
-    """Flush data files, then deletes, to leaves if the root would otherwise list too many of them after this commit.
+    """Move data files and deletes of the base from the root to new leaves, if the root would list too many otherwise.
 
-    Also enforce the options' limits for unaffiliated and affiliated delete manifests.
+    The maximum number of data files that the root lists directly is the option ``flush_data_files``. Files that this
+    commit adds to the root count as well. If there would be more, all data files of the base are moved. The same
+    applies to DVs and equality deletes with ``flush_delete_files``.
+
+    In addition, delete manifests are rewritten if there are more of them than the options ``unaffiliated_manifests``
+    and ``affiliated_manifests`` allow (see `LayoutOptions`).
     """
     o = draft.writer.options
     kind = numbers(change.added.entries["content_type"])
@@ -59,21 +65,33 @@ def _leaving(draft: Draft, rows: np.ndarray) -> EntryBatch:
 
 
 def _flush_deletes(draft: Draft, rows: np.ndarray, coming: int) -> None:
-    """Flush deletes from the root to leaves, and affiliate delete manifests as the options require.
+    """Move deletes from the root to new delete manifests, which are affiliated with data manifests or not.
+
+    The option ``affinity`` has three values:
+
+    - ``all``: DVs are moved to affiliated delete manifests, except that a DV whose data file is listed directly in the
+      root stays in the root. Equality deletes are moved to unaffiliated delete manifests.
+    - ``none``: All deletes are moved to unaffiliated delete manifests.
+    - ``some``: As ``none``, if the new root has at most ``unaffiliated_manifests`` unaffiliated delete manifests
+      afterwards. Otherwise, the entries of the old unaffiliated delete manifests are written to new delete manifests
+      together with the deletes to move. These new delete manifests are affiliated, except those for equality deletes
+      and for DVs of data files that the root lists directly.
 
     Parameters
     ----------
     rows
-        The root's rows for the deletes to flush; may be empty.
+        The row numbers, in the base's root, of the deletes to move.
     coming
-        The number of delete manifests that this commit writes for its own deletes.
+        The number of delete manifests that will be written for the deletes that this commit adds; 0 if these deletes
+        are listed directly in the root. With ``some``, these delete manifests count as unaffiliated, so that old ones
+        may be rewritten even if there are no deletes to move.
     """
     o = draft.writer.options
     if o.affinity == "all":
         batch = draft.rows.take(pa.array(rows))
         equality = numbers(batch.entries["content_type"]) == ContentType.EQUALITY_DELETE
         owned = np.asarray(owners_of(draft, batch).is_valid())
-        # If a data file is in a data manifest, its DV goes to a leaf. If the root lists the file, the DV stays, too.
+        # DVs of data files that the root lists directly stay in the root: they belong to no data manifest yet.
         going = rows[owned | equality]
         if len(going):
             add_delete_leaves(draft, _leaving(draft, going), Status.EXISTING, affiliate=True)
@@ -104,9 +122,10 @@ def _unaffiliated(draft: Draft) -> list[int]:
 
 
 def _merge_affiliated(draft: Draft) -> None:
-    """Merge the delete manifests that are affiliated with one data manifest if there are more than the options allow.
+    """Merge the affiliated delete manifests of each data manifest that has more than ``affiliated_manifests`` of them.
 
-    Delete manifests that this commit writes or changes are left for a later commit to merge.
+    With 0 for this option, nothing is merged. Delete manifests that this commit adds, or from which it removes entries,
+    are neither counted nor merged; a later commit can merge them.
     """
     limit = draft.writer.options.affiliated_manifests
     for owner, rows in affiliated_leaves(draft).items() if limit else ():
@@ -133,8 +152,9 @@ class Leaf:
     stored
         The number of entries in the manifest; None if its row in the root lacks counts.
     removed
-        The number of entries that the manifest DVs of the leaf remove. An attached DV counts as 1 if the leaf has no
-        other DV, and otherwise as 0, because its actual number is only known after decoding.
+        The number of entries that the leaf's manifest DVs remove. Only DVs in separate rows are counted. The number of
+        entries that an attached DV removes is unknown until it is decoded; a leaf with only an attached DV gets the
+        number 1, to show that it has a DV.
     """
 
     row: int
@@ -150,7 +170,9 @@ class Leaf:
 
 
 def compact_leaves(draft: Draft, change: Change) -> None:
-    """Merge and rewrite leaves, as the layout options and the change require.
+    """Merge and rewrite leaves: those that the change lists, and those that the layout options select.
+
+    See `Change.rewrite_manifests`, and the options ``compact_leaves`` and ``rewrite_leaf_at`` of `LayoutOptions`.
 
     Raises
     ------
@@ -164,13 +186,23 @@ def compact_leaves(draft: Draft, change: Change) -> None:
 
 
 def chosen_leaves(draft: Draft, change: Change, content: ContentType, named: Collection[int]) -> list[list[Leaf]]:
-    """Choose the leaves of one content type to rewrite; return them in groups, of which each becomes one leaf.
+    """Choose the leaves to rewrite, and group those that are to be merged into one new leaf.
+
+    Leaves from which this commit removes entries are not chosen.
 
     Parameters
     ----------
+    content
+        The content type of the leaves: DATA_MANIFEST or DELETE_MANIFEST.
     named
-        The rows of the leaves that the change lists for rewriting, from `named_leaves`. Call `named_leaves` before any
-        leaf is rewritten, because it refuses a change that lists a leaf which is no longer live.
+        The result of `named_leaves`: the row numbers of the leaves that the change lists for rewriting. Call
+        `named_leaves` before any leaf is rewritten: afterwards, a rewritten leaf is no longer live, and `named_leaves`
+        would raise an error for it.
+
+    Returns
+    -------
+    list[list[Leaf]]
+        The groups of leaves; a group of one leaf is rewritten alone.
     """
     o = draft.writer.options
     if draft.root is None or not (change.rewrite_manifests or o.compact_leaves or o.rewrite_leaf_at is not None):
@@ -245,10 +277,11 @@ def _is_old(draft: Draft, leaf: Leaf) -> bool:
 
 
 def _bins(leaves: list[Leaf], size: int) -> Iterator[list[Leaf]]:
-    """Yield groups of leaves, in root order, with up to ``size`` entries in total.
+    """Divide leaves into groups, each of which can be merged into one leaf of up to ``size`` entries.
 
-    The leaves of a group have the same spec, and the same affinity: the data manifest whose files their deletes apply
-    to, if any. A single leaf may have more than ``size`` entries.
+    All leaves in a group have the same spec; delete manifests in a group are affiliated with the same data manifest, or
+    all unaffiliated (`Leaf.group`). A leaf with more than ``size`` entries is in a group of its own. A leaf whose
+    number of entries is unknown counts as ``size`` entries.
     """
     groups: dict[tuple[int, str | None], list[Leaf]] = {}
     for leaf in leaves:

@@ -23,17 +23,25 @@ __all__ = ["apply_to_root", "rules_violated_by"]
 
 
 def rules_violated_by(options: LayoutOptions) -> tuple[str, ...]:
-    """Return the rules that a layout breaks on purpose: the ``relaxed`` ones, and those that ``dv_attached`` breaks."""
+    """Return the ids of the rules that commits with these options may break.
+
+    These are the rules listed in `LayoutOptions.relaxed`, and if `LayoutOptions.dv_attached` is set, the rules that a
+    root with attached manifest DVs always breaks (`VIOLATED_BY_ATTACHING`).
+    """
     return tuple(sorted({*options.relaxed, *(VIOLATED_BY_ATTACHING if options.dv_attached else ())}))
 
 
 def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
     """Build and write the new snapshot's root manifest, from the change and the base (the state to build on).
 
-    The base may have no snapshot, a root manifest, or a manifest list of v1-v3, whose manifests the new root
-    then lists unchanged (proposal, "Upgrade"). If these manifests contain paths relative to a working directory, V4
-    misinterprets them, because it resolves relative paths against the table's location. Leaves are read only to find
-    files to remove, to compact leaves, and to affiliate delete manifests. An append that does none of this reads none.
+    The base may have a root manifest, or no snapshot yet. It may also have a manifest list of v1-v3; then the new root
+    lists the manifests of this list unchanged (proposal, "Upgrade"). If these manifests contain paths relative to a
+    working directory, V4 misinterprets them, because it resolves relative paths against the table's location.
+
+    Leaves are read only for these purposes: to find files to remove; to compact leaves; to find out which data manifest
+    lists the data file of a DV, if delete manifests are to be affiliated with data manifests; to merge delete
+    manifests; and to count the entries of a manifest if the base's root or manifest list lacks the counts. An append
+    for which none of this is necessary reads no leaf.
 
     Parameters
     ----------
@@ -42,9 +50,10 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
         a *leaf* of the base already lists is not refused, because all leaves would have to be read (`check_rules` finds
         such files). Position delete files from v2 stay in their old leaves, and these leaves are never rewritten.
 
-        If files are removed from leaves, the summary has no ``changed-partition-count``, because the files' partitions
-        would have to be read. They are read and counted only if the table property ``write.summary.partition-limit`` is
-        above 0. Totals that the base's summary lacks are left out, as in Java (``SnapshotProducer.updateTotal``).
+        If the commit removes files from leaves, it does not read the partitions of these files, and the summary has no
+        ``changed-partition-count``. If the table property ``write.summary.partition-limit`` is set to another value
+        than 0, the partitions are read, and the summary has the count. Totals that the base's summary lacks are left
+        out, as in Java (``SnapshotProducer.updateTotal``).
     writer
         The writer of the commit. Files are written only after all checks, so that a refused change leaves none behind.
 
@@ -97,7 +106,11 @@ def apply_to_root(change: Change, writer: CommitWriter) -> Applied:
 
 
 def _finished(draft: Draft) -> EntryBatch:
-    """Return the new root's rows: the base's rows with new statuses (except dropped rows), then the added rows."""
+    """Return all rows of the new root.
+
+    First come the rows of the base's root, each with its status in the new root; rows with the status `DROPPED` are
+    left out. Then come the rows that the commit adds: files, leaves and manifest DVs.
+    """
     kept = np.flatnonzero(draft.row_status != DROPPED)
     base = draft.rows.take(pa.array(kept))
     fate = draft.row_status[kept]
@@ -126,9 +139,17 @@ def _vectors(draft: Draft, kept: np.ndarray, base: EntryBatch) -> AnyColumn:
 
 
 def _owners(draft: Draft, entries: pa.Table) -> AnyArray:
-    """Return the column ``referenced_file`` with the new locations of the data manifests that compaction replaced.
+    """Return the new root's column ``referenced_file``, updated after compaction replaced data manifests.
 
-    Only the rows of live delete manifests are changed.
+    In the row of a delete manifest, this column has the location of the data manifest with which the delete manifest is
+    affiliated. If compaction replaced this data manifest, the location becomes that of the new data manifest, or null
+    if no entries were left to write. The rows of DELETED delete manifests, and of files and manifest DVs, stay
+    unchanged.
+
+    Parameters
+    ----------
+    entries
+        The rows of the new root.
     """
     owners = whole(entries["referenced_file"])
     old = pa.array(list(draft.moved), pa.string())

@@ -1,14 +1,19 @@
 """Remove entries from leaves by manifest DVs, without rewriting the leaves (proposal, "Commit Procedure").
 
-The option `LayoutOptions.dv_encoding` chooses one of the encodings that the proposal compares ("Brainstorming about
-detecting changes"). Inline DVs are portable roaring bitmaps. DVs of more than ``inline_dv_bytes`` are written to one
-Puffin file per commit, as blobs of the type ``deletion-vector-v1`` (length, magic and CRC around the same bitmap). This
-is the only blob type for bitmaps in the Puffin specification, so any reader of DVs can read these blobs.
+A manifest DV is a bitmap of the positions in a leaf whose entries are removed. When a commit removes further entries,
+the option `LayoutOptions.dv_encoding` determines how the root records the change. Its values, ``removed``, ``replace``
+and ``delta``, are the encodings that the proposal compares ("Brainstorming about detecting changes").
 
-With ``dv_attached``, a leaf's entry in the root also holds a DV of all positions that are removed from the leaf
-(field id 522 in the V4 draft). As in the V4 draft, this DV is always inline, because the location in the entry is that
-of the leaf and cannot also be that of a Puffin file. Other DVs that an encoding needs (the removed DV, the delta) have
-separate rows. Attaching breaks the rules `VIOLATED_BY_ATTACHING`.
+A DV of up to ``inline_dv_bytes`` is stored inline, that is, in the root itself, as a portable roaring bitmap. Larger
+DVs are written to one Puffin file per commit, as blobs of the type ``deletion-vector-v1`` (length, magic and CRC around
+a roaring bitmap). This is the only blob type for bitmaps in the Puffin specification, so any reader of DVs can read
+these blobs.
+
+By default, each manifest DV has its own row in the root. With the option ``dv_attached``, it is attached: it is stored
+in the row of the leaf from which it removes entries (field id 522 in the V4 draft). An attached DV is always inline, as
+in the V4 draft, because the row has only one location, which is that of the leaf. Two kinds of DVs still have rows of
+their own: with ``removed``, the replaced DV, as DELETED; with ``delta``, the DV of the positions that the commit
+removes, as ADDED. A root with attached DVs breaks the rules in `VIOLATED_BY_ATTACHING`.
 """
 
 from __future__ import annotations
@@ -33,12 +38,14 @@ VIOLATED_BY_ATTACHING = ("added-is-change", "dv-struct")
 
 
 def change_dvs(draft: Draft, removed: Mapping[int, np.ndarray]) -> None:
-    """Remove entries from leaves, by new or changed manifest DVs in the root under construction.
+    """Remove entries from leaves: create their new manifest DVs, which `place_dvs` later adds to the new root.
+
+    Rows of DVs that are replaced become DELETED or dropped, depending on the option ``dv_encoding``.
 
     Parameters
     ----------
     removed
-        For each manifest, by row in the base's root: the positions in the manifest of the live entries to remove.
+        The positions of the live entries to remove from each leaf, by the leaf's row number in the base's root.
     """
     for leaf in sorted(removed):
         draft.changed.add(leaf)
@@ -88,9 +95,15 @@ def _changed(draft: Draft, leaf: int, ordinals: np.ndarray) -> list[NewDv]:
 
 
 def _merged(draft: Draft, leaf: int) -> NewDv:
-    """Merge a leaf's DVs into one EXISTING DV, and drop the rows of the old DVs.
+    """Replace all manifest DVs that a leaf has in the base's root by one DV, which removes the same entries.
 
-    The merged DV has the snapshot id and sequence number of the newest old DV.
+    The new root does not list the old DVs. The new DV has the status EXISTING, because merging does not change which
+    entries are removed. It has the snapshot id and sequence number of the newest old DV.
+
+    Parameters
+    ----------
+    leaf
+        The leaf's row number in the base's root.
     """
     rows = draft.dvs[leaf]
     state = _state(draft, leaf)

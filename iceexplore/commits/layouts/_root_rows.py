@@ -15,11 +15,22 @@ _LEAVES = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 def with_row_ids(draft: Draft, rows: EntryBatch) -> tuple[EntryBatch, int | None]:
-    """Assign ``first_row_id`` to data files and data manifests without one; also return the number of ids assigned.
+    """Assign ``first_row_id`` to each live data file and data manifest in the root that has none.
 
-    As in a manifest list (spec, "First Row ID Assignment"), a data manifest is assigned as many ids as its files may
-    need. Old manifests need ids, too, if they are from before the table had row ids. If the writer has no
-    ``first_row_id``, nothing is assigned, and the number is None.
+    A data file uses up one row id per row. A new data manifest uses up one row id per row of its files without a
+    ``first_row_id``. An old data manifest has no ``first_row_id`` if it is from before the table had row ids; it uses
+    up one row id per row of all its ADDED and EXISTING files (spec, "First Row ID Assignment").
+
+    Parameters
+    ----------
+    rows
+        The rows of the new root.
+
+    Returns
+    -------
+    EntryBatch, int | None
+        The rows with ``first_row_id``, and the number of row ids used up. If the table has no row ids (the commit's
+        writer has no ``first_row_id``), the rows are returned unchanged, and the number is None.
     """
     first = draft.writer.first_row_id
     if first is None:
@@ -41,7 +52,7 @@ def _rows_without_id(draft: Draft, row: pa.Table) -> int:
     location = row["location"][0].as_py()
     if location in draft.unnumbered:
         return draft.unnumbered[location]
-    stats = row["manifest_stats"][0].as_py()  # no count is null: counts that the old root lacked were filled in
+    stats = row["manifest_stats"][0].as_py()  # no count is null: begin() computed those that the base's root lacks
     return int(stats["added_rows_count"] + stats["existing_rows_count"])
 
 

@@ -24,7 +24,8 @@ _TOTALS = (
     ("total-equality-deletes", "added-equality-deletes", "removed-equality-deletes"),
 )
 
-#: The keys of counts in a summary, and in summaries of partitions, in the order in which Java writes them.
+#: The keys of the counts, in the order in which Java writes them. The summary of the whole commit and the summary of
+#: each changed partition have the same keys.
 _METRICS = (
     "added-data-files",
     "deleted-data-files",
@@ -59,15 +60,16 @@ def summary_of(
 ) -> dict[str, str]:
     """Return a commit's summary without ``operation``: files, records and bytes added and removed, and the totals.
 
-    Counts of 0 are left out. A total is computed from the total in the parent's summary, and left out if the latter is
-    missing or not a number (Java, ``SnapshotProducer.updateTotal``). Changed partitions are summarized individually
-    only if there are at most as many as the table property ``write.summary.partition-limit``, by default 0.
+    Counts of 0 are left out, except ``changed-partition-count``. A total is computed from the total in the parent's
+    summary, and left out if that is missing or not a number (Java, ``SnapshotProducer.updateTotal``). The summary has
+    an entry for each changed partition (``partitions.<path>``) if the number of changed partitions is at most the table
+    property ``write.summary.partition-limit``, by default 0.
 
     Parameters
     ----------
     added, removed
-        The DATA, POSITION_DELETE and EQUALITY_DELETE entries that the commit added and removed. Only entries and
-        partition tuples are used; statistics may be missing.
+        The DATA, POSITION_DELETE and EQUALITY_DELETE entries that the commit added and removed, with their partition
+        tuples. Column statistics are not used.
     metadata
         The table's metadata, for its partition specs and properties.
     parent
@@ -152,9 +154,21 @@ def _children(batch: EntryBatch) -> Iterator[AnyArray]:
 
 
 def _by_path(batch: EntryBatch, groups: np.ndarray, metadata: TableMetadata) -> tuple[np.ndarray, list[str]]:
-    """Renumber groups of rows (see `_partition_groups`), so that all partitions with the same path are one group.
+    """Merge the groups of rows from `_partition_groups` whose partitions have the same path.
 
-    Partitions of different specs can have the same path. Return each row's new group number, and the groups' paths.
+    The path of a partition is its values as text, such as ``day=2024-01-01/kind=a``. A table with several specs can
+    have partitions of different specs with the same path.
+
+    Parameters
+    ----------
+    groups
+        The group number of each row.
+
+    Returns
+    -------
+    numpy.ndarray, list[str]
+        The new group number of each row; and the path of each new group, in the order of their numbers. The path is
+        empty for an unpartitioned spec.
     """
     _, first = np.unique(groups, return_index=True)
     paths = [partition_path(batch, int(row), metadata) for row in first]

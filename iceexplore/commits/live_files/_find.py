@@ -76,9 +76,17 @@ def position_files(matched: MatchedDeletes) -> tuple[pa.Table, list[str | None]]
 
 
 def scoped_to(matched: MatchedDeletes, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the locations of position delete files that reference exactly one data file, which is in ``names``.
+    """Return the locations of the file-scoped position delete files of some data files.
 
-    Java calls these delete files file-scoped (``ContentFileUtil.isFileScoped``).
+    A position delete file is file-scoped if all of its deletes are for the same data file (Java:
+    ``ContentFileUtil.isFileScoped``).
+
+    Parameters
+    ----------
+    matched
+        The deletes to search: the result of `applied_deletes`, for example.
+    names
+        The locations of the data files. Scheme and host are ignored when locations are compared.
     """
     entries, referenced = position_files(matched)
     paths = {path_only(name) for name in names}
@@ -154,14 +162,17 @@ def live_files(
     stats: bool = False,
     keep: Callable[[Manifest], Any] | None = None,
 ) -> EntryBatch:
-    """Return the live files of these types.
+    """Return the entries of a state's live files, with their partition tuples.
 
     Parameters
     ----------
+    contents
+        The content types of the files to return.
     stats
-        Whether to include statistics.
+        Whether to return the files' statistics, too.
     keep
-        A function that returns, for a manifest, a mask of the entries to return; by default all are returned.
+        A function that selects among the live files. It is called with each manifest and returns a mask of the
+        manifest's entries: those with false or null are left out. By default, all live files are returned.
     """
     found = []
     for leaf, mask in live_leaves(state, contents, parts=_parts(stats)):
@@ -197,12 +208,23 @@ def find_named(
 ) -> tuple[EntryBatch, list[str], list[str]]:
     """Find the live files at some locations.
 
-    Locations are first compared as written, then in canonical form (``file:/x`` equals ``/x``; in a table that was
-    moved, a file's new location equals the old one). Reading stops when all files are found. With ``manifests``, only
-    these leaves are read.
+    Locations are first compared exactly as they are written. Locations that are not found in this way are then compared
+    in canonical form, so that ``file:/x`` finds ``/x``. If the table was moved after the metadata was written, a file
+    is found both by its old location, which is in the metadata, and by its new one. Reading stops when all files are
+    found.
 
-    Partition tuples are decoded if ``tuples`` or ``stats`` is true, and statistics if ``stats`` is true. Both are
-    decoded only from manifests that list at least one of the files.
+    Parameters
+    ----------
+    contents
+        The content types of the files to find. A file of another type counts as not found.
+    stats
+        Whether to return the files' statistics. If true, the partition tuples are returned, too.
+    tuples
+        Whether to return the files' partition tuples. Tuples and statistics are decoded only from manifests that list
+        at least one of the files.
+    manifests
+        Locations of the leaves to read; by default all are read. Files that the root lists directly are found in any
+        case.
 
     Returns
     -------
@@ -240,12 +262,24 @@ def must_be_live(
     stats: bool = False,
     tuples: bool = True,
 ) -> tuple[EntryBatch, list[str]]:
-    """Return the live files at these locations, and for each the location as it was given.
+    """Return the live files at some locations, like `find_named`, but refuse locations without a live file.
+
+    Parameters
+    ----------
+    contents
+        The content types of the files to find.
+    stats, tuples
+        Whether to return the files' statistics and partition tuples, as for `find_named`.
+
+    Returns
+    -------
+    EntryBatch, list[str]
+        The entries of the files; and for each entry, its location as it was passed in ``locations``.
 
     Raises
     ------
     RuleError
-        ``files-exist``: no file of these types is live at one of the locations.
+        ``files-exist``: at one of the locations, there is no live file whose type is in ``contents``.
     """
     found, names, missing = find_named(state, locations, contents, stats=stats, tuples=tuples)
     if missing:
@@ -283,10 +317,18 @@ LocationsLike: TypeAlias = Any
 def locations_of(paths: LocationsLike, what: str = "paths") -> list[str]:
     """Return the locations from one path, several paths, or a data frame's column, as a list without duplicates.
 
+    Parameters
+    ----------
+    paths
+        One path, an iterable of paths, or a data frame. The column ``file_path`` of a data frame is used, or
+        ``location`` if it has no ``file_path``.
+    what
+        The name of the user's argument, for error messages.
+
     Raises
     ------
     OptionError
-        No location is given, or one is not a path.
+        No location is given, one of them is not a path, or a data frame has neither of the two columns.
     """
     if isinstance(paths, str) or hasattr(paths, "__fspath__"):
         paths = [paths]
@@ -320,7 +362,14 @@ def _parts(stats: bool) -> frozenset[str]:
 
 
 def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Find the rows of a leaf whose location is spelled as in ``wanted``; map each row number to the location."""
+    """Find the entries of a leaf whose location is, exactly as written, a key of ``wanted``.
+
+    Returns
+    -------
+    dict[int, str]
+        The location of each entry that was found, by the entry's row number in the leaf. Entries that are not live
+        are included.
+    """
     found = pc.is_in(leaf.entries["location"], pa.array(list(wanted), pa.string()))
     rows = np.flatnonzero(np.asarray(found))
     names = build.to_pylist(leaf.entries["location"].take(build.array(rows)))
@@ -328,7 +377,7 @@ def _written(leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
 
 
 def _meant(state: TableState, leaf: Manifest, wanted: dict[str, None]) -> dict[int, str]:
-    """Find the rows of a leaf whose location is in ``wanted``, perhaps with another spelling.
+    """Find the entries of a leaf whose location is a key of ``wanted``, perhaps with another spelling.
 
     Two locations are the same if they have the same canonical form. To save time, this is computed only for rows whose
     file name (the last part of the location) is that of a wanted location.

@@ -43,9 +43,9 @@ __all__ = [
 _FILE_TYPES = pa.array([ContentType.DATA, ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE], pa.int32())
 _DELETES = (ContentType.POSITION_DELETE, ContentType.EQUALITY_DELETE)
 
-#: The columns of a table of located files. `root_row` is the position, in the root, of the entry for the leaf that
-#: lists the file; null if the root lists the file directly. Then follow all columns of the file's entry. Among these,
-#: `ordinal` is the entry's position in the leaf or root.
+#: The columns of the table that `locate` returns, with one row per file. The first column, `root_row`, identifies the
+#: leaf that lists the file: it is the position of the leaf's entry in the root, or null if the root lists the file
+#: directly. The other columns are those of the file's own entry; `ordinal` is its position in the leaf or root.
 LOCATED_SCHEMA = pa.schema([pa.field("root_row", pa.int64()), *ENTRY_SCHEMA])
 
 
@@ -224,10 +224,16 @@ def find_data_files(
 
     Parameters
     ----------
+    root
+        The root, or the manifest list, in which to find the files.
+    locations
+        Locations of the data files, as the table spells them.
     manifests
-        Locations of the manifests that probably list the files. If a file is in none of them, all data manifests are
-        read, because a concurrent commit may have moved its entry to another manifest. With None, all are read from the
-        start.
+        Locations of the data manifests that probably list the files. If they do not list all of the files, all data
+        manifests are read, because a concurrent commit may have moved entries to other manifests. None means that it is
+        not known which manifests list the files: all data manifests are read.
+    tuples
+        Whether to return the partition tuples of files that are listed in leaves, as for `find_files`.
     """
     contents, none = (ContentType.DATA,), texts(())
     if manifests is not None:

@@ -100,12 +100,14 @@ def select(
 
 
 def refuse_straddling(selection: Selection) -> None:
-    """Refuse a selection with files in `Selection.part`: possibly, only some of their rows match the filter.
+    """Refuse a selection that contains files of which perhaps only some rows match the filter.
+
+    These files are in `Selection.part`. An operation that removes only whole files cannot remove them.
 
     Raises
     ------
     RuleError
-        ``whole-files``: the selection contains such a file.
+        ``whole-files``: `Selection.part` is not empty.
     """
     if not len(selection.part):
         return

@@ -44,7 +44,9 @@ def set_properties(
     set: Mapping[str, str] | None = None,  # noqa: A002 (the keyword in ALTER TABLE)
     remove: Iterable[str] = (),
 ) -> Json:
-    """Return a document with table properties set and removed; missing names are ignored in ``remove``, as in Java.
+    """Return a document with some table properties set and others removed.
+
+    As in Java, names in ``remove`` of properties that the table does not have are ignored.
 
     Raises
     ------

@@ -41,9 +41,9 @@ def empty_state(
     Parameters
     ----------
     schema
-        One of the following. Types by column name, such as ``{"id": "long", "tags": "list<string>"}``, for optional
-        columns. An iceexplore, PyIceberg or PyArrow schema. A data frame or Arrow table, for its schema
-        (`given_schema`).
+        The table's schema, in one of these forms: a dictionary of types by column name, such as
+        ``{"id": "long", "tags": "list<string>"}`` (all columns are optional then); an iceexplore, PyIceberg or PyArrow
+        schema; or a data frame or Arrow table, of which only the schema is used.
     partition_by
         Partition fields: ``"day(ts)"``, ``"bucket(16, id)"``, ``"region"``.
     location

@@ -39,22 +39,23 @@ def expire_snapshots(
     retain_last: int | None = None,
     now_ms: int | None = None,
 ) -> tuple[Json, Expired]:
-    """Return a document without its expired snapshots, and a record of which were removed and why others were kept.
+    """Return a document without its expired snapshots, and a list of the removed and the kept snapshots (`Expired`).
 
     First, refs are removed: those whose snapshot is missing, and those other than ``main`` whose snapshot is older than
     the ref's ``max-ref-age-ms``. Then a snapshot is kept if one of these rules applies:
 
     - A remaining ref points to it.
-    - It is among the newest ``min-snapshots-to-keep`` snapshots of a branch.
-    - It is in a branch, and younger than ``max-snapshot-age-ms``.
-    - It is in no branch, and not older than ``older_than_ms``.
+    - It is among the newest ``retain_last`` snapshots of a branch. If the branch has its own ``min-snapshots-to-keep``,
+      this number applies instead.
+    - It is in a branch, and its ``timestamp-ms`` is ``older_than_ms`` or later. If the branch has its own
+      ``max-snapshot-age-ms``, this age limit applies instead.
+    - It is not in any branch, and its ``timestamp-ms`` is ``older_than_ms`` or later.
 
-    All other snapshots expire, and so do those in ``ids``. The retention settings of a ref take precedence over the
-    arguments, and the arguments over the table properties ``history.expire.*``. By default, snapshots are kept for 5
-    days, and at least 1 per branch.
+    All other snapshots expire, and so do those in ``ids``.
 
-    When a snapshot is removed, its entry in ``snapshot-log`` and all earlier entries of this log are removed. If the
-    earlier entries remained, the log would show that their snapshots were current for longer than they were. The
+    When a snapshot is removed, its entries in ``snapshot-log`` and all earlier entries of this log are removed. The
+    reason is that each snapshot in the log was current until the time of the next entry. If only a removed snapshot's
+    own entry were missing, the snapshot in the entry before it would seem to have been current for too long. The
     removed snapshot's ``statistics`` and ``partition-statistics`` are removed, too. No file is deleted.
 
     Parameters
@@ -63,9 +64,11 @@ def expire_snapshots(
         Ids of snapshots to expire whatever their age. As in Java, old snapshots expire as well; to expire only the
         given ones, set ``older_than_ms=0``.
     older_than_ms
-        Snapshots from before this time expire, unless a rule keeps them; in milliseconds since the epoch.
+        Snapshots from before this time expire, unless a rule keeps them; in milliseconds since the epoch. By default,
+        it is computed from ``now_ms`` and the table property ``history.expire.max-snapshot-age-ms`` (5 days if unset).
     retain_last
-        The minimum number of snapshots to keep in each branch.
+        The minimum number of snapshots to keep in each branch; by default the table property
+        ``history.expire.min-snapshots-to-keep`` (1 if unset).
     now_ms
         The time, in milliseconds since the epoch, from which ages are computed; by default the system clock's.
 
@@ -177,10 +180,21 @@ def _named(ids: Iterable[int], snapshots: Mapping[int, Json], refs: Mapping[str,
 
 @dataclass(frozen=True)
 class _BranchRules:
-    """The retention limits of a branch: how many of its newest snapshots are kept, and since when all are kept.
+    """The two retention limits of a branch: a minimum number of snapshots, and a maximum age.
 
-    For each limit, a text names the argument, branch setting or table property that sets it. The reasons that `keep`
-    yields include this text.
+    Attributes
+    ----------
+    name
+        The branch's name as quoted text, such as ``'main'``.
+    now
+        The time from which ages are computed, in milliseconds since the epoch.
+    oldest
+        Snapshots from this time or later are kept; in milliseconds since the epoch.
+    at_least
+        The number of newest snapshots that are kept even if they are from before ``oldest``.
+    age_source, count_source
+        A text that names what sets ``oldest`` or ``at_least``: an argument, a setting of the branch, a table property,
+        or a default. It is part of the reasons that `keep` yields.
     """
 
     name: str

@@ -39,7 +39,7 @@ class Expired(tuple[int, ...]):
     Attributes
     ----------
     kept
-        The snapshots that were kept, in the metadata's order.
+        The snapshots that were kept, in the order in which the table metadata lists them.
     refs
         Branches and tags that were removed because their snapshot is too old (``max-ref-age-ms``) or missing.
     """
@@ -84,7 +84,10 @@ class Expired(tuple[int, ...]):
 
 
 def duration(ms: int) -> str:
-    """Return a duration as text, in the largest unit that fits: ``5 days``, ``2 hours``, ``30 ms``."""
+    """Return a duration as text, such as ``5 days``, ``1.5 hours`` or ``30 ms``.
+
+    The unit is the largest of day, hour, minute, second and millisecond that is not longer than the duration.
+    """
     for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000)):
         if ms >= size:
             number = f"{ms / size:,.1f}".removesuffix(".0")
@@ -93,7 +96,9 @@ def duration(ms: int) -> str:
 
 
 def age_reason(limit_ms: int, source: str, where: str) -> str:
-    """Return the reason for a snapshot that is kept because of its age, as text.
+    """Return, as text, the reason why a snapshot that is too young to expire is kept.
+
+    For example: ``younger than 5 days, in branch 'main' (default of history.expire.max-snapshot-age-ms)``.
 
     Parameters
     ----------
@@ -102,7 +107,7 @@ def age_reason(limit_ms: int, source: str, where: str) -> str:
     source
         What sets this limit, as text: the result of `source_of`, for example.
     where
-        A text that names the snapshot's branch, such as ``", in branch 'main'"``.
+        The middle part of the text, which names the snapshot's branch: ``, in branch 'main'`` or ``, in no branch``.
     """
     return f"younger than {duration(limit_ms)}{where} ({source})"
 
@@ -110,10 +115,15 @@ def age_reason(limit_ms: int, source: str, where: str) -> str:
 def source_of(name: str, properties: Mapping[str, Any], given: str | None) -> str:
     """Return a text that names what sets a retention limit: an argument, a table property, or the default.
 
+    For example: ``older_than=``, ``table property history.expire.max-snapshot-age-ms``, or
+    ``default of history.expire.max-snapshot-age-ms``.
+
     Parameters
     ----------
     name
         The table property for the limit, such as ``history.expire.max-snapshot-age-ms``.
+    properties
+        The table's properties. The limit has its default if ``name`` is not among them.
     given
         The name of the argument that sets the limit, such as ``"older_than="``; None if the caller gave no argument.
     """

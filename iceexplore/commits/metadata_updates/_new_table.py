@@ -54,8 +54,9 @@ def new_table_document(
     timestamp_ms
         The value of ``last-updated-ms``; by default the system clock's time.
     expressions
-        In v4, whether partition fields are written as references to expressions (`upgrade`); False for the dialect
-        ``v4-java``.
+        Used only in v4. If true, the transforms of partition fields, except identity, are written to the document's
+        list ``expressions``, and the partition fields reference them by ``expr-id``. If false, partition fields are
+        written as in v3; the dialect ``v4-java`` requires this.
 
     Raises
     ------
