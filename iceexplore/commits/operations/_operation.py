@@ -42,17 +42,20 @@ class Parameter:
     default
         The default value; `NO_DEFAULT` if the parameter is required.
     choices
-        The accepted values if ``kind`` is ``choice``. None is accepted, too, if it is the default or the parameter is
-        ``optional``.
+        The accepted values if ``kind`` is ``choice``. None is accepted, too, if it is the default or if ``optional`` is
+        True.
+    optional
+        Whether None is accepted in addition to ``choices``, although it is not the default.
     least
-        The minimum of a number.
+        The lowest number that is accepted; None if there is no minimum or the values are not numbers.
     since
         The first format version that allows the parameter.
     passed
-        How a method accepts the parameter: by position or name, only by name, or as an option in ``**how``, which the
-        method passes on after `CommitOperation.check` has checked the name.
+        How a call passes the value: ``position`` (by position or by name), ``name`` (only by name), or ``option`` (by
+        name, too, but the method has no argument for it and collects it in ``**how``).
     many
-        Whether the parameter accepts any number of values, as ``*fields`` and ``**layout`` do.
+        Whether the parameter is the method's ``*name`` or ``**name``, which collects any number of arguments. Examples
+        are ``*fields`` and ``**layout``.
     """
 
     name: str
@@ -93,8 +96,8 @@ class CommitOperation:
         ``files`` (a new snapshot), ``metadata`` (only the metadata file), or ``refs`` (branches, tags, and the
         current snapshot).
     simulation, lab
-        The parameters of the method in a simulation and in a lab; None if that kind of table does not have the
-        operation. The two may differ, because a lab writes real rows.
+        The parameters of the method in `Simulation`, and those of the method in `Lab`; None if the class does not have
+        the method. They may differ: for example, ``compact`` has the parameter ``spark`` only in `Lab`.
     since
         The first format version that allows the operation.
     nothing
@@ -107,11 +110,11 @@ class CommitOperation:
         arguments of the simulation's method. The functions for a lab's operations on rows are in
         `iceexplore.labs.ROW_OPERATIONS`.
     update
-        The function that returns the change of metadata. It is called with the arguments of the method, but with
-        snapshot ids instead of snapshots.
+        The function that returns the change of the metadata document. It is called with the arguments of the method;
+        an argument that is a snapshot is replaced by the snapshot's id.
     pins
-        Keys of the metadata document: the commit fails if a concurrent commit changed one of their values
-        (`Committer.commit`).
+        Keys of the metadata document, such as ``current-schema-id``, whose values must not change while the operation
+        commits. If a concurrent commit changes one of them, this commit fails (`Committer.commit`).
     """
 
     name: str
@@ -152,18 +155,30 @@ class CommitOperation:
         return next(p for p in self.parameters(of) if p.name == name)
 
     def make(self, *given: Any, **arguments: Any) -> MakeChange:
-        """Return a function for `Committer.commit`: it passes its writer and these arguments to `change`."""
+        """Return a function that `Committer.commit` calls to make the operation's change.
+
+        The committer passes a `CommitWriter` to the function. The function calls `change` with the table's state
+        (``writer.base``), the writer, and the arguments that were passed to `make`.
+        """
         change = self.change
         assert change is not None, f"{self.name} changes no files"
         return lambda writer: change(writer.base, writer, *given, **arguments)
 
     def check(self, names: Iterable[str], of: TableKind) -> None:
-        """Refuse argument names that the operation does not accept, before the arguments are passed on.
+        """Refuse names of arguments that the operation does not accept.
+
+        Parameters
+        ----------
+        names
+            The names of the arguments in a call.
+        of
+            The kind of table whose method is called.
 
         Raises
         ------
         OptionError
-            A name is unknown; the message lists the nearest names.
+            The operation has no parameter with one of the names (the message lists the nearest names), or this kind of
+            table does not have the operation.
         """
         known = [p.name for p in self.parameters(of)]
         for name in names:

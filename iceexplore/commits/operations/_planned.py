@@ -29,8 +29,8 @@ def planned(state: TableState, writer: CommitWriter, where: FilterLike | None) -
     Raises
     ------
     FormatError
-        A manifest cannot be read. Without it, data files could be missing from the plan, or deleted rows could
-        reappear.
+        A manifest cannot be read. The plan could then lack data files with matching rows; or it could lack deletes, so
+        that the operation would restore deleted rows.
     OptionError
         The filter is invalid, or a column has a name that Iceberg reserves.
     """

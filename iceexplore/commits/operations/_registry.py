@@ -1,6 +1,7 @@
-"""The registry of the commit operations of simulations and labs, with their parameters.
+"""Register the commit operations that simulations and labs have, each with its parameters.
 
-The methods of `Simulation` and `Lab` commit through these objects, and the commit panel creates its forms from them.
+The registry is `OPERATIONS`. Each method of `Simulation` or `Lab` that commits finds its operation there by name, and
+the commit panel shows a form for each operation.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _named(*parameters: Parameter) -> tuple[Parameter, ...]:
 
 
 def _options(*parameters: Parameter) -> tuple[Parameter, ...]:
-    """Return the parameters, marked as options: a method accepts them as ``**how`` and passes them on."""
+    """Return the parameters, marked as options, which a method collects in ``**how``."""
     return tuple(replace(p, passed="option") for p in parameters)
 
 
@@ -383,7 +384,8 @@ _METADATA_OPERATIONS = (
         ),
         update=metadata.rollback,
     ),
-    # No ``update`` function is set: the committer upgrades the document to the format version of its layout options.
+    # This operation has no ``update`` function, because every commit upgrades the table if its format version is lower
+    # than the one in the committer's layout options. The method ``upgrade`` changes these options, and then commits.
     CommitOperation(
         "upgrade", "Upgrade the table", "Raises the format version, in a commit without other changes.", "metadata",
         **_both(

@@ -56,7 +56,8 @@ __all__ = ["RewriteGroups", "compact", "compacted_files"]
 #: 1, which has no sequence numbers).
 RewriteGroups: TypeAlias = Callable[[Sequence[FileTasks], int, int | None], EntryBatch]
 
-#: The maximum size of the data files that one compaction reads, in bytes, because it keeps their rows in memory.
+#: The highest total size, in bytes, of the data files that one compaction may read. There is a limit because all rows
+#: that the compaction reads are in memory at the same time.
 _MOST_BYTES = 2 << 30
 
 
@@ -72,18 +73,18 @@ def compact(
     read: bool | None = None,
     rewrite: RewriteGroups | None = None,
 ) -> Change:
-    """Rewrite the data files of each partition into fewer files, without deleted rows and with the same spec.
+    """Rewrite the data files of each partition into fewer files, which do not contain the deleted rows.
 
-    The new files get the data sequence number of the snapshot that was read (Java:
-    ``useStartingSequenceNumber``), so that equality deletes of concurrent commits still apply to them. In version 3
-    and later their rows keep their ids: ``_row_id`` and ``_last_updated_sequence_number`` are written as columns.
-    Position delete files of version 2 that apply only to rewritten files are removed.
+    The new files have the same partition spec as the files that they replace. They get the data sequence number of the
+    snapshot that was read (Java: ``useStartingSequenceNumber``), so that equality deletes of concurrent commits still
+    apply to them. In version 3 and later their rows keep their ids: ``_row_id`` and ``_last_updated_sequence_number``
+    are written as columns. Position delete files of version 2 that apply only to rewritten files are removed.
 
     Column files of the V4 draft are merged into the new files.
 
-    Synthetic files (and with ``read=False`` all files) are merged into synthetic files by merging their statistics and
-    counts: rows deleted by position are subtracted, equality deletes are assumed to match no rows, and rows get new
-    ids.
+    If the data of a partition is not read (see ``read``), its files are replaced by synthetic files, which are
+    entries without data. Their statistics and counts are computed from those of the old files. Rows deleted by position
+    are subtracted, equality deletes are assumed to match no rows, and rows get new ids.
 
     Parameters
     ----------
@@ -99,9 +100,8 @@ def compact(
         True reads and rewrites the data; False only merges metadata. By default, the data of a partition is read if all
         its files exist and none is synthetic.
     rewrite
-        A function that reads and writes the files instead of `compact`, without the size limit. It is called with the
-        tasks that read the files of each partition, the number of files to write per partition, and the data sequence
-        number of the new files.
+        A function that reads the old files and writes the new ones (`RewriteGroups`). By default, `compact` does this
+        itself, and reads at most 2 GiB.
 
     Raises
     ------
@@ -109,9 +109,15 @@ def compact(
         No file is chosen; or ``paths`` is not given, and each partition has at most ``files`` files, none of them with
         column files.
     OptionError
-        More than 2 GiB would be read, or a column has a name that Iceberg reserves.
+        An argument is invalid or contradicts another, such as ``paths`` and ``where``. A file is synthetic, but
+        ``read`` is True. More than 2 GiB would be read without ``rewrite``. Data would be read, but a column has a name
+        that Iceberg reserves.
+    UnsupportedError
+        Data would be read, but a column is a variant.
+    FormatError, FileMissingError
+        A manifest, data file or delete file that must be read is damaged or missing.
     RuleError
-        ``files-exist``.
+        ``files-exist``: a file in ``paths`` is not live.
     """
     files = whole_number_of("files", files, 1)
     small_than = None if small_than is None else whole_number_of("small_than", small_than)
@@ -189,10 +195,11 @@ def _chosen(
     partition: Mapping[str, Any] | None,
     small_than: int | None,
 ) -> tuple[EntryBatch, frozenset[str] | None]:
-    """Return the files to rewrite, with statistics, and the locations of the manifests that list these files.
+    """Return the entries of the files to rewrite, with statistics, and the locations of the manifests that list them.
 
-    The manifests are None if neither ``where`` nor ``partition`` is given, because they are then unknown. Files of
-    ``small_than`` bytes or more are left out.
+    The second value may also contain manifests without such files. It is None if neither ``where`` nor ``partition`` is
+    given: only a search with these arguments finds out which manifests list the files. Files of ``small_than`` bytes
+    or more are left out.
 
     Raises
     ------
@@ -238,10 +245,13 @@ def _places(chosen: EntryBatch) -> list[list[int]]:
 def _idle(state: TableState, chosen: EntryBatch, files: int, named: bool) -> set[str]:
     """Return the locations of the chosen files that need not be rewritten.
 
-    These are the files in a partition of which at most ``files`` files were chosen, none of them with column files.
+    The chosen files of a partition need not be rewritten if there are not more than ``files`` of them, so that a
+    rewrite would not reduce their number, and if none of them has column files, which a rewrite would merge.
 
     Parameters
     ----------
+    chosen
+        The entries of the chosen files.
     files
         The number of files to write per partition.
     named
@@ -269,8 +279,8 @@ def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
     rows
         The entries of the partition's files.
     read
-        The user's choice, which is returned. If None, the result is True if all files and their column files exist in
-        the storage and none is synthetic.
+        The argument ``read`` of `compact`. True or False is returned unchanged. If it is None, the result is True if
+        all of the files and their column files exist in the storage and none is synthetic.
 
     Raises
     ------
@@ -289,7 +299,7 @@ def _data_there(state: TableState, rows: EntryBatch, read: bool | None) -> bool:
 def _orphaned(state: TableState, matched: MatchedDeletes, rewritten: Collection[str]) -> tuple[str, ...]:
     """Return the locations of the position delete files that can be removed after a rewrite of data files.
 
-    These are files in ``matched`` that apply to no other live data file.
+    A position delete file in ``matched`` can be removed if all live data files that it references are rewritten.
 
     Parameters
     ----------
@@ -356,10 +366,21 @@ def _read(
 
     Parameters
     ----------
+    one
+        The entry of the data file, as a batch of length 1.
+    deletes
+        The equality deletes that apply to any of the files to rewrite.
     numbers
-        The equality deletes that apply to the file, as returned by ``deletes.numbers``.
+        Identifies those equality deletes that apply to this data file (see ``deletes.numbers``).
     lineage
         Whether to return ``_row_id`` and ``_last_updated_sequence_number``, too.
+
+    Raises
+    ------
+    OptionError
+        A column of the table has a name that Iceberg reserves.
+    UnsupportedError
+        A column is a variant.
     """
     _refuse_columns(state)
     fields, to = list(state.schema.fields), list(file_schema(state.schema))

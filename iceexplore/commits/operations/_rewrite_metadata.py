@@ -39,8 +39,8 @@ def rewrite_manifests(state: TableState, writer: CommitWriter, manifests: Locati
     Parameters
     ----------
     manifests
-        Locations of the manifests to rewrite. By default the layout chooses the manifests, mainly small ones and those
-        with entries that are not live.
+        Locations of the manifests to rewrite. By default, the code that writes the commit chooses them: mainly small
+        manifests, and those with entries that are not live.
 
     Raises
     ------
@@ -148,24 +148,30 @@ def _position_files(state: TableState) -> EntryBatch:
 
 
 def cherry_pick(state: TableState, writer: CommitWriter, snapshot: SnapshotLike) -> Change:
-    """Apply the changes of a snapshot that is not in the branch's history (Java: ``CherryPickOperation``).
+    """Repeat the changes of a snapshot that is not in the history of ``main`` (Java: ``CherryPickOperation``).
 
-    An append is picked by adding its data files again; an overwrite of whole partitions
-    (``replace-partitions=true``) is picked if its partitions have not changed since its parent.
+    Two kinds of snapshots can be cherry-picked. If the snapshot is an append, its data files are added again. If it is
+    an overwrite of whole partitions (``replace-partitions=true`` in its summary), its data files are added, and the
+    data files that it removed are removed; other commits must not have added data files to these partitions since the
+    snapshot's parent.
 
     Parameters
     ----------
     snapshot
-        A snapshot id, a ref name or a `Snapshot`.
+        The snapshot to cherry-pick: a `Snapshot` or its id, a ref or its name, or a state at this snapshot.
 
     Raises
     ------
     RuleError
-        ``cherry-pick``: the snapshot cannot be picked (see `cherry_pick_summary`), is a child of the current snapshot
-        (`set_current_snapshot` makes it current without a new snapshot), has a parent that expired, or replaces a
-        partition that has changed. ``files-exist``: files that the picked snapshot removed are no longer live.
+        ``cherry-pick``: one of the following. The snapshot is of neither kind. It is already in the history of
+        ``main``, or was cherry-picked before (`cherry_pick_summary` lists all such reasons). Its parent is the current
+        snapshot: `set_current_snapshot` can make it current without a new snapshot. Its parent has expired. Another
+        commit added data files to a partition that it replaces.
+        ``files-exist``: a data file that the snapshot removed is no longer live.
     OptionError
-        The table has no snapshot to pick.
+        ``snapshot`` is the state of a table that has no snapshot.
+    SnapshotNotFoundError
+        The table has no such snapshot or ref.
     """
     picked = resolve_state(state, snapshot).snapshot
     if picked is None:

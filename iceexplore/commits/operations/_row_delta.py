@@ -61,13 +61,16 @@ class EqualityDeletes:
 
     Attributes
     ----------
+    schema
+        The table's schema.
     spec_id
-        The partition spec of the delete files.
+        The id of the partition spec with which the delete files are written.
     ids
         The field ids of the equality columns.
     parts
-        The content of the delete files to write: for each file, its partition tuple (None if the spec is unpartitioned)
-        and a table of the equality columns. Each row of the table has the values of rows to delete.
+        The delete files to write. Each is a pair: the partition tuple (None if the spec is unpartitioned), and an Arrow
+        table with the equality columns. The delete file deletes the rows whose values in these columns equal those of a
+        row in the Arrow table.
     columns
         The columns for which the delete files' entries have statistics.
     """
@@ -205,8 +208,10 @@ def row_delta(
         Nothing is given, no positions are given for a file, all given positions are already deleted, or values do not
         fit the schema.
     RuleError
-        ``deletes-need-v2``, ``files-exist``, ``duplicate-file``, ``dv-in-range``; ``sequence-order``: a data file has
-        a higher sequence number than this commit gets, because the table's metadata is damaged.
+        ``deletes-need-v2``: rows are to be deleted, but the format version is 1. ``files-exist``: a data file in
+        ``deletes`` is not live. ``duplicate-file``: a data file in ``deletes`` is given, or listed by the table, more
+        than once. ``dv-in-range``: a position is beyond the rows of its data file. ``sequence-order``: a data file in
+        ``deletes`` has a higher sequence number than this commit gets, because the table's metadata is damaged.
     """
     checked_isolation(isolation)
     if files is None and deletes is None and equality is None:
@@ -236,8 +241,8 @@ def row_delta(
     if by_file and version >= _DVS_FROM:
         vectors = {name: bitmap | old[name] if name in old else bitmap for name, bitmap in by_file.items()}
         added.append(vector_entries(writer, targets, vectors))
-        # Remove every position delete file that references only one data file, if this data file gets a deletion vector
-        # now, because the deletion vector replaces the delete file (Java: ContentFileUtil.isFileScoped).
+        # A new deletion vector replaces the position delete files of its data file. Remove those that reference only
+        # this data file; others are still needed for other data files (Java: ContentFileUtil.isFileScoped).
         merged = scoped_to(before, by_file)
     elif by_file:
         added.append(position_files(state, writer, targets, by_file))
@@ -374,9 +379,17 @@ def vector_entries(writer: CommitWriter, targets: EntryBatch, vectors: Mapping[s
 
 
 def delete_groups(state: TableState, targets: EntryBatch, by_file: Mapping[str, Any]) -> list[list[int]]:
-    """Return, for each position delete file to write, the indices of its data files in ``targets``.
+    """Group data files, so that one position delete file can be written for each group.
 
-    The property ``write.delete.granularity`` determines whether a file is written per data file or per partition.
+    A group is a list of indices in ``targets``. If the table property ``write.delete.granularity`` is ``partition``,
+    a group has all data files of a partition; otherwise, each data file is a group by itself.
+
+    Parameters
+    ----------
+    targets
+        The entries of the data files.
+    by_file
+        The positions to delete as bitmaps, by data file location. Data files that are not in it are in no group.
     """
     names = targets.entries["location"].to_pylist()
     specs = targets.entries["partition_spec_id"].to_pylist()
@@ -434,8 +447,9 @@ def position_files(
 def _position_stats(bounds: list[tuple[str, str, int, int, int]]) -> dict[int, Any]:
     """Return statistics of the columns ``file_path`` and ``pos`` of position delete files, by field id.
 
-    Bounds of ``file_path`` are never truncated, because equal bounds identify the data file. The columns are not in the
-    table's schema, so their bounds are in single-value (binary) form.
+    Bounds of ``file_path`` are never truncated. If a delete file references only one data file, both bounds must be the
+    full location of this data file, because readers recognize such a delete file by its equal bounds. The columns are
+    not in the table's schema, so their bounds are in single-value (binary) form.
 
     Parameters
     ----------

@@ -84,8 +84,9 @@ def update_columns(
     MemoryLimitError
         The rows of a data file have more bytes than the memory limit.
     RuleError
-        ``column-updates``: the commit does not write the V4 draft, a partition field is derived from a column, or
-        equality deletes or position delete files, which match by sequence number, apply to a data file.
+        ``column-updates``: the table does not have the format of the V4 draft; a partition field is derived from one of
+        the columns; or equality deletes or position delete files apply to a data file, and would no longer apply after
+        the update, which raises the data file's sequence number.
         ``files-exist``: a data file is not live. ``duplicate-file``: the table lists a data file more than once.
     """
     if not writer.options.deletion_vectors_on_entries:
@@ -140,14 +141,15 @@ def _files(state: TableState, paths: LocationsLike | None, tasks: FileTasks | No
     Parameters
     ----------
     paths
-        Locations of data files: only these are returned. If None, the locations do not matter.
+        Return only data files at these locations. If None, data files at any location are returned.
     tasks
-        The plan for a filter: only data files in the plan are returned. If None, there is no filter.
+        The result of planning a scan with a filter: return only data files that the plan contains, because other files
+        cannot have matching rows. None if the user has given no filter.
 
     Raises
     ------
     OptionError
-        There is no filter and no data file.
+        ``tasks`` is None, and there are no data files to return.
     RuleError
         ``files-exist``: a file in ``paths`` is not live.
     """
@@ -233,7 +235,23 @@ def _columns(
 
 
 def _refuse_partition_sources(state: TableState, files: EntryBatch, fields: Sequence[NestedField]) -> None:
-    """Refuse columns from which the files' partition values are derived, because these values would become wrong."""
+    """Refuse to update a column from which a partition field is derived.
+
+    A column update leaves each row in its data file, and each data file in its partition. With new values in such a
+    column, the partition could be wrong for the row.
+
+    Parameters
+    ----------
+    files
+        The data files to update. Only their partition specs are checked.
+    fields
+        The columns to update.
+
+    Raises
+    ------
+    RuleError
+        ``column-updates``: a partition field is derived from one of the columns, or from a field nested in it.
+    """
     ids = leaf_ids(state.schema, [f.field_id for f in fields])
     for spec_id in build.to_pylist(files.entries["partition_spec_id"].unique()):
         spec = state.metadata.spec(spec_id)
@@ -257,6 +275,14 @@ def _refuse_old_deletes(state: TableState, files: EntryBatch, manifests: frozens
     A delete file applies only to data files with a lower sequence number than its own; position deletes also apply if
     the numbers are equal. The update raises a data file's sequence number, so that earlier deletes would no longer
     apply, and deleted rows would reappear.
+
+    Parameters
+    ----------
+    files
+        The data files to update.
+    manifests
+        Locations of the data manifests that list ``files``; None if they are not known. If they are known, other data
+        manifests need not be read in the V4 draft, in which data manifests also list deletion vectors.
 
     Raises
     ------
@@ -309,9 +335,13 @@ def _written(
     values: Mapping[str, Any],
     hits: Mapping[str, npt.NDArray[np.int64]] | None,
 ) -> _Made:
-    """Write a column file for each data file; return the column files' records, and the statistics of their columns.
+    """Write a column file for each data file.
 
     The data files are processed one after the other, so that only the rows of one file are in memory at a time.
+
+    Two values are returned. The first is a list with one record for each column file, for the field ``column_files`` of
+    the data file's manifest entry. The second has the statistics of the updated columns by field id: an Arrow array
+    with one item for each column file.
 
     Parameters
     ----------
@@ -361,7 +391,8 @@ def _new_columns(
         The positions of the rows to update; None to update all rows.
     """
     old = _rows(state, file, [*needed, LAST_UPDATED])
-    # If no column is needed, keep this one: an Arrow table without columns would not have the number of rows.
+    # If ``needed`` is empty, ``old`` has only the column ``_last_updated_sequence_number``. Do not drop it: an Arrow
+    # table without columns would lose the number of rows.
     rows = old.drop_columns([LAST_UPDATED.name]) if needed else old
     new = set_values(rows if hit is None else rows.take(build.array(hit)), values, what="columns")
     made = fit_columns(arrow_frame(new, state.schema), state.schema, complete=False)

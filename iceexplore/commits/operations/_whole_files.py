@@ -31,7 +31,10 @@ def append(state: TableState, writer: CommitWriter, files: FilesLike, **how: Any
     Parameters
     ----------
     files
-        A number, dictionaries, paths, or a data frame; ``how`` holds the options for them (`new_files`).
+        The data files to add: the number of synthetic files to create, dictionaries that describe files, paths of
+        Parquet files, or a data frame whose rows are written to new files.
+    how
+        Options for ``files``, such as ``partitions`` (see `new_files`).
     """
     return Change("append", new_files(state, files, writer=writer, **how), base_snapshot_id=base_id(state))
 
@@ -148,8 +151,8 @@ def delete_where(
     OptionError
         Neither ``where`` nor ``partition`` is given, a column is unknown, or no file matches.
     RuleError
-        ``whole-files``: the metadata shows neither that all rows of a file match nor that no row matches (Java: "Cannot
-        delete file where some, but not all, rows match filter").
+        ``whole-files``: a file may have matching rows, but the metadata does not show that all its rows match (Java:
+        "Cannot delete file where some, but not all, rows match filter").
     """
     if where is None and partition is None:
         raise OptionError("delete_where needs a filter or partition=; to remove everything pass where='true'")
@@ -181,7 +184,13 @@ def partitions_of(state: TableState, batch: EntryBatch) -> frozenset[tuple[int, 
 
 
 def checked_isolation(isolation: str) -> None:
-    """Refuse an unknown isolation level."""
+    """Refuse an isolation level other than ``serializable`` and ``snapshot``.
+
+    Raises
+    ------
+    OptionError
+        The isolation level is neither of these.
+    """
     if isolation not in get_args(Isolation):
         raise OptionError(f"isolation={isolation!r}: choose 'serializable' or 'snapshot'")
 
