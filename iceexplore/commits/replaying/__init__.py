@@ -1,1 +1,1 @@
-"""Replay a table's history: commit the same changes again in a different layout."""
+"""Replay a table's history: repeat its commits in a new table with another format version or other layout options."""

@@ -1,7 +1,8 @@
 """Find the files that a snapshot added and removed.
 
-The snapshot is compared with an earlier one: this works for the tables of every writer, because it does not depend on
-how the writer marks entries as added or removed. Manifests that both snapshots list are not read.
+To find them, the live files of the snapshot are compared with those of an earlier snapshot. This works for the tables
+of every writer: it does not matter which entries have the status ADDED, or whether entries of removed files have the
+status DELETED or are left out. Manifests that both snapshots list with the same manifest DVs are not read.
 """
 
 from __future__ import annotations
@@ -69,10 +70,11 @@ def file_keys(entries: pa.Table) -> AnyArray:
 
 
 def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], int]:
-    """Return a dictionary of the live manifests in a root; the values are the positions of their entries in the root.
+    """Return a dictionary with an item for each live manifest that a root lists.
 
-    A key is a pair: the manifest's location, and a set that identifies the manifest DVs that apply to the manifest. If
-    two roots have the same key, the manifest has the same live entries in both. Without a root, the result is empty.
+    The value is the row number of the manifest's entry in ``root.entries``. The key is a pair: the manifest's location,
+    and a set that identifies the manifest DVs that apply to the manifest. If the dictionaries of two roots have a key
+    in common, this manifest has the same live entries in both. If ``root`` is None, the dictionary is empty.
     """
     if root is None:
         return {}
@@ -82,21 +84,25 @@ def manifests_of(root: Manifest | None) -> Mapping[tuple[str, frozenset[str]], i
 
 
 def moves_between(state: TableState, before: Snapshot | None, after: Snapshot) -> Moves:
-    """Return the files that are live in one of two snapshots but not in the other.
+    """Return the files that are live in only one of two snapshots: in ``after`` (added) or in ``before`` (removed).
 
-    Manifests that both snapshots list with the same manifest DVs are not read.
+    A manifest that both snapshots list with the same manifest DVs is not read, because its live entries are the same in
+    both.
 
     Parameters
     ----------
     before
         The earlier snapshot; if None, every live file of ``after`` counts as added.
+    after
+        The later snapshot.
 
     Raises
     ------
     FormatError
-        A manifest to read is missing or damaged.
+        A manifest that must be read is missing or damaged.
     UnsupportedError
-        Data files have column files (V4 draft), which other layouts cannot store.
+        A data file of ``after`` has column files (V4 draft), which a replay cannot repeat. Data files in manifests that
+        are not read are not checked.
     """
     old = None if before is None else state.root(before)
     new = state.root(after)
@@ -137,9 +143,10 @@ def _refuse_column_files(entries: pa.Table) -> None:
 
 
 def _with_sizes(state: TableState, batch: EntryBatch) -> EntryBatch:
-    """Return the entries with the sizes of all files; ask the storage for the sizes that the entries do not record.
+    """Return the entries with the sizes of all files.
 
-    In the V4 draft, for example, the entries of deletion vectors do not record a file size.
+    If an entry does not record the size of its file, the storage is asked for it. In the V4 draft, for example, the
+    entries of deletion vectors do not record a file size.
     """
     sizes = whole(batch.entries["file_size_in_bytes"])
     lacking = pc.and_(sizes.is_null(), batch.entries["location"].is_valid())
@@ -157,7 +164,15 @@ def _no_keys() -> AnyArray:
 
 
 def _first_of_each(keys: AnyArray, before: list[tuple[EntryBatch, AnyArray]]) -> np.ndarray:
-    """Return the indices of keys that are new: neither in ``before`` (earlier batches) nor earlier in this batch."""
+    """Return the indices of the keys that occur for the first time.
+
+    Parameters
+    ----------
+    keys
+        The keys of the files in one batch of entries, from `file_keys`.
+    before
+        The batches before this one, each with the keys of its files.
+    """
     _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
     fresh = np.ones(len(keys), np.bool_)
     for _, others in before:

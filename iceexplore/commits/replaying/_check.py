@@ -29,10 +29,18 @@ def differences_of(
 ) -> tuple[str, ...]:
     """Return the differences between snapshots of a table and of its replay, as sentences.
 
-    Both snapshots must have the same files, with the same spec, partition tuple, row count and, if the table records
-    it, size in bytes. This applies to data files, to equality delete files, and to deletion vectors of live data files.
-    Position delete files are compared only if the replay has a format version below 3; from version 3 on, the replay
-    replaces them with deletion vectors, and these are not compared with them.
+    A snapshot and its replay must have the same live files. Each file must have the same spec, partition tuple and row
+    count in both, and the same size in bytes, if the table records it. This is checked for data files, for equality
+    delete files, and for deletion vectors of live data files.
+
+    Position delete files are checked only if the replay has a format version below 3. From version 3 on, the replay has
+    deletion vectors in place of the table's position delete files; neither these deletion vectors nor the position
+    delete files are checked.
+
+    Parameters
+    ----------
+    pairs
+        Snapshots of the table, each with the snapshot that repeats it in the replay.
     """
     return tuple(text for a, b in pairs for text in _differences(table, a, replayed, b))
 

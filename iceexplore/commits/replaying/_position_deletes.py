@@ -1,6 +1,6 @@
-"""Find the rows that the position delete files of a table deleted, to write them as deletion vectors in its replay.
+"""Find the rows that a table's position delete files delete. A replay of the table writes deletion vectors for them.
 
-If a delete file cannot be read, the number of its rows in each data file is estimated.
+If a position delete file cannot be read, the number of rows that it deletes is estimated for each data file.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Positions:
     Attributes
     ----------
     by_file
-        Deleted rows by data file, then by delete file: a bitmap, or only their number if the delete file could not be
-        read.
+        The deleted rows, first by location of the data file, then by location of the delete file: the positions as a
+        `pyroaring.BitMap64`, or only an estimated number of rows (int) if the delete file could not be read.
     unread
-        Delete files that could not be read.
+        Locations of the delete files that could not be read.
     """
 
     by_file: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -59,14 +59,16 @@ class Positions:
     _files: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, batch: EntryBatch, at: TableState) -> set[str]:
-        """Add position delete files; return the data files to which these apply.
+        """Add the deletes of position delete files; return the locations of the data files with these deletes.
 
-        If a delete file cannot be read, its entry still has the number of rows that it deletes. This number is counted
-        for the data file that the entry names. If the entry names none, the number is divided evenly among the data
-        files to which the delete file may apply.
+        If a delete file cannot be read, the number of rows that it deletes is taken from the ``record_count`` of its
+        entry. If the entry identifies a single data file, the whole number is added for this data file. Otherwise the
+        number is divided evenly among the data files to which the delete file may apply.
 
         Parameters
         ----------
+        batch
+            The entries of the position delete files.
         at
             The table at the snapshot that lists the delete files.
         """
@@ -87,7 +89,7 @@ class Positions:
         return concerned
 
     def remove(self, batch: EntryBatch) -> set[str]:
-        """Remove position delete files; return the data files to which these applied."""
+        """Remove the deletes of position delete files; return the locations of the data files with these deletes."""
         concerned: set[str] = set()
         for location in build.to_pylist(batch.entries["location"]):
             for name in self._files.pop(location, ()):
@@ -96,7 +98,16 @@ class Positions:
         return concerned
 
     def unapplied(self, batch: EntryBatch, live: Collection[str]) -> int:
-        """Count the delete files in ``batch`` that reference no file in ``live``; locations are compared as spelled."""
+        """Count the position delete files that reference no live data file.
+
+        Parameters
+        ----------
+        batch
+            The entries of the position delete files, which `add` has added before.
+        live
+            Locations of live data files. A delete file must reference one of them in exactly this spelling:
+            ``file:/data/a.parquet`` does not match ``/data/a.parquet``.
+        """
         locations = build.to_pylist(batch.entries["location"])
         return sum(not any(name in live for name in self._files.get(at, ())) for at in locations)
 
@@ -120,12 +131,15 @@ class Positions:
 
 
 def estimated_entries(writer: CommitWriter, targets: EntryBatch, counts: dict[str, int]) -> EntryBatch:
-    """Return entries of deletion vectors with estimated row counts, in a synthetic Puffin file that is not written.
+    """Return entries of deletion vectors for which only the number of deleted rows is known, as an estimate.
+
+    The entries refer to a synthetic Puffin file: they record a location and plausible sizes for it, but the file is
+    never written.
 
     Parameters
     ----------
     targets
-        Entries of data files. Those that are not in ``counts`` are ignored.
+        The entries of the data files. Data files that are not in ``counts`` are ignored.
     counts
         The estimated number of deleted rows, by the location of the data file.
     """
@@ -145,9 +159,10 @@ def _read(at: TableState, location: str, file_format: str | None) -> dict[str, A
 
 
 def _bounds(batch: EntryBatch) -> list[tuple[str | None, str | None]]:
-    """Return the lower and the upper bound of ``file_path`` in each entry, as text.
+    """Return the lower and the upper bound of the column ``file_path`` of each position delete file, as text.
 
-    The batch has these bounds as bytes, because the table's schema does not contain this column.
+    A bound is None if the delete file's entry does not have it. ``batch`` has the bounds as bytes, because
+    ``file_path`` is not a column of the table's schema.
     """
     stats = batch.stats.get(FILE_PATH_ID)
     if stats is None:
@@ -163,7 +178,22 @@ def _text(value: PlainValue) -> str | None:
 def _estimate(
     batch: EntryBatch, row: int, at: TableState, named: str | None, bounds: tuple[str | None, str | None]
 ) -> dict[str, int]:
-    """Estimate how many rows an unreadable position delete file deletes, by location of a data file."""
+    """Estimate how many rows of each data file are deleted by a position delete file that cannot be read.
+
+    The result has the number by location of the data file.
+
+    Parameters
+    ----------
+    batch, row
+        Entries of position delete files, and the index of this delete file's entry among them.
+    at
+        The table at the snapshot that lists the delete file.
+    named
+        The data file that the entry references (``referenced_file``); None if it references none.
+    bounds
+        The lower and the upper bound of the delete file's column ``file_path``. If they are equal, they are the
+        location of the only data file with deletes. None for a bound that the entry does not have.
+    """
     count = batch.entries["record_count"][row].as_py() or 0
     low, high = bounds
     if named or (low is not None and low == high):
@@ -172,7 +202,8 @@ def _estimate(
     names = files.entries["location"]
     mask = pc.equal(files.entries["partition_spec_id"], batch.entries["partition_spec_id"][row])
     if low is not None and high is not None:
-        # A truncated upper bound sorts before the longer paths that begin with its text.
+        # An upper bound may be cut off after some characters. A path that begins with these characters is then greater
+        # than the bound, although the delete file may contain it.
         inside = pc.and_(pc.greater_equal(names, low), pc.or_(pc.less_equal(names, high), pc.starts_with(names, high)))
         mask = pc.and_(mask, inside)
     mask = pc.and_(pc.fill_null(mask, False), _in_partition(files, batch, row))
@@ -184,7 +215,10 @@ def _estimate(
 
 
 def _in_partition(files: EntryBatch, batch: EntryBatch, row: int) -> AnyArray:
-    """Return a mask of the files that have the same partition tuple as the given row of ``batch``."""
+    """Return a mask of the files whose partition tuple equals that of one entry in ``batch``.
+
+    ``row`` is the index of this entry. If one of the batches has no partition tuples, the mask is true for all files.
+    """
     mask = pa.repeat(pa.scalar(True), len(files))
     if batch.partition is None or files.partition is None:
         return mask
