@@ -419,7 +419,7 @@ def compacted_files(
     Parameters
     ----------
     group
-        The files that the rows come from.
+        The entries of the files that the rows come from. The new file gets their spec and partition tuple.
     rows
         The rows as returned by `fit_columns`, with the row lineage columns.
     sequence_number
@@ -428,7 +428,7 @@ def compacted_files(
     Raises
     ------
     OptionError
-        The files' spec is missing, or the sort order refers to a missing column.
+        The metadata does not contain the files' partition spec, or the sort order refers to a missing column.
     """
     order = default_order(state.metadata)
     if order is None:

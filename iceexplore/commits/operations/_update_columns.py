@@ -385,8 +385,12 @@ def _new_columns(
 
     Parameters
     ----------
+    file
+        The entry of the data file, as a batch of length 1.
     needed
         The columns that functions in ``values`` may read; empty if all values are constants.
+    values
+        The new values by column: constants, or functions that compute them from the rows to update.
     hit
         The positions of the rows to update; None to update all rows.
     """

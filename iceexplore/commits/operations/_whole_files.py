@@ -1,8 +1,9 @@
 """Define the operations on whole data files: append, delete_files, overwrite, delete_where.
 
-An operation first checks, against the table's state, whether its arguments would break a rule. Only then does it write
-the new data files and return the change. It runs once per commit: a retry applies the returned change again, or calls
-the function `Change.reapply` if it is set.
+An operation is a function that returns a `Change`. It first checks its arguments against the table's state, and raises
+an error if the change would break a rule. Only after these checks does it write new data files. The function is called
+once per commit, even if the commit is retried: a retry applies the same change again, or calls `Change.reapply` if the
+change has this function.
 """
 
 from __future__ import annotations
