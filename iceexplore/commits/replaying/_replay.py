@@ -1,4 +1,8 @@
-"""Replay a table's history in a different layout, and compare the metadata of both, snapshot by snapshot."""
+"""Replay a table's history: commit its snapshots once more in a different layout, and compare the metadata.
+
+Two things are measured for each snapshot, both in the table and in the replay: the metadata (files and bytes) that its
+commit wrote, and the metadata that a scan of the snapshot must read.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +59,12 @@ def replay(
     manifests; one that changed nothing is left out.
 
     A replay in version 3 or later writes no position delete files: it reads those of the table, and writes deletion
-    vectors instead. If a position delete file cannot be read, these vectors have an estimated size
-    (`ReplayedSnapshot.estimated`). The replay leaves out deletion vectors of data files that are not live, delete files
-    that apply to no data file, and position deletes that spell the location of their data file differently from the
-    table, because Java compares the spelling.
+    vectors instead. If a position delete file cannot be read, the number of rows that it deletes in each data file is
+    estimated (`ReplayedSnapshot.estimated`).
+
+    The replay leaves out deletion vectors of data files that are not live, and delete files that apply to no data file.
+    It also leaves out position deletes that spell the location of their data file differently from the data file's
+    entry, for example with ``s3a://`` instead of ``s3://``: for Java, these are locations of two different files.
 
     Some writers store locations relative to their working directory. In V4, a relative location is relative to the
     table's location, so the replay refers to different files: `Replay.differences` lists these.
@@ -66,7 +72,7 @@ def replay(
     Parameters
     ----------
     state
-        The table whose history is replayed, at the snapshot shown.
+        The table. Its history is replayed up to the state's snapshot.
     format_version
         The format version to commit in: the table's or a higher one.
     wrap
@@ -119,14 +125,34 @@ def replay(
 
 @dataclass
 class _Seen:
-    """The metadata files that the snapshots up to now reference, either in the table or in its replay."""
+    """A running total of the metadata files that snapshots reference, from the oldest snapshot on.
+
+    A replay has two: one counts the files of the table's snapshots, the other counts the files of the replayed snapshots.
+
+    Attributes
+    ----------
+    files
+        The keys of all metadata files counted so far (`MetadataFile.key`).
+    bytes
+        The size of these files in total.
+    tree
+        The metadata files of the snapshot that was counted last.
+    """
 
     files: set[Key] = field(default_factory=set)
     bytes: int = 0
     tree: tuple[MetadataFile, ...] = ()
 
     def next(self, state: TableState, snapshot: Snapshot, json_bytes: int | None) -> Side:
-        """Return the `Side` of the next snapshot, and add its metadata files to the referenced ones."""
+        """Count the metadata files of the next snapshot, and return the snapshot's `Side`.
+
+        Parameters
+        ----------
+        state
+            A state of the table, or of the replay, that has the snapshot.
+        json_bytes
+            The value for `Side.json_bytes`.
+        """
         tree = tree_files(state, snapshot)
         written = [f for f in tree if f.key not in self.files]
         self.files |= {f.key for f in written}
@@ -195,10 +221,11 @@ class _Run:
         return cls(state, sandbox, Planner(options.format_version), clock, first)
 
     def step(self, snapshot: Snapshot) -> None:
-        """Commit the changes of one snapshot to the replay, and add a record to ``rows``.
+        """Commit to the replay what one snapshot changed in the table, and append its `ReplayedSnapshot` to `rows`.
 
-        If the snapshot changed only manifests, its replay rewrites the manifests. If it changed nothing that the replay
-        stores, there is no commit, and the record describes the snapshot as left out.
+        If the snapshot only wrote new manifests for the same files, a rewrite of manifests is committed. Nothing is
+        committed for a snapshot that changed nothing, or whose changes the replay does not store (such as position
+        delete files that apply to no live data file). Its `ReplayedSnapshot` has a note that it was left out.
         """
         starts = snapshot is self.start and snapshot.parent_snapshot_id is not None
         moves = moves_between(self.state, self.parent, snapshot)
@@ -253,14 +280,24 @@ class _Run:
 
 
 def _empty_document(state: TableState, first: Snapshot) -> Json:
-    """Return the table's document without its history; schemas, specs, sort orders and properties are kept."""
+    """Return the metadata document (JSON) with which the replay starts: that of the table, but without any history.
+
+    Schemas, partition specs, sort orders and properties are kept. Snapshots, refs, statistics files and logs are left
+    out.
+
+    Parameters
+    ----------
+    first
+        The oldest snapshot of the table to replay.
+    """
     document = with_lists(state.opened.document)
     version = document.get("format-version") or 1
     if state.opened.is_delta:
         own = document.get("properties") or {}
         document["properties"] = {k: v for k, v in own.items() if k not in (DELTA_LOG, CURRENT_SPECS)}
-    # If the parent of the first snapshot is not replayed, this snapshot keeps its sequence number. Its files keep their
-    # data sequence numbers, too, and these must not be above the sequence number of the snapshot.
+    # If the first snapshot has a parent (which is not replayed), the first commit of the replay adds all live files of
+    # the snapshot. The files keep their data sequence numbers, which must not be above the commit's sequence number.
+    # Therefore, the commit must get the same sequence number as the snapshot: one above last-sequence-number.
     before = max(0, (first.sequence_number or 0) - 1) if first.parent_snapshot_id is not None else 0
     document |= {
         "last-updated-ms": first.timestamp_ms - 1,

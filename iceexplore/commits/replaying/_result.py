@@ -196,6 +196,8 @@ class ReplayedSnapshot:
             The files that the snapshot added and removed.
         vectors
             The values of `estimated` and `unapplied`, in this order.
+        before, after
+            The sizes of the metadata of ``snapshot`` and of ``replayed``; ``after`` is None if ``replayed`` is.
         """
         counts = []
         for batch in (moves.added, moves.removed):
@@ -206,9 +208,10 @@ class ReplayedSnapshot:
 
     @property
     def counts(self) -> bool:
-        """Whether the snapshot is included in comparisons of the table with its replay.
+        """Whether the summary and the plot include the snapshot when they compare the table with its replay.
 
-        It is not if it was left out, or if its replay is the start, a single commit that adds all live files.
+        They do not include a snapshot that the replay left out. They do not include one with the note `START` either:
+        its replay adds all live files in one commit, whereas the table added them in several commits.
         """
         return self.after is not None and self.note != START
 

@@ -69,8 +69,8 @@ class Plan:
     targets
         Entries of the data files whose deletes the snapshot changes.
     vectors
-        By location of a data file: the deleted rows for which `make` writes a deletion vector, in place of position
-        delete files.
+        By location of a data file: the rows that position delete files of the table delete. `make` writes a deletion
+        vector for them, because the replay has no position delete files.
     unapplied
         Number of added position delete files and deletion vectors for which no live data file has the location that
         they reference (in exactly this spelling).
@@ -116,9 +116,10 @@ class Planner:
     version
         Format version of the replay.
     positions
-        The rows that the table's position delete files delete, as of the snapshot planned last.
+        The rows that the table's position delete files delete in the snapshot for which `plan` was called last.
     made
-        The deleted rows of each data file that got a deletion vector in place of its position delete files.
+        By location of a data file: the deleted rows in the deletion vector that was last written instead of position
+        delete files.
     """
 
     version: int
@@ -127,14 +128,16 @@ class Planner:
     made: dict[str, Deleted] = field(default_factory=dict)
 
     def plan(self, moves: Moves, snapshot: Snapshot, at: TableState, target: TableState) -> Plan:
-        """Return the plan of a snapshot.
+        """Return the changes to commit to the replay for one snapshot of the table.
+
+        Call this for the snapshots in their order, because the result depends on the earlier calls.
 
         Parameters
         ----------
         moves
             The files that the snapshot added and removed.
         at
-            The table at the snapshot.
+            The table's state at ``snapshot``.
         target
             The current state of the replay.
         """
@@ -221,9 +224,11 @@ class Planner:
         return came, kept, targets, written
 
     def _anew(self, added: EntryBatch, snapshot: Snapshot) -> EntryBatch:
-        """Return the entries of added files as a commit requires them.
+        """Return the entries of files that the snapshot added, without values that the replay's commit assigns itself.
 
-        The table's snapshot ids and row ids are removed, and its data sequence numbers are replaced by the replay's.
+        These are, for example, the snapshot id and the first row id. Data sequence numbers of the table are replaced by
+        those of the replay (see `Numbering`). Values that the content type of an entry does not allow are also removed,
+        such as the equality ids of a data file.
         """
         if not len(added):
             return added

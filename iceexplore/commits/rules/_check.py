@@ -21,9 +21,15 @@ __all__ = ["check_rules", "checked_rules"]
 
 
 def checked_rules(state: TableState, snapshot: Snapshot | None = None) -> tuple[Rule, ...]:
-    """Return the rules that `check_rules` checks in a snapshot, sorted by id; reads only its root.
+    """Return the rules that `check_rules` checks in a snapshot, sorted by id; an empty tuple if there is no snapshot.
 
-    For a tree of the V4 draft, each rule quotes the sentence of the draft from which it follows, if known.
+    Only the snapshot's root is read, because the rules depend on its form: a manifest list, a root manifest of the V4
+    proposal, or one of the V4 draft. For the V4 draft, each rule quotes the draft if possible.
+
+    Parameters
+    ----------
+    snapshot
+        By default the state's snapshot.
     """
     root = state.root(snapshot)
     if root is None:
@@ -53,7 +59,7 @@ def check_rules(
     snapshot
         By default the state's snapshot.
     relaxed
-        Ids of rules that the layout breaks on purpose; their violations are left out.
+        Ids of rules that the table breaks on purpose (see `LayoutOptions.relaxed`); their violations are left out.
 
     Returns
     -------

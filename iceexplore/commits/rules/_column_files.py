@@ -16,7 +16,14 @@ __all__ = ["column_file_breaks"]
 
 
 def column_file_breaks(manifest: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """Return violations of ``column-file-columns`` and ``column-files-of-data`` by the live entries of a manifest."""
+    """Return violations of ``column-file-columns`` and ``column-files-of-data`` by the live entries of a manifest.
+
+    The first rule: a column file has at least one column, only columns of the table's schemas (or of row lineage), and
+    no column that another column file of the same data file has. The second rule: only entries of data files have
+    column files, and an entry has a ``latest_column_file_snapshot_id`` if and only if it has column files.
+
+    For a manifest that is not of the V4 draft, the result is empty.
+    """
     if not manifest.dialect.deletion_vectors_on_entries:
         return []
     entries = manifest.entries
@@ -44,7 +51,13 @@ def column_file_breaks(manifest: Manifest, metadata: TableMetadata) -> list[Rule
 
 
 def _columns(entries: pa.Table, metadata: TableMetadata) -> tuple[Mask, Mask, Mask]:
-    """Return three masks of entries: those whose column files have unknown columns, a column twice, or no columns."""
+    """Return three masks of ``entries``, one for each fault that an entry's column files can have.
+
+    - The first mask is true if a column file of the entry has a column that is in no schema of the table. (Columns of
+      row lineage are allowed.)
+    - The second mask is true if the entry's column files have the same column twice.
+    - The third mask is true if a column file of the entry has no columns.
+    """
     files = column_file_rows(entries)
     lists = _lists(files)
     entry = np.asarray(files["entry"], np.int64)

@@ -75,10 +75,19 @@ def _replaced_rows(tree: TreeView, r: Rows) -> Iterator[RuleBreak]:
 
 
 def _positions(reader: ManifestReader, tree: TreeView, row: int) -> Iterator[RuleBreak]:
-    """Yield violations of rules by the fields ``deleted_positions`` and ``replaced_positions`` in one row of the root.
+    """Check the fields ``deleted_positions`` and ``replaced_positions`` of a leaf's row in the root; yield violations.
 
-    The row is the entry of a leaf, and the fields have positions of entries in this leaf. No position may be in both
-    fields, and each must be in the leaf's manifest DV. For each replaced data file, a live entry must list the file.
+    Each field is a bitmap of positions of entries in the leaf. Two rules are checked:
+
+    - ``positions-disjoint``: No position is in both fields, and the leaf's manifest DV contains every position that is
+      in one of the fields.
+    - ``replaced-and-modified``: If the entry at a replaced position lists a data file, the snapshot has a live entry
+      for the same data file.
+
+    Parameters
+    ----------
+    row
+        The number of the leaf's row in the root.
     """
     where = f"{tree.root.location}#entry {row}"
     entry = tree.root.entries.slice(row, 1).select(["location", "deleted_positions", "replaced_positions"])

@@ -91,8 +91,8 @@ def row_breaks(
     sequence_number
         The snapshot's sequence number.
     dialect
-        The manifest's dialect. A leaf written before V4 may have position delete files instead of DVs, and delete files
-        with a sort order.
+        The manifest's dialect. Position delete files, and delete files with a sort order, are violations in V4, but not
+        in a leaf that was written before V4.
     """
     r = Rows(entries, dialect)
     checks = [(check.rule, check.violated(r), check.text) for check in ENTRY_CHECKS]
@@ -114,7 +114,15 @@ def row_breaks(
 def root_breaks(entries: pa.Table, *, where: str, snapshot_id: int, own: bool = False) -> list[RuleBreak]:
     """Return violations of rules that can be checked in a V4 root alone, without its leaves and its parent.
 
-    With ``own``, only violations by rows that this snapshot added are returned, not by rows that existed before.
+    Parameters
+    ----------
+    where
+        The location of the root, as the returned violations name it.
+    snapshot_id
+        The id of the snapshot whose root it is.
+    own
+        Return only violations by rows whose snapshot id is ``snapshot_id``, which are those that this snapshot added or
+        marked DELETED. By default, violations by all rows are returned.
     """
     r = Rows(entries)
     files, manifests = r.is_kind(*FILES), r.is_kind(*MANIFESTS)
@@ -197,16 +205,19 @@ def refuse_broken(
 ) -> None:
     """Refuse a root that breaks a rule, before it is written.
 
-    Rows that the parent's root already had are not checked, because their faults are no reason to refuse a commit.
+    Only rows that the commit adds or changes are checked. A commit is not refused if a row that it copies unchanged
+    from the parent's root breaks a rule, because this was the fault of an earlier commit.
 
     Parameters
     ----------
     batch
         The new root's rows.
+    snapshot_id, sequence_number
+        The id and the sequence number of the snapshot that the commit creates.
     added
         The files that the commit adds, in the root or in leaves.
     relaxed
-        Ids of rules that the layout breaks on purpose.
+        Ids of rules that the commit may break, because its layout breaks them on purpose (`LayoutOptions.relaxed`).
     dialect
         The root's dialect; only its rules are checked.
 
@@ -217,8 +228,8 @@ def refuse_broken(
     """
     entries = batch.entries
     own = pc.and_(pc.equal(entries["snapshot_id"], snapshot_id), live(entries))
-    # Check the rows in the dialect of the V4 proposal, even for the V4 draft: they are converted to the draft's form
-    # only when they are written. In the draft's form, a deletion vector is part of its data file's row.
+    # These checks use their default dialect, the V4 proposal, even if the root is written in the form of the V4 draft.
+    # The rows are converted to this form only after the checks. Until then, a deletion vector has a row of its own.
     found = [
         *row_breaks(added.entries, where="the added files", sequence_number=sequence_number),
         *row_breaks(entries.filter(own), where="the new root's new rows", sequence_number=sequence_number),

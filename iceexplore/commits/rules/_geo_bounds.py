@@ -18,7 +18,13 @@ _Points = npt.NDArray[np.float64]
 
 
 def geo_breaks(manifest: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """Return violations of ``geo-bounds`` by the live entries of a manifest."""
+    """Return violations of ``geo-bounds`` by the live entries of a manifest.
+
+    In a column of geometries or geographies, the lower and the upper bound of an entry are two corners of a box around
+    all values. An entry must have both corners or none, and each must be a point with x and y. No coordinate of the
+    lower corner may be above that of the upper one; only the x of geographies may, because the box may cross the
+    antimeridian. For geographies, x and y must be a valid longitude and latitude.
+    """
     kinds = {i: type_base(f.type) for i, (_, f) in metadata.all_fields().items()}
     ids = [i for i in manifest.stat_field_ids() if kinds.get(i) in ("geometry", "geography")]
     if not ids:
@@ -61,7 +67,7 @@ def _falls(low: _Points, high: _Points, wraps: bool) -> Mask:
 
     If ``wraps`` is true, x is not compared, because a box of a geography may cross the antimeridian.
     """
-    falls: npt.NDArray[np.bool_] = low > high  # a comparison with NaN is false
+    falls: npt.NDArray[np.bool_] = low > high  # false for a coordinate that is NaN (missing)
     return np.asarray((falls[:, 1:] if wraps else falls).any(axis=1))
 
 

@@ -90,9 +90,16 @@ def _deleted_rows(tree: TreeView, parent: TreeView | None, before: AnyArray, now
 
 
 def _new_leaf(view: LeafView, known: np.ndarray) -> Iterator[RuleBreak]:
-    """Yield violations by a manifest that the parent's root does not list.
+    """Yield violations of ``added-is-change`` and ``compaction-existing`` by a leaf that is not in the parent's root.
 
-    ``known`` has a value for each live file of the manifest: whether the file was live in the parent.
+    If the leaf is ADDED in the root, all of its entries must be ADDED, and none may list a file that was live in the
+    parent. Otherwise, the leaf must be the result of a compaction: all of its entries must be EXISTING, list files that
+    were live in the parent, and not be removed by a manifest DV.
+
+    Parameters
+    ----------
+    known
+        A mask of the leaf's live files: true for those that were live in the parent.
     """
     if view.status == Status.ADDED:
         if known.any() or view.statuses - {Status.ADDED}:

@@ -118,14 +118,15 @@ class RuleReport:
 def rule_report(state: TableState, snapshot: Snapshot | None = None, *, relaxed: Collection[str] = ()) -> RuleReport:
     """Check a snapshot, and return every checked rule with its violations.
 
-    Reads what `check_rules` reads. For a tree of the V4 draft, the rules of the draft are listed.
+    The same files are read as by `check_rules`. Which rules are checked depends on the form of the snapshot's root: a
+    manifest list, a root manifest of the V4 proposal, or one of the V4 draft.
 
     Parameters
     ----------
     snapshot
         By default the state's snapshot.
     relaxed
-        Ids of rules to leave out.
+        Ids of rules to leave out of the report, together with their violations.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Rules between the manifests of one snapshot, and between the files that they list."""
+"""Check the root and the leaves of a snapshot, and check that its live files do not contradict each other.
+
+For example, a data file must not be listed twice, and the data file of a deletion vector must be live, too.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,12 @@ __all__ = ["leaf_breaks", "root_file_breaks", "tree_breaks"]
 
 
 def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
-    """Check that a snapshot references only one root, and check the header of a V4 root manifest."""
+    """Check that a snapshot references only one root, and check the header of a V4 root manifest.
+
+    A snapshot references more than one root if, for example, its fields ``manifest-list`` and ``root-manifest`` have
+    different locations. This is a violation of ``one-root``, as is a ``root-manifest`` field with the location of a file
+    that is not a root manifest.
+    """
     raw, root = tree.snapshot.raw, tree.root
     where = f"snapshot {tree.snapshot.snapshot_id}"
     names = [raw.get(name) for name in ("root-manifest", "manifest-list") if raw.get(name)]
@@ -141,8 +149,8 @@ def _row_id_breaks(data: pa.Table, metadata: TableMetadata) -> Iterator[RuleBrea
 
 def _affinity_breaks(tree: TreeView, root: str) -> Iterator[RuleBreak]:
     lost = loosely_affiliated(Rows(tree.root.entries))
-    # An owner's location may be spelled differently in its own row and in the rows of affiliated manifests: compare
-    # canonical locations, as when a snapshot is read.
+    # The row of an affiliated delete manifest contains the location of its data manifest (`LeafView.owner`). The data
+    # manifest's own row may spell this location differently: compare canonical locations, as when a snapshot is read.
     owners = {canonical(v.location): v for v in tree.leaves.values() if v.kind == ContentType.DATA_MANIFEST}
     for view in tree.leaves.values():
         if view.owner is None:

@@ -57,7 +57,9 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
     """
     where = f"{root.location}#entry {view.row}"
     rows = Rows(leaf.entries, leaf.dialect)
-    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)  # live files, without deletion vectors
+    # Only live entries count. In the V4 draft, one row may contain a data file and its DV, and is then decoded to two
+    # entries. The statistics belong to the data file, so the DV's entry (`Rows.carried`) is left out.
+    counted = pa.array(np.isin(rows.status, [0, 1, 4]) & ~rows.carried)
     exact = _exact_columns(metadata)
     tuples = None
     for field_id in root.stat_field_ids():
@@ -86,10 +88,13 @@ def cover_breaks(root: Manifest, view: LeafView, leaf: Manifest, metadata: Table
 
 
 def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
-    """Return the partition fields that store the exact values of columns and expressions.
+    """Return the partition fields that store the values of a column unchanged, by the column's id.
 
-    The keys are the ids of the columns and expressions. The values are ids of partition fields, as texts, because these
-    are the names of the fields in partition tuples.
+    For example, ``{3: ["1000"]}`` means that the partition field 1000 has the transform identity and the source
+    column 3. The ids of partition fields are texts, because these are the names of the fields in partition tuples.
+
+    The V4 proposal also has statistics for expressions, such as the bucket of a column, and each expression has an id.
+    If a partition field stores the values of an expression, the result has the field under the expression's id.
     """
     out: dict[int, list[str]] = {}
     for spec in metadata.partition_specs:
@@ -105,11 +110,21 @@ def _exact_columns(metadata: TableMetadata) -> dict[int, list[str]]:
 def _exact_bounds(
     lows: AnyArray, highs: AnyArray, tuples: pa.StructArray | None, fields: list[str]
 ) -> tuple[AnyArray, AnyArray]:
-    """Return the lower and the upper bounds of a column's values, for each entry of a manifest.
+    """Return the lower and the upper bounds of a column for each entry of a manifest, without truncation if possible.
 
-    If an entry has a value in one of the partition fields ``fields``, which store the column's values, this value is
-    both bounds, because it is exact. Otherwise, the bounds are those stored in ``lows`` and ``highs``, which may be
-    truncated. If only the upper bound is missing, the lower one is used for it.
+    Stored bounds may be truncated, but partition values are not. If an entry has a value for one of the partition
+    fields ``fields``, all rows of its file have this value in the column. The value is then both the lower and the
+    upper bound. All other entries keep their stored bounds. If an entry has no upper bound, the lower bound is used for
+    both, because V4 writers may omit an upper bound that equals the lower one.
+
+    Parameters
+    ----------
+    lows, highs
+        The stored bounds of the column, one for each entry.
+    tuples
+        The partition tuples of the entries; None if the manifest has none.
+    fields
+        The partition fields that store the column's values unchanged, as names of fields in ``tuples``.
     """
     highs = pc.coalesce(highs, lows) if highs.type == lows.type else highs
     if tuples is None:
@@ -123,10 +138,17 @@ def _exact_bounds(
 
 
 def _empty(below: ColumnStats, counted: AnyArray) -> AnyArray:
-    """Return which entries are known to have only nulls and NaN in a column, so that they need no bounds.
+    """Return which entries of a leaf have only nulls and NaN in a column, so that they need no bounds for it.
 
-    ``below`` has the column's statistics in every entry of the leaf. The result has a value for each entry for
-    which ``counted`` is true.
+    These are the entries whose null count and NaN count (0 if missing) add up to their value count. The result is false
+    for entries without a null count or value count.
+
+    Parameters
+    ----------
+    below
+        The column's statistics, for each entry of the leaf.
+    counted
+        A mask of the leaf's entries. The result has a value only for the entries for which the mask is true.
     """
     nulls, nans = below.null_count, pc.coalesce(below.nan_count, build.scalar(0, pa.int64()))
     known: AnyArray = pc.fill_null(pc.equal(pc.add(nulls, nans), below.value_count), False)
@@ -154,11 +176,15 @@ def _uncovered(
 
 
 def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]:
-    """Return violations of ``partition-rebuilds``: entries from which a partition value cannot be derived.
+    """Return violations of ``partition-rebuilds``: live entries with ambiguous or missing partition values.
 
-    An entry breaks the rule if the partition value was taken from the bounds of the partition field's column, but the
-    lower and the upper bound differ. It also breaks the rule if the partition value is missing, or is null although
-    the column has no nulls.
+    A V4 manifest need not store partition values: readers can derive them from bounds. For an identity transform, these
+    are the bounds of the source column. For other transforms, the V4 proposal stores bounds of the transform's results.
+    All rows of a file have the same partition value, so the lower and the upper bound must both be this value. An entry
+    breaks the rule in two cases:
+
+    - Its partition value equals the lower bound, but the upper bound is another value.
+    - It has no value for a partition field of its spec, or a null although the statistics count no nulls.
 
     Parameters
     ----------
@@ -176,7 +202,7 @@ def partition_breaks(leaf: Manifest, metadata: TableMetadata) -> list[RuleBreak]
 
 
 def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
-    """Return a mask of a manifest's live entries for which a partition value cannot be derived."""
+    """Return a mask of a manifest's entries: true for the live ones that break the rule of `partition_breaks`."""
     out = np.zeros(len(leaf.entries), np.bool_)
     for _, differing, missing in _doubtful_values(leaf, metadata):
         out |= differing | missing
@@ -186,11 +212,11 @@ def unknown_partitions(leaf: Manifest, metadata: TableMetadata) -> np.ndarray:
 def _doubtful_values(
     leaf: Manifest, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionField, np.ndarray, np.ndarray]]:
-    """Yield each partition field, with two masks of the live entries whose value for this field is in doubt.
+    """Yield each partition field of the table, with two masks of the leaf's entries.
 
-    The first mask is true for entries whose lower and upper bound for the field differ: their file seems to have
-    several values, but all rows of a file have the same partition value. The second mask is true for entries that have
-    no value for the field, or a null that contradicts the column's null count.
+    The masks are true for the live entries that break the rule of `partition_breaks` for this field. The first mask is
+    for entries whose partition value equals the lower bound, although the upper bound is another value. The second mask
+    is for entries without a value for the field, or with a null although the statistics count no nulls.
     """
     if not len(leaf):
         return
@@ -221,8 +247,8 @@ def _field_masks(
     else:
         value = pc.struct_field(tuples, [at])
         missing = np.asarray(pc.and_(value.is_null(), pc.fill_null(pc.equal(stats.null_count, 0), False)))
-        # If the lower and the upper bound differ, this is a fault only if the partition value was taken from a bound.
-        # It probably was if it equals the lower bound. Any other value was stored or computed without the bounds.
+        # Different bounds are a violation only if the partition value was derived from the bounds. If it equals the
+        # lower bound, assume that it was. Any other value was stored, or computed without the bounds.
         kept = np.asarray(pc.fill_null(pc.equal(value, stats.lower), False)) if value.type == stats.lower.type else ~two
         two &= kept
     return two, missing

@@ -121,9 +121,16 @@ def view_tree(
 
 
 def _removed(reader: ManifestReader, root: Manifest, rows: Rows) -> dict[str, dict[int, Any]]:
-    """Return the positions that manifest DVs remove, by the leaf's location and the DV's status.
+    """Return the positions of the entries that live manifest DVs remove from the leaves of a V4 root.
 
-    A manifest DV without an entry of its own (V4 draft) counts as EXISTING.
+    The result has a dictionary for each leaf, by the leaf's location. The keys of this dictionary are the statuses of
+    the leaf's manifest DVs, such as ADDED, and its values are bitmaps of positions. A manifest DV that is stored in the leaf's own row of the root
+    (`LayoutOptions.dv_attached`), and not in a row of its own, counts as EXISTING.
+
+    Parameters
+    ----------
+    rows
+        The entries of ``root``.
     """
     out: dict[str, dict[int, Any]] = {}
     attached = rows.is_kind(*MANIFESTS) & rows.has_vector
@@ -149,7 +156,11 @@ def _files(entries: pa.Table, leaf: int, *, files_only: bool = False) -> pa.Tabl
 
 
 def keys_of(entries: pa.Table) -> AnyArray:
-    """Return a key that identifies each entry across snapshots: its location, and for a DV its offset and data file."""
+    """Return a key for each entry, which is the same in every snapshot that lists the same file or DV.
+
+    The key is a text that contains the location of the file. Several DVs may be in one Puffin file, so the key of a DV
+    also contains the offset of its blob in the Puffin file, and the location of the data file that it references.
+    """
     vectors = whole(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
     offset = pc.struct_field(whole(entries["deletion_vector"]), "offset").cast(pa.string())
     nothing = pa.scalar(None, pa.string())

@@ -39,7 +39,8 @@ _KINDS = {
     ContentType.DELETE_MANIFEST: "manifest",
     ContentType.MANIFEST_DV: "manifest deletion vectors",
 }
-#: The columns that `referenced_files` returns: a file's location, kind, and size in bytes (null if not recorded).
+#: The columns of the tables of files that this module returns. ``kind`` is a text such as ``manifest list`` or
+#: ``data file``. ``bytes`` is the size of the file; null if it is not recorded.
 REFERENCED_SCHEMA = build.schema([("location", pa.string()), ("kind", pa.string()), ("bytes", pa.int64())])
 _SCHEMA = build.schema([("location", pa.string()), ("file_size_in_bytes", pa.int64()), ("content_type", pa.int32())])
 
@@ -133,8 +134,8 @@ def referenced_files(
 ) -> pa.Table:
     """Return every file that snapshots need, each once: manifest lists or roots, manifests, data and delete files.
 
-    Statistics files are not included. Several entries may have the same location, such as that of a Puffin file: it is
-    returned once for each kind of these entries.
+    Statistics files are not included. A file has several rows if it has several kinds. For example, a Puffin file may
+    contain manifest DVs (kind ``manifest deletion vectors``) and DVs of data files (kind ``position delete file``).
 
     Parameters
     ----------
@@ -182,17 +183,19 @@ def files_of_leaves(
     among: Collection[str] | None = None,
     seen: set[tuple[str, ...]] | None = None,
 ) -> pa.Table:
-    """Return the live files of snapshots: location, bytes, content type; reads each manifest once.
+    """Return the live files of snapshots, with their locations, sizes in bytes and content types.
 
-    Column files (V4 draft) are included, with content type 0 like data files.
+    A manifest that several snapshots list is read only once. Column files (V4 draft) are included, with content type 0
+    like data files. A file may have several rows, for example if the roots of two snapshots list it directly.
 
     Parameters
     ----------
     among
         Locations of the manifests to read; all by default.
     seen
-        Manifests not to read, each as a tuple of its location and its manifest DVs; the call adds the manifests that it
-        reads. A second call with the same set then reads only manifests that the first call did not read.
+        The manifests that earlier calls have read. They are not read again, so their files are not in the result. The
+        manifests that this call reads are added to the set: pass an empty set to the first call, and the same set to
+        later ones. An item is a tuple: a manifest's location, then a text for each manifest DV of the manifest.
     """
     parts = [_SCHEMA.empty_table()]
     seen = set() if seen is None else seen
@@ -241,7 +244,8 @@ def snapshot_files(state: TableState) -> pa.Table:
     Raises
     ------
     FormatError, FileMissingError
-        A root or manifest cannot be read, so the files that it lists are unknown (raised only for a strict state).
+        A root or manifest cannot be read, so the files that it lists are unknown. This is raised only if the table was
+        opened with ``strict=True``. Otherwise, these files are missing from the result.
     """
     snapshots = {s.snapshot_id: s for s in state.metadata.snapshots}
     return pa.concat_tables([referenced_files(state, snapshots.values()), statistics_files(state.metadata)])
@@ -279,16 +283,18 @@ def metadata_files(state: TableState) -> pa.Table:
 
 
 def reachable_files(state: TableState, own: Collection[str]) -> set[str]:
-    """Return the overlay's files that the table still needs.
+    """Return the files that a simulation wrote and that its table still needs, as a set of locations.
 
-    These are the files of its snapshots, its statistics files, its current metadata file, and the older metadata files
-    in its metadata log.
+    A table needs the files of its snapshots, its statistics files, its current metadata file, and the older metadata
+    files in its metadata log.
 
     Parameters
     ----------
+    state
+        The newest state of the simulation.
     own
-        The locations of all files of the overlay. Only manifests among these are read, because the entries of other
-        manifests are never for files of the overlay.
+        The locations of all files that the simulation wrote. Other manifests are not read: they are older than the
+        simulation, so they cannot list its files.
     """
     metadata = state.metadata
     needed = {state.metadata_location, *(e.metadata_file for e in metadata.metadata_log)}
