@@ -127,7 +127,7 @@ def replay(
 class _Seen:
     """A running total of the metadata files that snapshots reference, from the oldest snapshot on.
 
-    A replay has two: one counts the files of the table's snapshots, the other counts the files of the replayed snapshots.
+    A replay has two totals: one of the files of the table's snapshots, and one of the files of the replayed snapshots.
 
     Attributes
     ----------

@@ -182,6 +182,8 @@ class Planner:
             Data files with added or removed position delete files, which the replay replaces by deletion vectors.
         gone
             Data files that the snapshot removed.
+        moves, at, target
+            As for `plan`.
 
         Returns
         -------

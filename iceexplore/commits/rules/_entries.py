@@ -64,7 +64,16 @@ class RuleBreak:
 def flagged(rule: str, where: str, mask: np.ndarray, text: str, entries: pa.Table | None = None) -> list[RuleBreak]:
     """Return a list with one violation for all rows in ``mask``; an empty list if there are none.
 
-    The violation names the first of these rows and, if ``entries`` is given, the location in this row.
+    The violation names the first of these rows.
+
+    Parameters
+    ----------
+    where
+        The location of the manifest that has the rows.
+    text
+        What is wrong with such a row, as a sentence about the file in it, such as ``it is in the root twice``.
+    entries
+        The rows of the manifest. If given, the violation also names the content type and the location in the first row.
     """
     rows = np.flatnonzero(mask)
     if not len(rows):

@@ -35,8 +35,8 @@ def root_file_breaks(tree: TreeView) -> list[RuleBreak]:
     """Check that a snapshot references only one root, and check the header of a V4 root manifest.
 
     A snapshot references more than one root if, for example, its fields ``manifest-list`` and ``root-manifest`` have
-    different locations. This is a violation of ``one-root``, as is a ``root-manifest`` field with the location of a file
-    that is not a root manifest.
+    different locations. This is a violation of ``one-root``. Another one is a field ``root-manifest`` with the location
+    of a file that is not a root manifest.
     """
     raw, root = tree.snapshot.raw, tree.root
     where = f"snapshot {tree.snapshot.snapshot_id}"

@@ -23,8 +23,8 @@ _UNORDERED = (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError)
 def count_breaks(root: Manifest, view: LeafView, leaf: Manifest) -> Iterator[RuleBreak]:
     """Yield violations of ``manifest-stats``: values in the root's row for a leaf that contradict the leaf's entries.
 
-    Counts must be equal to those of the leaf. ``min_sequence_number`` must not be above the lowest in the leaf. Null
-    values are not checked.
+    Counts must be equal to those of the leaf. ``min_sequence_number`` must not be above the lowest sequence number in
+    the leaf. A value that is null in the root is not checked.
     """
     stated: Mapping[str, int | None] = root.entries["manifest_stats"][view.row].as_py() or {}
     where = f"{root.location}#entry {view.row}"

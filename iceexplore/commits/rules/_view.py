@@ -87,7 +87,13 @@ class TreeView:
 def view_tree(
     reader: ManifestReader, snapshot: Snapshot, visit: Callable[[LeafView, Manifest], None] | None = None
 ) -> TreeView:
-    """Read a whole snapshot; ``visit`` is called with each leaf while it is in memory.
+    """Read the root and all leaves of a snapshot, and return them as a tree.
+
+    Parameters
+    ----------
+    visit
+        A function that is called with each leaf directly after the leaf was read. Only this function gets the whole
+        leaf: the tree has only some columns of the leaf's live entries.
 
     Raises
     ------
@@ -124,8 +130,8 @@ def _removed(reader: ManifestReader, root: Manifest, rows: Rows) -> dict[str, di
     """Return the positions of the entries that live manifest DVs remove from the leaves of a V4 root.
 
     The result has a dictionary for each leaf, by the leaf's location. The keys of this dictionary are the statuses of
-    the leaf's manifest DVs, such as ADDED, and its values are bitmaps of positions. A manifest DV that is stored in the leaf's own row of the root
-    (`LayoutOptions.dv_attached`), and not in a row of its own, counts as EXISTING.
+    the leaf's manifest DVs, such as ADDED, and its values are bitmaps of positions. If the root stores a manifest
+    DV in the row of the leaf (`LayoutOptions.dv_attached`) and not in a separate row, the DV counts as EXISTING.
 
     Parameters
     ----------
