@@ -67,7 +67,9 @@ def point_main(document: Mapping[str, Any], snapshot_id: int, timestamp_ms: int)
 
 
 def with_branch_at(document: Mapping[str, Any], name: str, snapshot_id: int) -> Json:
-    """Return a document in which a branch is created at, or moved to, a snapshot; its retention settings stay.
+    """Return a document in which a branch points to a snapshot.
+
+    A branch that does not exist is created. An existing branch keeps its retention settings.
 
     Raises
     ------
@@ -159,7 +161,14 @@ def remove_ref(document: Mapping[str, Any], *, name: str) -> Json:
 def set_current_snapshot(document: Mapping[str, Any], *, snapshot_id: int, timestamp_ms: int | None = None) -> Json:
     """Return a document whose ``main`` points to a given snapshot (Java: ``setCurrentSnapshot``).
 
-    Unlike for `rollback`, the snapshot need not be an ancestor of the current one.
+    Unlike for `rollback`, the snapshot need not be an ancestor of the current one. If it already is the current one,
+    nothing changes.
+
+    Parameters
+    ----------
+    timestamp_ms
+        The time of the new entry in ``snapshot-log``, in milliseconds since the epoch; None means the current time. If
+        the log's newest entry has a later time, that time is used instead.
 
     Raises
     ------
@@ -248,21 +257,33 @@ def fast_forward(document: Mapping[str, Any], *, name: str, to: str, timestamp_m
 
 
 def cherry_pick_summary(document: Mapping[str, Any], *, snapshot_id: int) -> dict[str, str] | None:
-    """Return the summary entries that are specific to a cherry-pick; None if it needs no new snapshot.
+    """Check that a snapshot can be cherry-picked, and return entries for the new snapshot's summary.
 
-    The value of ``source-snapshot-id`` is the picked snapshot's id. If the picked snapshot was staged with a ``wap.id``
-    in its summary, the value of ``published-wap-id`` is that ``wap.id``. The new snapshot's counts are not included.
+    A cherry-pick commits the changes of a snapshot that is not in ``main``'s history (the picked snapshot) to ``main``
+    again, as a new snapshot. The picked snapshot must be an append, or an overwrite of whole partitions, which has
+    ``replace-partitions=true`` in its summary (Java: ``CherryPickOperation``). The parent of such an overwrite must be
+    in ``main``'s history. The caller must check that the replaced partitions have not changed since the parent.
 
-    None is returned if the picked snapshot's parent is the current snapshot: `set_current_snapshot` can make the picked
-    snapshot current. Other snapshots can be picked if they are appends, or overwrites of whole partitions
-    (``replace-partitions=true``), as in Java's ``CherryPickOperation``. The parent of such an overwrite must be in
-    ``main``'s history, and the caller must check that the replaced partitions have not changed since the parent.
+    If the picked snapshot is a child of the current one, no new snapshot is needed, and its operation does not matter:
+    `set_current_snapshot` can make it current.
+
+    Parameters
+    ----------
+    snapshot_id
+        The id of the picked snapshot.
+
+    Returns
+    -------
+    dict[str, str] or None
+        Under ``source-snapshot-id``, the id of the picked snapshot; if its summary has a ``wap.id``, also this id under
+        ``published-wap-id``. None for a child of the current snapshot.
 
     Raises
     ------
     RuleError
-        ``cherry-pick``: the snapshot is not of these types, is in ``main``'s history, was already picked, or has a
-        WAP id that was already published; or an overwrite's parent is not in ``main``'s history.
+        ``cherry-pick``: the snapshot is neither an append nor an overwrite of whole partitions, is in ``main``'s
+        history, was already picked, or has a ``wap.id`` that was already published; or the parent of an overwrite is
+        not in ``main``'s history.
     SnapshotNotFoundError
         The table has no such snapshot.
     """

@@ -70,7 +70,8 @@ def evolve_schema(
     Existing columns are identified by their dotted paths before the evolution (``a.b``, ``points.element.x`` or
     ``points.x``), added columns by the paths in ``add``. Drops are applied first, so that a dropped name can be used
     again; moves are applied last, in the given order. If the table already has an equal schema, this schema becomes
-    current. The property ``schema.name-mapping.default`` and the properties for single columns are updated.
+    current. Table properties that name columns are updated: the name mapping (``schema.name-mapping.default``), and
+    properties for a single column, such as ``write.metadata.metrics.column.<name>``.
 
     Parameters
     ----------

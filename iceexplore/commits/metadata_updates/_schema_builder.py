@@ -25,8 +25,9 @@ _KNOWN = frozenset(
     )
 )  # fmt: skip
 _WITHIN = ("fields", "type", "element", "key", "value")
-#: Identifies a JSON object within a schema: ``(field id,)`` for a field, ``(element id,)`` for a list and ``(key id,)``
-#: for a map. A struct type has no id; it is identified by ``(id of the enclosing object, None)``.
+#: Identifies a JSON object within the JSON of a schema: ``(field id,)`` for a field, ``(element id,)`` for a list and
+#: ``(key id,)`` for a map. A struct has no id of its own. It is identified by the id of the JSON object that directly
+#: contains it, and None: the struct that is the type of field 7 is ``(7, None)``. The schema itself is ``(None,)``.
 Place = tuple[int | None, ...]
 Unknown = dict[Place, dict[str, Any]]
 
@@ -34,8 +35,7 @@ Unknown = dict[Place, dict[str, Any]]
 def unknown_keys(json: JsonValue) -> Unknown:
     """Return the keys in a schema's JSON that this library does not know, with their values.
 
-    The result has a dictionary of such keys for each JSON object in the schema that has any; `Place` identifies the
-    object.
+    The result maps the `Place` of each JSON object with unknown keys to a dictionary of these keys and their values.
     """
     out: Unknown = {}
 
@@ -56,9 +56,19 @@ def unknown_keys(json: JsonValue) -> Unknown:
 
 
 def with_unknown_keys(item: JsonValue, unknown: Unknown, above: Place = ()) -> JsonValue:
-    """Return a copy of a schema's JSON to which the keys are added that `unknown_keys` found in the previous schema.
+    """Copy the JSON of a new schema, and add the unknown keys of the previous schema's JSON.
 
-    The function calls itself for the JSON inside ``item``; ``above`` is then the `Place` of the enclosing object.
+    Unknown keys are keys that this library does not know. Without this step, a schema evolution would lose them. Each
+    key is added to the JSON object that has the same `Place` as the object where the key was found.
+
+    Parameters
+    ----------
+    item
+        The JSON of the new schema. The function calls itself for the JSON values inside it.
+    unknown
+        The unknown keys of the previous schema, as returned by `unknown_keys`.
+    above
+        The `Place` of the JSON object that contains ``item``; empty if ``item`` is the schema itself.
     """
     if isinstance(item, list):
         return [with_unknown_keys(part, unknown, above) for part in item]
@@ -80,8 +90,8 @@ class SchemaDraft:
     """The changes of one schema evolution.
 
     Methods identify existing columns by their full names before the evolution, and added columns by their new names.
-    ``points.x`` also finds ``points.element.x``: the ``element`` of a list and the ``value`` of a map may be omitted
-    above a struct's field, as in Java.
+    If the elements of a list or the values of a map are structs, the names of the structs' fields may be shortened, as
+    in Java: ``points.x`` also finds ``points.element.x``, and ``prices.x`` also finds ``prices.value.x``.
     """
 
     def __init__(self, schema: Schema, last_column_id: int, *, case_sensitive: bool) -> None:
@@ -114,9 +124,11 @@ class SchemaDraft:
         return name if self.case_sensitive else name.lower()
 
     def find(self, name: str) -> int | None:
-        """Return the id of the column with this full or shortened name, or None if there is none.
+        """Return the id of the column with this name, or None if there is none.
 
-        If this evolution drops a column and adds another one with its name, the added column is returned.
+        Both existing and added columns are found, by their full name (``points.element.x``) or by its short form
+        (``points.x``). If an existing and an added column have the same name, because the existing one is dropped, the
+        id of the added column is returned.
         """
         key = self._key(name)
         return self._added_ids.get(key, self._ids.get(key))
@@ -126,7 +138,7 @@ class SchemaDraft:
         return next((i for i in self.fields if self.names[i] == name), None)
 
     def the(self, name: str) -> int:
-        """Return the id of the column with this name, which must be a column that the evolution may change.
+        """Return the id of the column with this name; raise an error if the evolution may not change the column.
 
         Raises
         ------
@@ -157,7 +169,7 @@ class SchemaDraft:
             field_id = self.parents[field_id]
 
     def is_added(self, field_id: int) -> bool:
-        """Return whether this evolution adds the column."""
+        """Return whether the column with this id is new, that is, not in the schema before the evolution."""
         return field_id not in self.fields
 
     def add(self, path: str, type_: Type) -> None:
@@ -211,7 +223,21 @@ class SchemaDraft:
         self.deletes.add(field_id)
 
     def set(self, field_id: int, **changes: Any) -> None:
-        """Change attributes of a field, such as its name or type."""
+        """Change attributes of a field.
+
+        Parameters
+        ----------
+        **changes
+            The new values of attributes of `NestedField`: ``name``, ``type``, ``required``, ``doc``,
+            ``initial_default`` or ``write_default``. Of the element of a list and the value of a map, only ``type`` and
+            ``required`` can change.
+
+        Raises
+        ------
+        RuleError
+            ``schema-struct``: the field is the element of a list or the value of a map, and ``changes`` has a different
+            attribute than these two.
+        """
         if "name" in changes:
             self._check_field(field_id, self.names[field_id], "renamed")
         elif not {"type", "required"} >= changes.keys():
@@ -305,11 +331,24 @@ Path = tuple[tuple[str, str], ...]
 def _walk(
     parent: int | None, path: Path, fields: tuple[NestedField, ...], step: str = "field"
 ) -> Iterator[tuple[int | None, Path, str, NestedField]]:
-    """Yield every field of a schema, parents first: the parent's id, the path, the field's role, and the field itself.
+    """Yield the given fields and all fields nested in them, each after the field that contains it.
 
-    The role is ``field`` for a top-level column or a field of a struct; the other roles are ``element``, ``key`` and
-    ``value``. A path has a pair for each name, from the top-level column to the field. The second item of a pair shows
-    whether users may omit the name: ``element`` or ``value`` if they may, ``field`` if not.
+    Each item is a tuple of four: the id of the containing field (None for a top-level column), the field's path, its
+    role and the field itself. The role is ``field`` for a top-level column or a field of a struct, and ``element``,
+    ``key`` or ``value`` for a part of a list or map.
+
+    A path has a pair for each part of the field's full name. For ``points.element.x`` these parts are ``points``,
+    ``element`` and ``x``. The first item of the pair is the part itself. The second item is ``element`` or ``value`` if
+    users may leave out this part (as in ``points.x``), and ``field`` if they may not.
+
+    Parameters
+    ----------
+    parent, path
+        The id and the path of the field that contains ``fields``; None and an empty path for top-level columns.
+    fields
+        The fields to start with, such as the top-level columns of a schema.
+    step
+        The role of ``fields``.
     """
     for field in fields:
         # The names `element` and `value` may be omitted in a path only if the element or value is a struct.

@@ -160,12 +160,24 @@ def _children(type_: Type) -> tuple[NestedField, ...]:
 
 
 def check_promotion(name: str, field: NestedField, new: Type, metadata: TableMetadata) -> None:
-    """Refuse a type change that the spec does not allow at this format version.
+    """Refuse to change a column's type to ``new`` if the spec does not allow this for the table.
+
+    Some changes need format version 3. A date column cannot become a timestamp column if this would change the values
+    of a partition field.
+
+    Parameters
+    ----------
+    name
+        The column's full name, for the error message.
+    field
+        The column with its current type.
+    metadata
+        The table's metadata.
 
     Raises
     ------
     RuleError
-        ``type-promotion``: the spec does not allow this change of the type.
+        ``type-promotion``: the change is not allowed.
     """
     old = field.type
     by_v3 = type_base(old) in ("date", "unknown")
@@ -207,7 +219,11 @@ def default_value(name: str, type_: Type, json: JsonValue) -> PlainValue:
 
 
 def promoted_default(value: PlainValue, old: Type, new: Type) -> PlainValue:
-    """Convert a default value to the promoted type: a date becomes a timestamp at the start of that day."""
+    """Convert a column's default value when the column's type changes from ``old`` to ``new``.
+
+    If a date column becomes a timestamp column, the value becomes the timestamp at the start of that day. Values of
+    other types, and None (no default), are returned unchanged.
+    """
     if value is None or type_base(old) != "date" or type_base(new) == "date":
         return value
     return default_from_json(new, f"{default_to_json(old, value)}T00:00:00")

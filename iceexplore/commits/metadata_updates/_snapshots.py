@@ -15,8 +15,8 @@ from iceexplore.errors import FormatError, OptionError, RuleError
 __all__ = ["add_snapshot", "snapshot_json"]
 
 _OPERATIONS = ("append", "replace", "overwrite", "delete")
-#: The clock skew allowed between two writers, in milliseconds. In ``snapshot-log``, an entry may be earlier than the
-#: previous one by at most this time; Java refuses to read other logs.
+#: The clock skew allowed between two writers, in milliseconds. An entry of ``snapshot-log`` may be earlier than the
+#: entry before it by at most this time. If the difference is larger, Java refuses to read the metadata file.
 _CLOCK_SKEW_MS = 60_000
 
 

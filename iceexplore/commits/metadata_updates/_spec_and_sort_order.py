@@ -112,7 +112,15 @@ def _field_of(item: object) -> tuple[str, str | None]:
 
 
 def _named(spec: PartitionSpec, text: str, schema: Schema) -> PartitionField:
-    """Return a field of a spec by its name, or by a term such as ``day(ts)`` for its transform and source.
+    """Find a partition field in a spec.
+
+    Parameters
+    ----------
+    text
+        The name of the field, such as ``ts_day``; or its transform and source column as a term, such as ``day(ts)``. If
+        the text is the name of one field and a term for another, the field with the name is returned.
+    schema
+        The schema in which the column of a term is looked up.
 
     Raises
     ------
@@ -177,27 +185,42 @@ def _added(
     gone: set[int],
     names: dict[int, str],
 ) -> tuple[list[PartitionField], int]:
-    """Return the partition fields to add, and the highest partition field id after they are added.
+    """Return the partition fields that an evolution adds to a spec, and the highest partition field id of the table.
 
-    If an evolution removes a field of the old spec and adds a field with the same source and transform, the old field
-    stays in the spec. Its id is then removed from ``gone``, and if it was added with another name, that name is set in
-    ``names``. Removed and void fields whose name an added field gets are renamed in ``names``.
+    The highest id is computed over all specs of the table and the added fields. In two cases, the function also changes
+    ``gone`` and ``names``:
+
+    - If the evolution removes a field and adds a field with the same source and transform, the old field simply stays
+      in the spec. Its id is removed from ``gone``, and no new field is returned. If the field to add has a different
+      name, this name is stored in ``names`` for the old field.
+    - If an added field has the same name as a void field or a field that the evolution removes, the other field gets a
+      new name, which is stored in ``names``: its old name and its id, as in ``ts_day_1000``. Such a name is needed in
+      v1, where a removed field stays in the spec as a void field.
 
     Parameters
     ----------
     given
-        The term and the name of each field to add. A field whose name is None gets the default name.
+        For each field to add: its transform and source as a term, such as ``day(ts)``, and its name. If the name is
+        None, the field gets a default name.
+    metadata
+        The table's metadata. From v2 on, if one of its specs has a field with the same source and transform (and the
+        same name, if a name is given), the added field gets the id and the name of that field.
     base
         The spec to which the fields are added.
+    schema
+        The schema in which the columns of the terms are looked up.
     gone
-        The ids of the fields to remove; changed by this function.
+        The ids of the fields to remove from ``base``.
     names
-        New names by field id; changed by this function.
+        The new names of fields of ``base``, by field id.
 
     Raises
     ------
     RuleError
-        ``partition-fields``: the spec already has such a field, or two time transforms of a column are added.
+        ``partition-fields``: the spec already has such a field, the same field is added twice, or two of the transforms
+        year, month, day and hour are added for one column. ``partition-source``: there is no such column.
+    OptionError
+        A term cannot be parsed.
     """
     last_id = max(
         999, metadata.last_partition_id or 0, *(f.field_id for s in metadata.partition_specs for f in s.fields), 0

@@ -135,10 +135,29 @@ def _to_4(document: Json) -> Json:
 
 
 def with_expressions(document: Mapping[str, Any], fields: list[Json]) -> tuple[Json, list[Json]]:
-    """Return the document with the expressions that a spec's fields need, and the fields as references to expressions.
+    """Replace the fields of a partition spec by references to expressions, as in the V4 proposal.
 
-    An expression with the same partition field id, transform and sources is reused. Identity fields, and fields that
-    already reference an expression, stay unchanged.
+    For each field, the document's expression with the same partition field id, transform and sources is used; if there
+    is none, it is added. Identity fields, and fields that already reference an expression, stay unchanged.
+
+    Parameters
+    ----------
+    document
+        The table's metadata document; it is not changed.
+    fields
+        The fields of one partition spec, as JSON objects.
+
+    Returns
+    -------
+    tuple[Json, list[Json]]
+        A copy of the document with the added expressions and the new ``last-column-id``, and the list of new fields,
+        such as ``{"expr-id": 7}``. A new field also has a ``name`` if the old field's name is not the expression's. The
+        partition specs in the copy are unchanged: the caller puts the new fields into them.
+
+    Raises
+    ------
+    FormatError
+        A field has no name or transform.
     """
     known = entries(document, "expressions")
     last = last_field_id(document, known)
@@ -175,7 +194,16 @@ def _check_field(field: Json) -> None:
 
 
 def last_field_id(document: Mapping[str, Any], expressions: list[Json]) -> int:
-    """Return the highest id of all columns and expressions, which share one id space."""
+    """Return the highest id that columns and expressions use; a new column or expression gets the next one.
+
+    Columns and expressions share one id space. The result is the maximum of ``last-column-id``, of the ids of all
+    fields in all schemas of the document, and of the ids of ``expressions``.
+
+    Parameters
+    ----------
+    expressions
+        The document's expressions, as JSON objects.
+    """
     ids = [whole_number(document, "last-column-id", 0), *(whole_number(e, "expr-id", 0) for e in expressions)]
     for schema in entries(document, "schemas"):
         ids += parse_schema({"schema-id": 0, **schema}).by_id()

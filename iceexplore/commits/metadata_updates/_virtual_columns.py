@@ -1,6 +1,8 @@
-"""Change a document's virtual columns: expressions that are no partition fields, but have statistics in manifests.
+"""Add and remove virtual columns in a metadata document.
 
-V4 proposal, "Why and how do we address having a global field ID space in V4?".
+A virtual column is a function of a column, such as ``lower(name)``, for which manifests store statistics. The document
+lists it among its ``expressions``, but no partition field references this expression. Virtual columns are described in
+the V4 proposal, section "Why and how do we address having a global field ID space in V4?".
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ _TERMS = "['lower(name)', 'bucket(16, id)']"
 def evolve_virtual_columns(
     document: Mapping[str, Any], *, add: Iterable[str | tuple[str, str]] = (), remove: Iterable[str] = ()
 ) -> Json:
-    """Return a document with added or removed virtual columns: functions of a column for which statistics are stored.
+    """Return a document with virtual columns added or removed.
 
-    The manifest entry of each new data file has bounds and counts of the function's values, and a root's entry for a
-    manifest aggregates them. A filter on exactly this function uses the statistics to skip files and manifests. The
-    values themselves are not stored. Existing files get statistics only when they are rewritten. The ids of virtual
-    columns come from the columns' id space and are never reused.
+    A virtual column is a function of a column, such as ``lower(name)``. The function's values are not stored, only
+    statistics of them: the manifest entry of a data file has their bounds and counts, and a root's entry for a manifest
+    aggregates the statistics of the manifest's files. A filter on exactly this function uses the statistics to skip
+    files and manifests. Files that are already in the table get the statistics only when they are rewritten.
+
+    A virtual column gets an id from the same id space as columns. The id is never reused.
 
     Parameters
     ----------

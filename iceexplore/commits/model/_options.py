@@ -89,19 +89,23 @@ def _listed(words: tuple[str, ...]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-#: How the root records that a manifest DV changed ("Brainstorming about detecting changes" in the proposal):
-#: ``removed``: a merged DV is added, and the DV that it replaces stays in the same root as DELETED; ``replace``:
-#: a merged DV is added, without a trace of the old one; ``delta``: the old DV stays as EXISTING, and the newly removed
-#: positions are in a second DV, which is ADDED.
+#: How the root records that a commit removes more entries from a leaf manifest that already has a manifest DV
+#: ("Brainstorming about detecting changes" in the proposal). ``removed``: the root lists a new DV with all
+#: removed positions as ADDED, and the old DV as DELETED. ``replace``: the root lists the same new DV as ADDED, and does
+#: not list the old DV. ``delta``: the root lists the old DV as EXISTING, and a second DV with only the positions that
+#: this commit removes as ADDED.
 DvEncoding = Literal["removed", "replace", "delta"]
-#: Which delete manifests are affiliated with a data manifest, that is, have only deletes for files of this data
-#: manifest: ``all`` that can be, ``none``, or ``some``: only if there would otherwise be too many without affiliation.
-#: See `LayoutOptions` (in the proposal: "Optional Affinity between Data and Delete Manifests").
+#: Whether commits write delete manifests that are affiliated with a data manifest, that is, whose deletes are all for
+#: files of this one data manifest. ``all``: always, if possible; ``none``: never; ``some``: only if the table would
+#: otherwise have too many unaffiliated delete manifests (option ``unaffiliated_manifests`` of `LayoutOptions`). In the
+#: proposal: "Optional Affinity between Data and Delete Manifests".
 Affinity = Literal["all", "some", "none"]
-#: Where partition values are stored: in ``derived`` columns of their own (layout (a) of the proposal, which prefers
-#: this layout), in the ``source`` column's struct (layout (b)), or in a ``tuple`` as before V4.
+#: Where manifests store the partition values of files. ``derived``: as statistics of a derived column such as
+#: ``day(ts)`` (layout (a) of the proposal, which prefers this layout); ``source``: with the statistics of the source
+#: column, here ``ts`` (layout (b)); ``tuple``: in a struct with all partition values of a file, as before V4.
 PartitionStorage = Literal["derived", "source", "tuple"]
-#: Options that are refused for the dialect ``v4-draft``, because the draft leaves no such choice.
+#: Options that are refused for the dialect ``v4-draft``. They are about points that the V4 proposal leaves open, such
+#: as where partition values are stored. The V4 draft settles these points, so there is nothing to choose.
 _PROPOSAL_ONLY = (
     "dv_encoding", "dv_attached", "partition_storage", "affinity", "unaffiliated_manifests", "affiliated_manifests",
     "inline_dv_bytes", "relaxed",
@@ -112,9 +116,11 @@ _PROPOSAL_ONLY = (
 _ROOTS_ONLY = (*_PROPOSAL_ONLY, "compact_leaves", "rewrite_leaf_at")
 _TREES = ("v4-proposal", "v4-draft")
 _DIALECTS_V4 = (*_TREES, "v4-java")
-#: A Parquet root takes half a millisecond longer to read and write if it directly lists this many more data files
-#: (first constant) or DVs (second constant); measured by `benchmarks/flush.py`.
+#: The number of data files that, listed directly in a Parquet root, add half a millisecond to the total time for
+#: reading and writing this root; measured by `benchmarks/flush.py`.
 _FILES_IN_HALF_A_MS = 80
+#: The number of DVs that, listed directly in a Parquet root, add half a millisecond to the total time for reading and
+#: writing this root; measured by `benchmarks/flush.py`.
 _VECTORS_IN_HALF_A_MS = 160
 #: The options whose values are integers, each with its minimum.
 LEAST = {
@@ -130,7 +136,9 @@ LEAST = {
 
 @dataclass(frozen=True)
 class LayoutOptions:
-    """Options for the layout of new metadata. Below V4, only the first three and `leaf_entries` have an effect.
+    """Options for the layout of new metadata.
+
+    Below V4, only `format_version`, `dialect`, `manifest_format` and `leaf_entries` have an effect.
 
     Attributes
     ----------
@@ -141,21 +149,25 @@ class LayoutOptions:
         has three dialects: ``v4-proposal`` (a root manifest), ``v4-draft`` (a root manifest as in the draft of the V4
         spec of September 2026) and ``v4-java`` (a manifest list). Of the options below, only `manifest_format`,
         `flush_data_files`, `leaf_entries`, `compact_leaves` and `rewrite_leaf_at` have an effect with ``v4-draft``, and
-        only `manifest_format` and `leaf_entries` with ``v4-java``. The others must keep their defaults, except for the
-        two flush thresholds.
+        only `manifest_format` and `leaf_entries` with ``v4-java``. With these two dialects, an option without an
+        effect must keep its default. The exceptions are `flush_data_files` and `flush_delete_files`: they accept any
+        number, even where they have no effect.
     manifest_format
         ``parquet`` or ``avro``; below V4 always ``avro``. Iceberg 1.11, the newest release, cannot read Parquet
         manifests of ``v4-java`` in which two files have split offsets.
     dv_encoding
-        How the root records that a manifest DV changed. ``removed``: a merged DV is added, and the DV that it replaces
-        stays in the same root as DELETED; ``replace``: a merged DV is added, without a trace of the old one;
-        ``delta``: the old DV stays as EXISTING, and the newly removed positions are in a second DV, which is ADDED.
+        A manifest DV lists the positions of entries that are removed from a leaf manifest without rewriting it. This
+        option determines how the root records that a commit removes more entries from a leaf that already has a DV.
+        ``removed``: the root lists a new DV with all removed positions as ADDED, and the old DV as DELETED.
+        ``replace``: the root lists the same new DV as ADDED, and does not list the old DV. ``delta``: the root lists
+        the old DV as EXISTING, and a second DV with only the positions that this commit removes as ADDED.
     dv_attached
         Store the manifest DV in the manifest's entry (field id 522 in the draft) instead of in a separate entry.
     partition_storage
-        Where partition values are stored. ``derived``: in columns of their own (layout (a) of the proposal, which
-        prefers this layout); ``source``: in the source column's struct (layout (b)); ``tuple``: in a tuple, as before
-        V4.
+        Where manifests store the partition values of files. ``derived``: as statistics of a derived column such as
+        ``day(ts)`` (layout (a) of the proposal, which prefers this layout); ``source``: with the statistics of the
+        source column, here ``ts`` (layout (b)); ``tuple``: in a struct with all partition values of a file, as before
+        V4. With ``derived`` and ``source``, the value of an identity field is the lower bound of its source column.
     flush_data_files, flush_delete_files
         The maximum number of data files, and of DVs and equality deletes together, that the root lists directly. A
         commit that adds more entries of one of these kinds writes them to new leaf manifests. Any commit moves EXISTING
@@ -184,9 +196,10 @@ class LayoutOptions:
         merges them, whatever its operation. With 0, commits never merge leaves. A leaf is small if at most half as many
         entries as `leaf_entries` remain in it.
     rewrite_leaf_at
-        A share such as 0.5. Once a manifest DV removes at least this share of a leaf's entries, the next commit that
-        removes no more entries from the leaf rewrites it: the new leaf lists only the remaining entries, as EXISTING.
-        None never rewrites leaves.
+        A share of a leaf's entries, such as 0.5, or None. If manifest DVs have removed at least this share of the
+        entries, the leaf is replaced by a new leaf with only the remaining entries, as EXISTING. A commit cannot remove
+        entries from a leaf and also replace it. The leaf is therefore replaced later, by the next commit that removes
+        no entries from it. With None, the number of removed entries never causes a rewrite.
     relaxed
         Ids of rules that this layout breaks on purpose, to try approaches that the authors of the proposal discarded. A
         commit with this layout does not check these rules.
@@ -249,17 +262,20 @@ class LayoutOptions:
 
     @staticmethod
     def for_round_trip(milliseconds: float) -> dict[str, int]:
-        """Return the two flush thresholds for storage with this round-trip time, as a dictionary of options.
+        """Return the two flush thresholds for a storage whose round trips take this number of milliseconds.
 
-        Files that a root lists directly make the root larger, so that it takes longer to read and write. The thresholds
-        limit this added time to one round trip: half of it for data files (``flush_data_files``), the other half for
-        DVs and equality deletes (``flush_delete_files``). The root's other entries are not counted, because the root
-        has them even if the files are flushed to leaves.
+        The result has the keys ``flush_data_files`` and ``flush_delete_files``, and can be passed to `of` as options.
 
-        The added time is proportional to the number of files. It was measured with this library on Parquet roots that
-        list 100 leaves, with ten columns of statistics: CPU time for reading and writing, and transfer at 100 MB/s each
-        way (`benchmarks/results/flush.md`). Avro roots were not measured: this library writes Avro slowly, row by row,
-        so thresholds for Avro would describe the library rather than the format.
+        The more files a root lists directly, the longer it takes to read and write. The thresholds limit this
+        additional time to one round trip: half of it for data files (``flush_data_files``), the other half for DVs and
+        equality deletes (``flush_delete_files``). The time for the root's entries for leaf manifests is not counted,
+        because a flush, which moves files from the root to leaves, does not save this time.
+
+        The additional time is proportional to the number of files. It was measured with this library on Parquet roots
+        that list 100 leaves, with ten columns of statistics: CPU time for reading and writing, and transfer at 100 MB/s
+        each way (`benchmarks/results/flush.md`). The thresholds are the same for Avro roots, although these take longer
+        to write: this library writes Avro slowly, row by row, so thresholds from measurements of Avro would describe
+        the library rather than the format.
 
         Raises
         ------

@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 def metadata_folder(state: TableState) -> str:
-    """Return the location of the folder for new manifests and manifest lists, written as in the table's metadata.
+    """Return the location of the folder in which commits create manifests, manifest lists and similar files.
 
-    By default this is the folder ``metadata`` below the table's location. The property ``write.metadata.path`` can name
-    another folder. It is used only if the table's current metadata file is in that folder, as in tables of Iceberg's
-    catalogs. Tables without a catalog always use the folder ``metadata``.
+    This is the folder that the table property ``write.metadata.path`` names, if the table's current metadata file is in
+    it. In all other cases it is the folder ``metadata`` below the table's location, even if the property is set:
+    catalogs put metadata files into the folder of the property, but tables without a catalog ignore the property.
     """
     given = state.metadata.properties.get("write.metadata.path")
     if given and canonical(given) == canonical(state.metadata_location.rpartition("/")[0]):
@@ -80,6 +80,10 @@ class CommitWriter:
 
         Parameters
         ----------
+        kind
+            A word for the file's content, such as ``"root"`` or ``"deletes"``.
+        suffix
+            The file extension, such as ``".avro"``.
         folder
             A folder below the table's location; for ``"metadata"``, the folder that `metadata_folder` returns is used.
         """
@@ -94,7 +98,11 @@ class CommitWriter:
         self.storage.write(location, data, kind=kind)
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """Return the result of ``make``, which is called only once per key; retries reuse its result and files."""
+        """Return the result of ``make()``, which is called only if no earlier call had the same key.
+
+        Later calls with the key return the stored result, also in later attempts of the commit. If the result is a new
+        file, a retry thus reuses this file instead of creating another one.
+        """
         if key not in self.made:
             self.made[key] = make()
         return cast("T", self.made[key])

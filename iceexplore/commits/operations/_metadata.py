@@ -38,14 +38,28 @@ __all__ = [
 
 
 class Expiration:
-    """A change of the metadata document that expires given snapshots, snapshots older than a time, or both.
+    """A change of the metadata document that expires snapshots.
 
-    If neither is given, snapshots expire by the retention settings of the table and its branches.
+    `iceexplore.commits.expire_snapshots` describes the rules. The retention settings of a branch take precedence over
+    ``older_than`` and ``retain_last``.
+
+    Parameters
+    ----------
+    ids
+        The ids of snapshots to expire whatever their age. With ids and without ``older_than``, no other snapshot
+        expires, except in branches that have their own ``max-snapshot-age-ms``.
+    older_than
+        Snapshots from before this time expire: a datetime, a date, ISO text or milliseconds since the epoch. If both
+        this and ``ids`` are None, the table property ``history.expire.max-snapshot-age-ms`` determines the time.
+    retain_last
+        The minimum number of snapshots to keep in each branch that has no such setting of its own. None means the table
+        property ``history.expire.min-snapshots-to-keep``.
 
     Attributes
     ----------
     expired
-        The snapshots that the last attempt expired. If the commit succeeds, the last attempt is the published one.
+        The snapshots that the last call of this object removed. A commit calls the object once per attempt, so after a
+        successful commit these are the snapshots that the commit removed.
     """
 
     def __init__(
@@ -58,9 +72,9 @@ class Expiration:
         self.expired = Expired()
 
     def __call__(self, document: Mapping[str, Any], ms: int) -> Mapping[str, Any]:
-        """Return the document without the snapshots that expire at the time ``ms`` (milliseconds since the epoch).
+        """Return a copy of the document from which expired snapshots are removed; store their ids in `expired`.
 
-        The ids of the removed snapshots are stored in `expired`.
+        ``ms`` is the current time, in milliseconds since the epoch, from which the snapshots' ages are computed.
         """
         document, self.expired = _expire.expire_snapshots(
             document, ids=self._ids, older_than_ms=self._before, retain_last=self._retain_last, now_ms=ms
@@ -69,12 +83,20 @@ class Expiration:
 
 
 def rollback(snapshot: int | None = None, *, timestamp: object = None) -> DocumentChange:
-    """Return the change that makes an ancestor current again: a given snapshot, or the newest one before a time.
+    """Return the change that makes an ancestor of the current snapshot current again.
+
+    Parameters
+    ----------
+    snapshot
+        The id of the ancestor.
+    timestamp
+        A time: a datetime, a date, ISO text or milliseconds since the epoch. The newest ancestor from before this time
+        becomes current.
 
     Raises
     ------
     OptionError
-        Both or neither of the arguments are given.
+        Both or neither of the arguments are given, or ``timestamp`` is not a time.
     """
     if (snapshot is None) == (timestamp is None):
         raise OptionError("rollback() takes either snapshot or timestamp")
@@ -101,12 +123,12 @@ def remove_ref(name: str) -> DocumentChange:
 
 
 def fast_forward(name: str, to: str) -> DocumentChange:
-    """Return the change that moves a branch forward to the snapshot of another ref."""
+    """Return the change that moves the branch ``name`` forward to the snapshot of the branch or tag ``to``."""
     return lambda d, ms: _refs.fast_forward(d, name=name, to=to, timestamp_ms=ms)
 
 
 def set_properties(properties: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> DocumentChange:
-    """Return the change that sets and removes table properties."""
+    """Return the change that sets ``properties`` and removes the properties whose names are in ``remove``."""
     gone = texts_of("remove", remove, "['owner']")
     return lambda d, _: _document.set_properties(d, set=properties, remove=gone)
 
@@ -122,10 +144,17 @@ def evolve_spec(**changes: Any) -> DocumentChange:
 
 
 def evolve_virtual_columns(**changes: Any) -> DocumentChange:
-    """Return the change of the virtual columns, with the arguments of `iceexplore.commits.evolve_virtual_columns`."""
+    """Return the change that adds and removes virtual columns.
+
+    The arguments are those of `iceexplore.commits.evolve_virtual_columns`, without the document.
+    """
     return lambda d, _: _virtual_columns.evolve_virtual_columns(d, **changes)
 
 
 def set_sort_order(*fields: str) -> DocumentChange:
-    """Return the change that sets the default sort order; without fields, the table becomes unsorted."""
+    """Return the change that sets the default sort order; without fields, the table becomes unsorted.
+
+    A field is a column or a transform of a column, with an optional direction and order of nulls, such as ``"ts desc"``
+    or ``"bucket(16, id) asc nulls last"`` (see `iceexplore.commits.set_sort_order`).
+    """
     return lambda d, _: _spec_and_sort_order.set_sort_order(d, fields=fields)
