@@ -90,10 +90,10 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 #: How the root records that a commit removes more entries from a leaf manifest that already has a manifest DV
-#: ("Brainstorming about detecting changes" in the proposal). ``removed``: the root lists a new DV with all
-#: removed positions as ADDED, and the old DV as DELETED. ``replace``: the root lists the same new DV as ADDED, and does
-#: not list the old DV. ``delta``: the root lists the old DV as EXISTING, and a second DV with only the positions that
-#: this commit removes as ADDED.
+#: ("Brainstorming about detecting changes" in the proposal). ``removed``: the old DV is listed as DELETED, and a new DV
+#: with all removed positions is listed as ADDED. ``replace``: the old DV is not listed, and a new DV with all removed
+#: positions is listed as ADDED. ``delta``: the old DV is listed as EXISTING, and a second DV, which has only the
+#: positions that this commit removes, is listed as ADDED.
 DvEncoding = Literal["removed", "replace", "delta"]
 #: Whether commits write delete manifests that are affiliated with a data manifest, that is, whose deletes are all for
 #: files of this one data manifest. ``all``: always, if possible; ``none``: never; ``some``: only if the table would
@@ -158,9 +158,10 @@ class LayoutOptions:
     dv_encoding
         A manifest DV lists the positions of entries that are removed from a leaf manifest without rewriting it. This
         option determines how the root records that a commit removes more entries from a leaf that already has a DV.
-        ``removed``: the root lists a new DV with all removed positions as ADDED, and the old DV as DELETED.
-        ``replace``: the root lists the same new DV as ADDED, and does not list the old DV. ``delta``: the root lists
-        the old DV as EXISTING, and a second DV with only the positions that this commit removes as ADDED.
+        ``removed``: the old DV is listed as DELETED, and a new DV with all removed positions is listed as ADDED.
+        ``replace``: the old DV is not listed, and a new DV with all removed positions is listed as ADDED. ``delta``:
+        the old DV is listed as EXISTING, and a second DV, which has only the positions that this commit removes, is
+        listed as ADDED.
     dv_attached
         Store the manifest DV in the manifest's entry (field id 522 in the draft) instead of in a separate entry.
     partition_storage

@@ -43,15 +43,21 @@ class CommitWriter:
 
     Attributes
     ----------
+    storage
+        The storage to which the current attempt writes new files.
     base
         The state of the table that this attempt builds on. Its metadata already includes the commit's changes to the
         format version, schemas, specs and expressions.
+    options
+        The options for the layout of new manifests.
     snapshot_id
         The new snapshot's id; the same in every attempt, so that manifests can be reused.
     sequence_number
         The sequence number of this attempt; 0 in v1.
     first_row_id
         The table's ``next-row-id`` in this attempt; None below v3.
+    timestamp_ms
+        The new snapshot's timestamp in this attempt, in milliseconds since the epoch.
     attempt
         The number of the current attempt, counted from 1.
     names

@@ -49,8 +49,9 @@ class Expiration:
         The ids of snapshots to expire whatever their age. With ids and without ``older_than``, no other snapshot
         expires, except in branches that have their own ``max-snapshot-age-ms``.
     older_than
-        Snapshots from before this time expire: a datetime, a date, ISO text or milliseconds since the epoch. If both
-        this and ``ids`` are None, the table property ``history.expire.max-snapshot-age-ms`` determines the time.
+        A time: a datetime, a date, ISO text or milliseconds since the epoch. Snapshots from before this time expire. If
+        both this and ``ids`` are None, snapshots expire that are older than the table property
+        ``history.expire.max-snapshot-age-ms``.
     retain_last
         The minimum number of snapshots to keep in each branch that has no such setting of its own. None means the table
         property ``history.expire.min-snapshots-to-keep``.
