@@ -63,9 +63,10 @@ class RelocatedDeletes:
 
 
 class Moves(dict[str, str]):
-    """New locations of files by old ones.
+    """A dict of the files that get a new location: from a file's old location to its new one.
 
-    Delete files may spell a location differently from the manifest entry, so `find` accepts any spelling.
+    The same location can be written in several ways, such as ``/a/b`` and ``file:///a/b``, and a delete file may write
+    it differently from the manifest. The dict's own methods find only the exact text; `find` accepts all ways.
     """
 
     def __init__(self, moved: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -73,14 +74,20 @@ class Moves(dict[str, str]):
         self._canonical: dict[str, str] = {}
         self._known = 0
 
-    #: The table's old location, to resolve relative locations of files that have not moved (V4).
+    #: The table's old location if the table may have relative locations (V4), otherwise None. `place` joins it with the
+    #: relative location of a file that has not moved.
     table: str | None = None
 
     def with_relative(self, old: str, new: str) -> Moves:
-        """Return a copy in which files can also be found by their relative locations (V4).
+        """Return a copy for a V4 table, in which each file is also found by its location relative to the table.
 
-        ``old`` and ``new`` are the old and the new location of the table. A relative old location is mapped to the new
-        location relative to ``new``.
+        For example, if the table moves from ``/a`` to ``/b``, and its file ``/a/data/1.parquet`` to
+        ``/b/data/x.parquet``, the copy also maps ``data/1.parquet`` to ``data/x.parquet``.
+
+        Parameters
+        ----------
+        old, new
+            The old and the new location of the table.
         """
         other = Moves(self)
         other.table = old
@@ -91,10 +98,12 @@ class Moves(dict[str, str]):
         return other
 
     def place(self, name: PlainValue) -> str | None:
-        """Return the location to write in an entry in place of ``name``; None if ``name`` remains.
+        """Return the location that replaces the location ``name`` in a manifest; None if nothing needs to change.
 
-        This is the file's new location. If the file has not moved and ``name`` is relative (V4), it is the file's
-        absolute location.
+        If the file has moved, this is its new location, which is relative to the table's new location if ``name`` is
+        relative to the old one (V4). If a file with a relative location has not moved, this is its absolute location,
+        because the relative one would be joined with the table's new location. None is also returned if ``name`` is not
+        a string.
         """
         if not isinstance(name, str):
             return None
@@ -105,7 +114,10 @@ class Moves(dict[str, str]):
         return found
 
     def find(self, name: str) -> str | None:
-        """Return the new location of a file, given its old one in any spelling; None if the file has not moved."""
+        """Return the new location of a file; None if the file has not moved.
+
+        The old location ``name`` may be written in any way, for example with or without ``file://``.
+        """
         found = self.get(name)
         if found is not None or not self:
             return found
@@ -116,21 +128,26 @@ class Moves(dict[str, str]):
 
 
 def relocated_deletes(storage: Storage, location: str, moved: Mapping[str, str]) -> RelocatedDeletes | None:
-    """Return a position delete file or Puffin file with rewritten locations; None if none of its locations moved.
+    """Return a copy of a delete file that refers to its data files by their new locations.
+
+    The delete file is a position delete file, or a Puffin file with deletion vectors. If none of its data files has
+    moved, None is returned.
 
     Parameters
     ----------
+    location
+        The location from which the delete file is read.
     moved
         New locations of data files by old ones.
 
     Raises
     ------
     UnsupportedError
-        The format is unknown.
+        The delete file's format is unknown.
     FormatError
-        The file is damaged.
+        The delete file is damaged.
     IceexploreError
-        The file cannot be read.
+        The delete file cannot be read.
     """
     data = storage.read(location, kind="delete-file")
     moved = _moves(moved)
@@ -169,12 +186,15 @@ def relocated_puffin(storage: Storage, location: str, data: bytes, moved: Mappin
     return b"".join((blobs, PUFFIN_MAGIC, text, struct.pack("<i", len(text)), bytes(4), PUFFIN_MAGIC))
 
 
-#: Ids of fields that contain locations (spec, "Manifest Lists", "Manifests"; V4 proposal and draft), each with the id
-#: of the field that contains the file's length, if there is one.
+#: The fields of manifests and manifest lists that contain the location of a file, by field id. Each value is the id of
+#: the field with the length of the same file: for 100 ``file_path``, it is 104 ``file_size_in_bytes``. It is None if
+#: there is no such field. (Spec, "Manifest Lists" and "Manifests"; 155 and 164 are in V4 only.)
 _LOCATIONS = {500: 501, 100: 104, 143: None, 155: None, 164: 166}
-#: The field with the referenced data file or manifest: only this field has the location of a different entry's file.
+#: The field ``referenced_data_file``, in V4 ``referenced_file``. In the entry of a DV, it has the location of the data
+#: file or the manifest to which the DV applies. The other fields have the locations of the entry's own files.
 _REFERENCE = 143
-#: The field with the list of column files: records that contain locations, too (field 164).
+#: The field with the list of an entry's column files (V4 draft). Each item is a record with the location of a column
+#: file in its field 164.
 _COLUMN_FILES = 158
 #: The fields lower_bounds and upper_bounds, which contain paths if the entry is a position delete file.
 _BOUNDS = (125, 128)
@@ -220,7 +240,17 @@ def relocated_document(document: Mapping[str, Any], location: str, moved: Mappin
 
 
 def _relocated(objects: JsonValue, keys: Iterable[str], moved: Mapping[str, str]) -> JsonValue:
-    """Return JSON objects in which the locations under these keys are replaced; malformed parts stay as they are."""
+    """Return a copy of a list of JSON objects, such as ``snapshots``, with new locations of the files that have moved.
+
+    Parameters
+    ----------
+    objects
+        The list. Anything in it that has an unexpected type stays as it is.
+    keys
+        The keys of each object whose value is a location, or a list of locations.
+    moved
+        New locations of files by old ones.
+    """
 
     def new(value: JsonValue) -> JsonValue:
         if isinstance(value, list):
@@ -296,10 +326,11 @@ def _moves(moved: Mapping[str, str]) -> Moves:
 
 
 def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | None]:
-    """Return the function that finds the new location for an old one stored in the field with id ``number``.
+    """Return the function that finds the replacement for a location in the field whose id is ``number``.
 
-    The function returns None if the location remains as it is. It accepts an old location in any spelling if the field
-    is the reference to another entry's file (id 143); in other fields, the spelling must be that of ``moved``.
+    The function returns None if the location stays as it is. For most fields, it is `Moves.place`, which looks up the
+    exact text of the location. For field 143, the reference from a DV to its data file, it is `Moves.find`: writers may
+    write the location in this field in another way than in the entry of the data file.
     """
     if number != _REFERENCE:
         return moved.place
@@ -309,10 +340,17 @@ def _new_location(moved: Moves, number: int) -> Callable[[PlainValue], str | Non
 def _record_change(
     schema: JsonValue, moved: Moves, lengths: Mapping[str, int], paths: Mapping[str, tuple[str, str]]
 ) -> Callable[[Any], None]:
-    """Return a function that replaces the locations in a record of this schema (in place), also in nested records.
+    """Return a function that writes the new locations into one record of an Avro manifest or manifest list.
 
-    The function also replaces file lengths and the bounds of paths. ``lengths`` and ``paths`` are as for
-    `relocated_manifest`.
+    The function modifies the record that it is called with, and the records nested in it. It also replaces the lengths
+    of the files, and the bounds of the paths in position delete files.
+
+    Parameters
+    ----------
+    schema
+        The Avro schema of the record, as JSON.
+    moved, lengths, paths
+        As for `relocated_manifest`.
     """
     ids = {f.get("field-id"): f["name"] for f in schema.get("fields", ())}
     here = [(ids[i], ids.get(beside), _new_location(moved, i)) for i, beside in _LOCATIONS.items() if i in ids]
@@ -422,9 +460,17 @@ def _columns(
 
 
 def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray:
-    """Return a new location for each location in the column ``among``, which may be spelled in any way.
+    """Return the new locations for a column of locations that may be written differently from the keys of ``moved``.
 
-    The new location is null if the old one is not in ``names``, or if the file has not moved.
+    Parameters
+    ----------
+    names
+        The locations to look up, each with `Moves.find`, which is slower than a comparison of texts.
+    among
+        The column. The result has one row for each of its rows: the new location, or null if the location is not in
+        ``names`` or its file has not moved.
+    moved
+        New locations of files by old ones.
     """
     found = {name: moved.find(name) for name in build.to_pylist(names.unique()) if name is not None}
     row = pc.index_in(among, value_set=pa.array(list(found), pa.string()))
@@ -432,13 +478,18 @@ def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray
 
 
 def _bounds(maps: AnyMapArray, ends: Binaries) -> AnyMapArray:
-    """Return a column of bounds in which bounds of the column ``file_path`` are replaced.
+    """Return a manifest's column of lower or upper bounds with new bounds for the column ``file_path``.
 
-    Each row of ``maps`` has the bounds of one entry by column id. ``ends`` has the new bound for each row; null means
-    that the row remains as it is.
+    Parameters
+    ----------
+    maps
+        The bounds. Each row is for one manifest entry, and maps the id of a column to the column's bound.
+    ends
+        The new bound of ``file_path`` for each row, null for rows that stay as they are. A row without a bound of
+        ``file_path`` gets none.
     """
     if maps.offset:
-        maps = maps.take(build.array(np.arange(len(maps))))  # copy a slice, so that its offset is 0
+        maps = maps.take(build.array(np.arange(len(maps))))  # a slice starts within its buffers: copy it to new ones
     keys, items = maps.keys, maps.items
     offsets = maps.offsets.to_numpy(zero_copy_only=False)
     row_of = np.full(len(keys), len(maps))

@@ -84,32 +84,34 @@ class Saved:
 def save(
     state: TableState, path: str | os.PathLike[str], *, data: DataFiles = "copy", location: str | None = None
 ) -> Saved:
-    """Write a table to a folder completely or not at all.
+    """Write a table to a folder, completely or not at all.
 
-    The files are first written to a hidden folder beside the target, which is then renamed in one step. A killed save
-    leaves this hidden folder; the next save to the same target removes it if it is older than a day.
+    The files are first written to a hidden folder beside ``path``, which is then renamed to ``path`` in one step. If
+    the process is killed, the hidden folder remains; the next save to the same ``path`` removes it if it is older than
+    a day.
 
-    Written are the current metadata file and the older ones in the metadata log that still exist; the manifest list or
-    root, manifests and manifest DVs of every snapshot; statistics files; and the data and delete files of the overlay,
-    which a simulation wrote.
+    These files are saved: the current metadata file, and the older ones in the metadata log that still exist; the
+    manifest list or root, the manifests and the manifest DVs of every snapshot; the statistics files; and the data and
+    delete files that ``data`` selects.
 
     Parameters
     ----------
     path
-        A folder that is empty or does not exist.
+        The folder to write, which must be empty or must not exist yet.
     data
-        How to handle the table's original data and delete files, which no simulation wrote. ``copy``, the default,
-        copies these files for every snapshot, so that the rows can be read wherever the folder is moved (a copy shares
-        blocks with the original if the file system supports it, but changes to the copy do not reach the original).
-        ``refer`` leaves the files where they are: this is fast and small, but to read rows, ``iceexplore.open(path,
-        allow=...)`` must then allow the folder with these files. ``none`` saves no data and delete files, not even
-        those of the overlay. Synthetic files, which have entries but no rows, are not written.
+        Which data and delete files to copy to the folder. ``copy``, the default, copies those of all snapshots, so that
+        the rows can be read wherever the folder is moved. (A copy shares disk blocks with the original if the file
+        system supports it, but changes to the copy do not reach the original.) ``refer`` copies only the files that a
+        simulation wrote, and leaves the table's original files where they are. This is fast and small, but to read the
+        rows, ``iceexplore.open(path, allow=...)`` must then allow the folder with the original files. ``none`` copies
+        no data and delete files. Synthetic files, which have manifest entries but no rows, are never copied.
     location
         The table's location in the saved metadata. By default this is ``path``, so that engines on this machine can
         read the table. (Spark opens it by its folder if the metadata files are named ``v<N>``, and otherwise by its
-        metadata file.) If the folder will be uploaded, give the location to which it will be uploaded. In both cases,
-        the locations in manifest lists, roots, and manifests with copied files are rewritten. With ``"keep"``, all
-        bytes stay as written, and only `iceexplore.open` finds the files.
+        metadata file.) If the folder will be uploaded, give the location to which it will be uploaded. Both by default
+        and with a given location, the new locations of the saved files are written into the metadata files, manifest
+        lists, roots, manifests and delete files that refer to them. With ``"keep"``, all saved files have the same
+        bytes as the originals and so refer to the old locations: `iceexplore.open` finds the files, engines do not.
 
     Raises
     ------
@@ -131,12 +133,16 @@ def save(
 
 @contextmanager
 def new_folder(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Path]]:
-    """Yield a folder to fill, and the target that it becomes if the block ends without an error.
+    """Create a folder that appears at ``path`` only when it is complete; use it in a ``with`` statement.
+
+    Two paths are yielded: that of a temporary folder, to which the body of the statement must write, and ``path`` as an
+    absolute path. If the body ends without an error, the temporary folder is renamed to ``path``; otherwise it is
+    removed.
 
     Raises
     ------
     OptionError
-        The target is not an empty or new folder, or ``path`` is a URI of another storage.
+        A file or a folder that is not empty exists at ``path``, or ``path`` is a URI of another storage.
     StorageError, AccessDeniedError
         The folder cannot be written, for example because the disk is full.
     """
@@ -177,7 +183,7 @@ def _publish(building: Path, target: Path) -> None:
     os.umask(umask)
     building.chmod(0o777 & ~umask)  # mkdtemp restricted the folder to the user
     if os.name == "nt" and target.exists():
-        target.rmdir()  # on other systems a rename replaces an empty folder atomically
+        target.rmdir()  # Windows only: on Linux and macOS, os.rename replaces an empty folder
     try:
         os.rename(building, target)
     except OSError as e:
@@ -207,7 +213,10 @@ class _Saver:
         self.bytes = 0
 
     def run(self) -> Saved:
-        """Write everything to the folder under construction."""
+        """Write all files of the table to the temporary folder ``building``, and return the result.
+
+        Raises the same errors as `save`.
+        """
         instead = "Copy the table's folder instead: ix.open opens the copy."
         if isinstance(self.storage, OverlayStorage):
             instead = (
@@ -292,15 +301,16 @@ class _Saver:
             for snapshot in snapshots:
                 self._leaves(snapshot, strict=snapshot.snapshot_id == head, rewrite=rewrite)
                 step()
-        # Write manifest DVs after all leaves, because one Puffin file may have the vectors of leaves of several
-        # snapshots.
+        # A Puffin file with manifest DVs is rewritten, because it contains the locations of the manifests to which the
+        # DVs apply. These may be manifests of several snapshots, so all manifests must have their new locations first.
         for snapshot in snapshots:
             for f in tree_files(self.state, snapshot):
                 if f.kind == "puffin":
                     strict = snapshot.snapshot_id == head
                     self._metadata_file(f.location, f.kind, strict=strict, rewrite=True)
-        # Write roots last, because they contain the new locations of manifests. These may be manifests of an earlier
-        # snapshot, in rows that are DELETED.
+        # Write manifest lists and roots last, because they contain the new locations of manifests. A root may also list
+        # manifests of an earlier snapshot, as entries with the status DELETED, so the manifests of all snapshots must
+        # have their new locations first.
         for snapshot in snapshots:
             if snapshot.root_location:
                 strict = snapshot.snapshot_id == head
@@ -311,14 +321,14 @@ class _Saver:
 
     def _leaves(self, snapshot: Snapshot, *, strict: bool, rewrite: bool) -> None:
         files = tree_files(self.state, snapshot)
-        # Always rewrite manifests of the V4 draft. The locations in them are relative to the table's location, which
-        # saving changes: files that stay where they are need absolute locations.
+        # True for the V4 draft, whose manifests contain locations relative to the table's location. The saved table has
+        # another location, so these manifests are always rewritten: files that are not copied get absolute locations.
         relative = self.state.reader.root(snapshot).dialect.deletion_vectors_on_entries
         for f in files:
             if f.kind != "manifest":
                 continue
-            # If only data files of the overlay were copied, only manifests of the overlay list copied files: the
-            # simulation wrote both.
+            # A manifest must be rewritten if it may list copied files. With data="copy", every manifest may. With
+            # "refer", only files that the simulation wrote were copied, and only manifests that it wrote list them.
             names = relative or (rewrite and (self.data == "copy" or self._is_own(f.location)))
             self._metadata_file(f.location, f.kind, strict=strict, rewrite=names)
 
@@ -347,9 +357,11 @@ class _Saver:
         self._write(name, new)
 
     def _spelled(self) -> tuple[Moves, dict[str, int]]:
-        """Return the new locations of files by their old ones, and changed file lengths by new locations.
+        """Return the two mappings with which `relocated_manifest` replaces locations and file lengths.
 
-        From V4 on, both mappings also have locations relative to the table's location as keys.
+        The first has the new locations of files by old ones. The second has the new lengths in bytes of the rewritten
+        files whose length changed, by new location. From format version 4 on, manifests may contain locations relative
+        to the table's location; both mappings then also have the relative location of each file as a key.
         """
         metadata = self.state.metadata
         if metadata.format_version < _RELATIVE_FROM:
@@ -369,7 +381,7 @@ class _Saver:
             except IceexploreError as e:
                 if location == self.state.metadata_location:
                     raise
-                if not isinstance(e, FileMissingError):  # older metadata files may be removed (spec, "metadata-log")
+                if not isinstance(e, FileMissingError):  # writers may delete older files (spec, "metadata-log")
                     self.missing[location] = str(e)
         for location in documents:
             self.moved[location] = f"{self.new}/{self._name(location, 'metadata')}"
@@ -388,11 +400,13 @@ class _Saver:
         return current
 
     def _name(self, location: str, folder: str) -> str:
-        """Return a unique path for a file in the saved table, below ``folder``: ``metadata`` or ``data``.
+        """Return a unique path in the saved table, relative to its location, for the file at ``location``.
 
-        If the file is below the same folder of the original table, it keeps its path. Otherwise, it is put directly
-        into ``folder`` and gets a new name. The exception is metadata outside the table's location, in the folder of
-        ``write.metadata.path``: its files keep their names, so that engines find them by the version hint.
+        ``folder`` is ``data`` or ``metadata``, and the path begins with it. A file that is already in this folder of
+        the original table keeps its path: ``/t/data/d=1/a.parquet`` of the table ``/t`` becomes ``data/d=1/a.parquet``.
+        Metadata files also keep their names if they are in the folder that the property ``write.metadata.path`` gives,
+        so that engines find the current one by the version hint. Any other file is put directly into ``folder``, and a
+        hash of its old location makes its name unique.
         """
         tail = location.removeprefix(self.old + "/")
         if folder == "metadata" and canonical(location).startswith(self.apart):
@@ -412,7 +426,7 @@ class _Saver:
             with self.storage.local_path(location, kind=kind) as source:
                 try:
                     original = open(source, "rb")  # noqa: SIM115 - closed below
-                except OSError as e:  # the original cannot be read; errors of writing the copy are raised
+                except OSError as e:  # only errors of the original are caught here, not those of writing the copy
                     self.missing[location] = f"{location}: cannot be opened: {e.strerror or e}"
                     return False
                 with original, path.open("xb") as copy:
@@ -455,7 +469,10 @@ def _share_blocks(original: BinaryIO, copy: BinaryIO) -> bool:
 
 
 def _copy_bytes(original: BinaryIO, copy: BinaryIO) -> str | None:
-    """Copy a file; if the original cannot be read, return the reason. Errors of writing the copy are raised."""
+    """Copy the bytes of a file; return None, or if the original cannot be read, the reason.
+
+    Errors of writing the copy are raised.
+    """
     while True:
         try:
             block = original.read(_BLOCK)

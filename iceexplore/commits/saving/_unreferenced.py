@@ -18,18 +18,22 @@ from iceexplore.storage import Entry, OverlayStorage, Storage, path_only
 __all__ = ["file_kind", "is_referenced", "path_keys"]
 
 _PREFIX = r"^[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?"
-#: Matches locations whose path is what remains if scheme and authority are removed. `_NOT_PLAIN` matches exceptions,
-#: whose path the storage must determine: locations with ``.`` or ``..`` as a folder, and locations such as
-#: ``file://x/y``, in which ``x/y`` is a relative path.
+#: Matches plain locations: an optional scheme and authority, and a path that begins with a slash, as in
+#: ``s3://bucket/a/b``. The path, here ``/a/b``, is what remains without scheme and authority. `_NOT_PLAIN` matches
+#: exceptions: locations with a folder ``.`` or ``..``, and locations such as ``file://x/y``, in which ``x`` is not an
+#: authority, but part of the relative path ``x/y``. For exceptions, and for locations that `_PLAIN` does not match, the
+#: storage determines the path.
 _PLAIN = r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?)?/"
 _NOT_PLAIN = r"/\.\.?(?:/|$)|^(?i:file)://[^/]"
 
 
 def path_keys(storage: Storage, locations: AnyColumn) -> AnyArray:
-    """Return the path of each location: two locations with equal paths mean the same file.
+    """Return the path of each location; two locations with the same path are taken for the same file.
 
-    Scheme and authority are left out, as when Iceberg looks for orphan files. If the table was moved, or if the storage
-    is a simulation's overlay, the path is where the file really is, not where its location in the metadata points.
+    A path has no scheme and no authority: both ``s3://bucket/a`` and ``s3a://bucket/a`` have the path ``/a``. Iceberg
+    also compares such paths when it looks for orphan files. In a table that was moved, and in a simulation, a file may
+    be in another place than its location in the metadata. The path is then that of the place from which ``storage``
+    reads the file.
     """
     locations = locations.combine_chunks() if isinstance(locations, pa.ChunkedArray) else locations
     paths = _paths(locations)
@@ -55,7 +59,7 @@ def _real_path(storage: Storage, location: str | None) -> str | None:
         return None
     try:
         return path_only(storage.resolve(location))
-    except IceexploreError:  # the location may not be read, or is invalid: use its own path
+    except IceexploreError:  # for example, it is outside the folders that may be read: use the path as written
         return path_only(location)
 
 

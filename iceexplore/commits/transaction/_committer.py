@@ -48,11 +48,12 @@ __all__ = [
 ]
 
 Document = dict[str, Any]
-#: A function that builds the change; it is called once per commit. It reads the state ``base`` of the writer that it
-#: gets, and writes the files to add through this writer.
+#: A function that builds the file changes of a commit. It is called once per commit, not once per attempt. Its argument
+#: is a `CommitWriter`: the function reads the table's state from its attribute ``base``, and writes new data and delete
+#: files through it.
 MakeChange = Callable[[CommitWriter], Change]
-#: A change of the document only: a function from the document and the commit's time in milliseconds to the new
-#: document.
+#: A function that changes a table's metadata document, the JSON of its metadata file. Its arguments are the document
+#: and the commit's time in milliseconds since the epoch; it returns the changed document.
 DocumentChange = Callable[[Mapping[str, Any], int], Mapping[str, Any]]
 Layout = Callable[[Change, CommitWriter], Applied]
 #: Java's default for ``commit.retry.num-retries``: the number of attempts after the first.
@@ -68,18 +69,21 @@ class CommitRecord:
     Attributes
     ----------
     number
-        The commit's number, counted from 1 across a writer and its forks. The storage's write log has it as ``commit``.
+        The commit's number, from 1. Writers that were made from each other with `Committer.fork` count their commits
+        together. The storage's log of written files has this number, as ``commit``, for each file of the commit.
     what
-        The operation, or a description if no files changed.
+        The operation of the new snapshot, such as ``append``. For a commit without file changes: a description, by
+        default ``metadata``.
     snapshot_id
         Id of the snapshot that the commit created, or would have created if it had succeeded; None for a commit without
         file changes.
     attempts
-        The number of attempts.
+        The number of attempts that were made to publish the commit.
     metadata_location
-        The metadata file that the commit published; None if the commit failed.
+        The location of the metadata file that the commit published; None if the commit failed.
     reads
-        The reads of each attempt from the storage, without cache hits.
+        One tuple for each attempt, with the attempt's read requests to the storage. Files that were already in a cache
+        were not requested again, and are not included.
     """
 
     number: int
@@ -121,9 +125,11 @@ class CommitAttempts:
         self.number, self.names = committer.shared.begin()
 
     def run(self) -> Snapshot | None:
-        """Attempt the commit until it is published or refused, or until no attempt is left.
+        """Attempt the commit until an attempt is published.
 
-        Returns the same snapshot, and raises the same errors, as `Committer.commit`.
+        If another commit was published first, the commit is attempted again on the new state of the table, up to the
+        maximum number of attempts and while `Committer.may_retry` allows it. An error ends the attempts. The return
+        value and the errors are those of `Committer.commit`.
         """
         most = self._max_attempts()
         began = time.monotonic()
@@ -167,7 +173,15 @@ class CommitAttempts:
     def _check_expired(self, known: TableState, error: Exception) -> None:
         """Raise a conflict if the snapshot on which this commit is based has expired in the meantime.
 
-        This is called after a file could not be read (``error``): if the snapshot has expired, its files were deleted.
+        This is called after an attempt could not read a file, which may be because the snapshot expired and its files
+        were deleted.
+
+        Parameters
+        ----------
+        known
+            The state of the table on which the attempt was based.
+        error
+            The error from reading the file.
         """
         heads = [_head(state, self.ref) for state in (self.start, known)]
         now = self.committer.newest().metadata
@@ -180,7 +194,11 @@ class CommitAttempts:
             ) from error
 
     def _try(self, known: TableState) -> TableState | None:
-        """Attempt the commit on a state; return the new state, or None if another commit was published first."""
+        """Make one attempt at the commit, based on the table's state ``known``.
+
+        Returns the state after the commit, or None if another commit was published first. If the commit would change
+        nothing, ``known`` is returned and nothing is published.
+        """
         committer = self.committer
         old = known.opened.document
         if self.attempt > 1:
@@ -358,7 +376,28 @@ def _check_room(base: TableState) -> None:
 
 @dataclass
 class Shared:
-    """State shared by a table's writers in this process."""
+    """The state that a writer, such as a `Committer`, shares with its forks.
+
+    Attributes
+    ----------
+    pointer
+        The pointer to the table's current metadata file.
+    start
+        The location of the metadata file that was the current one when the first writer was created.
+    seed
+        The seed for snapshot ids and file names; None for random ones.
+    clock
+        A function that returns milliseconds since the epoch; None to use the system clock, or the times that
+        `time_after` derives if there is a seed.
+    lock
+        Held while one of the following attributes changes.
+    records
+        The records of the commits that ended, in this order; see `Committer.records`.
+    begun
+        The number of commits begun so far.
+    synthetic
+        The number of synthetic data files (files without rows) that commits have added.
+    """
 
     pointer: Pointer
     start: str
@@ -396,20 +435,24 @@ class Committer:
     Parameters
     ----------
     state
-        The initial state.
+        The state of the table on which the first commit is based.
     options
-        The layout. If its format version is above the table's, the first commit also upgrades the table in the same
-        metadata file (V4 proposal: "the first commit to a V4 table must perform this migration").
+        The format version and layout of the metadata that commits write. If this version is above the table's, the
+        first commit also upgrades the table, in the same metadata file (V4 proposal: "the first commit to a V4 table
+        must perform this migration").
     storage
         The storage from which the table is read and to which new files are written.
     pointer
         Holds the location of the current metadata file; each commit replaces this location.
     seed
-        Makes snapshot ids, file names and times repeatable.
+        A seed for random numbers: the same commits with the same seed get the same snapshot ids and file names, and,
+        without ``clock``, also the same times. None, the default, for random ids and names.
     clock
-        Returns milliseconds since the epoch; the system clock by default.
+        A function that returns milliseconds since the epoch. By default, the system clock is used, or, with a seed, a
+        clock that advances by one second with each commit.
     max_attempts
-        The maximum number of attempts; by default the table's ``commit.retry.num-retries`` (4 in Java) plus one.
+        The maximum number of attempts of a commit; by default one more than the table property
+        ``commit.retry.num-retries``, or 5 if the property is not set, as in Java.
 
     Attributes
     ----------
@@ -444,7 +487,8 @@ class Committer:
         self.storage = storage
         self.max_attempts = max_attempts
         if seed is not None and state.metadata.snapshots:
-            # A simulation on top of a saved one must not generate the same names from the same seed.
+            # The table may be a simulation that was saved, and may have had the same seed. Add the newest snapshot's id
+            # to the seed, so that the new commits do not get the names of files that already exist.
             seed = f"{seed}/{state.metadata.snapshots[-1].snapshot_id}"
         self.shared = Shared(pointer, state.metadata_location, seed, clock)
         self._lock = threading.RLock()
@@ -468,7 +512,7 @@ class Committer:
 
     @property
     def pointer(self) -> Pointer:
-        """The holder of the current metadata file's location."""
+        """The pointer to the table's current metadata file, which this writer shares with its forks."""
         return self.shared.pointer
 
     @property
@@ -505,7 +549,15 @@ class Committer:
     # ----------------------------------------------------------------------------------------------
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return the notes to show on a state's card; ``location`` is the table's location."""
+        """Return sentences to show when the table is displayed, for example that it is a simulation.
+
+        By default, these are the notes of the state that was given to the constructor.
+
+        Parameters
+        ----------
+        location
+            The table's location, as its metadata has it; None if the metadata has no location.
+        """
         return self._first_notes
 
     def is_taken(self, location: str) -> bool:
@@ -516,18 +568,47 @@ class Committer:
         return False
 
     def codec_of(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-        """Return the codec (and so the suffix) for the metadata file of document ``new``, which follows ``old``."""
+        """Return the compression codec of the metadata file to write, such as ``none`` or ``gzip``.
+
+        Parameters
+        ----------
+        old
+            The document in the current metadata file. This class does not use it; subclasses may.
+        new
+            The document to write. Its property ``write.metadata.compression-codec`` gives the codec.
+        """
         return str((new.get("properties") or {}).get("write.metadata.compression-codec", "none"))
 
     def check_retry(self, start: TableState, newest: TableState) -> None:
-        """Check whether a commit started on ``start`` may be retried on a newer state; raise if not."""
+        """Raise an error if a commit must not be attempted again; this class allows every retry.
+
+        Parameters
+        ----------
+        start
+            The state of the table on which the first attempt was based.
+        newest
+            The state of the table on which the next attempt would be based.
+        """
 
     def may_retry(self, attempt: int, seconds: float) -> bool:
-        """Return whether to make another attempt, ``seconds`` after the first began; may wait before it returns."""
+        """Return whether to make another attempt; this class always allows it.
+
+        Subclasses may wait before they return, so that the next attempt begins later.
+
+        Parameters
+        ----------
+        attempt
+            The number of attempts made so far, at least 1.
+        seconds
+            The time in seconds since the first attempt began.
+        """
         return True
 
     def on_commit_failed(self, record: CommitRecord) -> None:
-        """Clean up after a commit that failed and is known not to be published."""
+        """Clean up after a commit that failed and is known not to be published.
+
+        This class does nothing. A subclass may delete the files that the commit wrote.
+        """
 
     def commit(
         self,
@@ -539,24 +620,27 @@ class Committer:
         what: str | None = None,
         layout: Layout | None = None,
     ) -> Snapshot | None:
-        """Commit a change of files, of the document, or of both.
+        """Commit a change of the table's files, of its metadata document (the JSON of the metadata file), or of both.
 
         Parameters
         ----------
         make_change
-            Builds the change of files. It is called once: a retry validates the same change and applies it to the newer
-            state. If None, no files change and no snapshot is created.
+            A function that builds the change of files. It is called once: a retry validates the same change against the
+            newer state and applies it there. If None, no files change and no snapshot is created.
         ref
             The branch to commit to. A table's first commit creates ``main``; other branches must exist.
         document_change
-            Applied before the file changes, once per attempt, to the document of that attempt's state.
+            A function that returns the changed document. Each attempt calls it with the document of the state on which
+            the attempt is based, and then applies the change of files.
         pins
-            Keys of the metadata that concurrent commits must not have changed (spec, "Commit Conflict Resolution and
-            Retry": for a schema update, the schema).
+            Keys of the document whose values the commit depends on, such as ``current-schema-id``. If a concurrent
+            commit has changed one of these values, this commit is not retried (spec, "Commit Conflict Resolution and
+            Retry").
         what
-            The description in the commit's record if no file changes.
+            The description of a commit without file changes, for its `CommitRecord`.
         layout
-            Writes the manifests and the manifest list or root; by default the layout of the options.
+            A function that writes the manifests and the manifest list or root; by default the function that `layout_of`
+            returns for this writer's options.
 
         Returns
         -------
@@ -569,8 +653,8 @@ class Committer:
             The commit would break a rule; nothing was published.
         CommitConflictError
             A concurrent commit conflicts with this one (the error's rule says why), attempts ran out
-            (``table-unchanged``), or the snapshot that this commit reads has expired (``files-exist``). The files that
-            this commit wrote remain as orphan files unless the subclass removes them (`on_commit_failed`).
+            (``table-unchanged``), or the snapshot on which this commit is based has expired (``files-exist``). The
+            files that this commit wrote remain as orphan files unless the subclass removes them (`on_commit_failed`).
         SnapshotNotFoundError
             The branch does not exist.
         FormatError
@@ -595,9 +679,10 @@ class Committer:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _shown(self, opened: Opened, *, strict: bool) -> TableState:
-        """Return the state of an opened table, to be read from this writer's storage.
+        """Return the state of an opened table; the state reads its files from this writer's storage.
 
-        With ``strict``, faults of the metadata raise errors (see `Problems`).
+        With ``strict``, the state raises an error for a fault in the metadata. Otherwise, it adds the fault to its
+        `Problems` and continues, if this is possible.
         """
         source = replace(opened.source, newest=self._newest_opened)
         shown = replace(opened, storage=self.storage, source=source, catalog_table=None)
@@ -609,7 +694,15 @@ class Committer:
         return self.opened_at(location, document)
 
     def opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the opened table with a different metadata file as its current one."""
+        """Return this writer's table as if it had been opened with another metadata file.
+
+        Parameters
+        ----------
+        location
+            The location of the metadata file.
+        document
+            The content of the metadata file, as parsed JSON.
+        """
         return replace(
             self.state.opened,
             metadata_location=location,

@@ -1,6 +1,7 @@
-"""The pointer to a table's current metadata file, and the two ways to move it.
+"""The pointer to a table's current metadata file, and the two ways to publish a new metadata file.
 
-Spec, "File System Tables" and "Metastore Tables".
+The two ways are those of the spec: "File System Tables" (`publish_by_rename`) and "Metastore Tables"
+(`publish_by_swap`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class MetadataNames:
     Attributes
     ----------
     folder
-        The folder of the metadata files, as the table spells it.
+        The location of the folder with the metadata files, written as in the locations of these files.
     by_version
         True for ``v3.metadata.json`` of file-system tables, False for ``00003-<uuid>.metadata.json`` of catalogs.
     """
@@ -74,7 +75,18 @@ class MetadataNames:
         return cls(folder, name[:1] == "v" and name[1:].partition(".")[0].isdecimal())
 
     def location(self, number: int, names: Random, codec: str = "none") -> str:
-        """Return the location of metadata file ``number``; ``codec`` as in ``write.metadata.compression-codec``."""
+        """Return the location for a new metadata file.
+
+        Parameters
+        ----------
+        number
+            The number in the file's name, such as 3 in ``v3.metadata.json`` and ``00003-<uuid>.metadata.json``.
+        names
+            The random number generator for the UUID.
+        codec
+            The file's compression, a value of the table property ``write.metadata.compression-codec``. With ``gzip``,
+            the name ends in ``.gz.metadata.json``.
+        """
         end = ".gz.metadata.json" if codec.lower() == "gzip" else ".metadata.json"
         if self.by_version:
             return f"{self.folder}/v{number}{end}"
@@ -85,13 +97,28 @@ class Publish(Protocol):
     """A way to make a metadata file the table's current one."""
 
     def __call__(self, files: WritableStorage, pointer: Pointer, expected: str, location: str, data: bytes) -> bool:
-        """Publish the file; return False if another commit was published first."""
+        """Write a metadata file and make it the current one; return False if another commit was published first.
+
+        Parameters
+        ----------
+        files
+            The storage to which the metadata file is written.
+        pointer
+            The pointer to the table's current metadata file.
+        expected
+            The location of the metadata file on which the commit is based. If the pointer no longer has this location,
+            another commit was published in the meantime.
+        location, data
+            The location and the content of the new metadata file.
+        """
 
 
 def publish_by_rename(files: WritableStorage, pointer: Pointer, expected: str, location: str, data: bytes) -> bool:
-    """Publish to a file-system table: create ``v<N+1>.metadata.json``; the commit that creates it first wins.
+    """Publish a commit to a file-system table, whose metadata files are named ``v<N>.metadata.json``.
 
-    A losing commit leaves no metadata file. ``files`` must refuse an existing location (`ExistsError`).
+    Concurrent commits try to create the same file, that of the next version. The first one succeeds; for the others,
+    the result is False, and they leave no metadata file. Parameters are those of `Publish`; ``files`` must raise
+    `ExistsError` if a file already exists at the location.
     """
 
     def make() -> str:
@@ -107,9 +134,11 @@ def publish_by_rename(files: WritableStorage, pointer: Pointer, expected: str, l
 
 
 def publish_by_swap(files: WritableStorage, pointer: Pointer, expected: str, location: str, data: bytes) -> bool:
-    """Publish to a catalog: write ``<N+1>-<uuid>.metadata.json``, then swap the pointer if it has not moved.
+    """Publish a commit to a table in a catalog, whose metadata files are named ``<N>-<uuid>.metadata.json``.
 
-    A losing commit's metadata file remains as an orphan file.
+    The metadata file is written first. Then the pointer is set to it, if the pointer still has the location
+    ``expected``. If another commit has changed the pointer, the result is False, and the metadata file remains as an
+    orphan file. Parameters are those of `Publish`.
     """
     files.write(location, data, kind="metadata")
     return pointer.swap(expected, location)
@@ -124,14 +153,23 @@ class FolderFiles:
     folder
         The local folder to which files are written.
     location
-        The folder's location as the table spells it.
+        The location of the same folder in the table's metadata, such as ``file:///tmp/t`` for the folder ``/tmp/t``.
+        The locations of new files must begin with it.
     """
 
     folder: Path
     location: str
 
     def write(self, location: str, data: bytes, *, kind: str) -> None:
-        """Write a new file: write a temporary file, and link the new name to it, which fails if this name exists.
+        """Write a new file; an existing file is never replaced.
+
+        The data are first written to a temporary file in the same folder. This file then gets a hard link with the new
+        name, which fails if a file of this name exists.
+
+        Parameters
+        ----------
+        kind
+            Not used; `WritableStorage` requires it.
 
         Raises
         ------
