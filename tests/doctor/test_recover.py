@@ -578,7 +578,7 @@ def test_equality_deletes_are_found_by_what_their_files_say(keys: dict[str, str]
     if not taken:
         assert plan.rows_after == 18
         return
-    assert "The columns to compare are taken from the key-value metadata in 1 equality delete file." in step.text
+    assert "The equality columns of 1 equality delete file are taken from the key-value metadata of" in step.text
     assert not step.certain
     assert "ofEqualityDeletes(1)" in step.python[0]
     (entry,) = plan.table.inspect.delete_files.arrow().to_pylist()

@@ -24,7 +24,7 @@ _REQUIRED_SINCE_V2 = {503: "added_snapshot_id", 515: "sequence_number", 516: "mi
 
 _INTEGERS, _DECIMALS = frozenset({"int", "long"}), frozenset({"float", "double"})
 _BYTES = frozenset({"bytes", "fixed"})
-#: By a partition field's type, the Avro types in which its values may be stored. Readers accept integers and
+#: For each type of a partition field: the Avro types in which its values may be stored. Readers accept integers and
 #: floating-point numbers of either width: 32 or 64 bits.
 _STORED: dict[str, frozenset[str]] = {
     "boolean": frozenset({"boolean"}),

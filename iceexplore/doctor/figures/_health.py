@@ -102,8 +102,8 @@ class TableHealth(Mapping[str, HealthFigure]):
     #: The columns whose clustering is measured; None if the caller named none.
     _columns: tuple[str, ...] | None = None
     _figures: dict[FigureKey, HealthFigure] = field(default_factory=dict)
-    #: The gain of the maintenance procedure for each figure, by the figure's key. If there is no gain, the value is a
-    #: text with the reason; it is empty, or None, if there is nothing to improve.
+    #: By a figure's key, what its maintenance procedure would gain. A text instead says why no gain can be stated; it
+    #: is empty if the figure needs no improvement. None if there is nothing for the procedure to work on.
     _gains: dict[str, HealthGain | str | None] = field(default_factory=dict)
 
     @classmethod
@@ -172,7 +172,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         if not self.missing or figure.key == "manifests":
             return figure
         note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
-        verdict = figure.verdict if len(self.scan.files) else "Unknown: no data file could be read from the metadata."
+        verdict = figure.verdict if len(self.scan.files) else "Unknown: no entry of a data file could be read."
         return HealthFigure(**{**vars(figure), "verdict": verdict, "notes": (note, *figure.notes)})
 
     def measure_clustering(self) -> HealthFigure:

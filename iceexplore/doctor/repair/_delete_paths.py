@@ -58,9 +58,9 @@ class _DeleteFile:
 def point_deletes_at_files(draft: Draft, found: list[Finding]) -> list[Step]:
     """Replace outdated paths of data files in deletes by the paths of live data files, and return the repair's steps.
 
-    A path is outdated if no live data file has it. It is replaced if it can refer to exactly one live data file (see
-    `_Meant.by`). If it can refer to none, the path stays. If it can refer to several, the whole delete file stays
-    unchanged.
+    A path is outdated if no live data file has it. If exactly one live data file can be the one that was meant (see
+    `_Meant.by`), the path is replaced by the path of this file. If there is none, the path stays. If there are several,
+    the whole delete file stays unchanged.
 
     Position delete files are written again in the same format. In a deletion vector, the path of its data file changes,
     but its positions stay. If nothing can be repaired, the reason is added to ``draft.left``, and the result is empty.

@@ -141,7 +141,7 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
     """
     total = _sum(one.from_history for one in known)
     certain = all(one.certain for one in known)
-    text = f"Manifests of other snapshots list {_counted(total, known)} of {_manifests(known)}."
+    text = f"{_counted(total, known)} of {_manifests(known)} were found in manifests of other snapshots."
     text += " These files are listed again."
     if certain:
         text += " Each was certainly in a lost manifest: it was live, and no other manifest of the snapshot lists it."
@@ -182,7 +182,7 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     equality = kinds == ContentType.EQUALITY_DELETE
     if equality.any():
         count = amount(int(equality.sum()), "equality delete file")
-        text += f" The columns to compare are taken from the key-value metadata in {count}."
+        text += f" The equality columns of {count} are taken from the key-value metadata of the files."
     if any(one.new_row_ids for one in in_folder):
         text += " Their row ids are lost, so their rows get new ones: readers that follow rows by id see new rows."
     if any(one.numbers_lost for one in in_folder):

@@ -407,7 +407,7 @@ def _merged(steps: list[Step]) -> list[Step]:
 
 
 def _needed(state: TableState, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the values of the attributes of `Step` that can be computed from the findings that a step mends.
+    """Return the attributes of a `Step` that follow from the findings that the step mends.
 
     These are ``snapshots``, ``refs``, ``rows_concerned`` and ``expirable``.
     """

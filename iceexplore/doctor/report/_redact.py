@@ -176,8 +176,9 @@ def _finding(it: Redaction, one: Finding, columns: frozenset[str]) -> Finding:
 def _place(it: Redaction, where: str) -> str:
     location, _, part = where.rpartition("#")
     kind, space, value = part.partition(" ")
-    # In "data/a.avro#entry 3", the location ends at the last number sign. In "data/a#1.avro" and "data#b c/a.avro", the
-    # number sign is a part of the location; only the names of refs and columns can contain a slash.
+    # In "data/a.avro#entry 3", a kind and a name follow the last number sign, and the location ends there. Otherwise,
+    # the number sign is a part of the location: "1.avro" in "data/a#1.avro" is no kind and name, and neither is
+    # "b c/a.avro" in "data#b c/a.avro", because only the names of refs and columns can contain a slash.
     if not space or not _KIND.fullmatch(kind) or ("/" in value and kind not in ("ref", "column")):
         return it.location(where)
     return f"{it.location(location)}#{kind} {value if _WHOLE.fullmatch(value) else it.key(value)}"
