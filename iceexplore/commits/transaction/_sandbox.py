@@ -1,4 +1,4 @@
-"""The writer of a simulation: commits to an overlay and never writes to the table."""
+"""The writer of a simulation: it commits to an overlay, a separate folder, and never writes to the table itself."""
 
 from __future__ import annotations
 
@@ -22,26 +22,29 @@ _NOTE = "A simulation: "
 
 
 class Sandbox(Committer):
-    """A writer of commits to an overlay in front of a table; it never writes to the table itself.
+    """A writer of simulated commits; it never writes to the table itself.
+
+    New files are written to a local folder, the overlay. All other files are read from the table's own storage.
 
     Parameters
     ----------
     state
-        The state, of any table, from which the simulation starts.
+        The state of a table, from which the simulation starts. The table may be one that cannot be written.
     overlay
-        An empty local folder for the files; a temporary one by default.
+        The local folder for new files, which must be empty or missing; by default a temporary folder.
     options, seed, clock, max_attempts
         As for `Committer`.
 
     Attributes
     ----------
     storage
-        The overlay.
+        The storage that writes to the overlay, and reads from both the overlay and the table's own storage.
 
     Raises
     ------
     OptionError
-        The format version is below the table's, or the folder cannot be used.
+        The format version in ``options`` is below the table's, ``max_attempts`` is below 1, or ``overlay`` cannot be
+        used: it is remote, not empty, or inside the table.
     UnsupportedError
         The table is encrypted.
     """
@@ -65,8 +68,8 @@ class Sandbox(Committer):
     def copy(self) -> Sandbox:
         """Return an independent copy of this writer: later commits of either do not appear in the other.
 
-        In contrast, a `fork` shares the files and the pointer. If the writer has a seed, the same commits to the
-        original and to the copy write identical files.
+        In contrast, a `fork` shares the files and the pointer to the current metadata file with this writer. If this
+        writer has a seed, the same commits to the original and to the copy write identical files.
         """
         other = self.fork()
         other.storage = self.storage.copy()
@@ -84,7 +87,15 @@ class Sandbox(Committer):
         )
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return notes: that this is a simulation, where its files are, and how many data files are synthetic."""
+        """Return sentences for the user: this is a simulation, where its files are, how many of them are synthetic.
+
+        They are followed by the notes of the table from which the simulation started.
+
+        Parameters
+        ----------
+        location
+            The table's location, to be shown in the first sentence.
+        """
         note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
         synthetic = self.shared.synthetic
         if synthetic:
@@ -92,16 +103,28 @@ class Sandbox(Committer):
         return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
 
     def is_taken(self, location: str) -> bool:
-        """Return whether the table itself has a metadata file of this name, written after the simulation began."""
+        """Return whether the table's own storage has a file at this location.
+
+        For example, another program may have committed to the table after the simulation began. If so, the simulated
+        commit tries the next version number for its metadata file.
+        """
         return self.storage.base.exists(location)
 
 
 def options_for(state: TableState, format_version: int | None, layout: Mapping[str, Any]) -> LayoutOptions:
-    """Return the layout options for commits to a table, with the values that ``layout`` gives.
+    """Return the layout options for commits to a table: the options in ``layout``, and defaults for all others.
 
-    The format version is by default that of the table. If a V4 table is not upgraded and ``layout`` has no ``dialect``,
-    the dialect depends on the table's snapshot: a snapshot with a manifest list (Java) or with a root of the V4 draft
-    keeps its dialect. A Delta table gets the dialect of the V4 proposal.
+    Parameters
+    ----------
+    state
+        The table's state, on which the default dialect depends.
+    format_version
+        The format version in which commits write; None for that of the table.
+    layout
+        The values of `LayoutOptions`, by name. If ``dialect`` is missing, and the table already has format version 4,
+        commits continue in the dialect of the shown snapshot: ``v4-java`` if it has a manifest list, ``v4-draft`` if it
+        has a root manifest of the V4 draft. In all other cases with format version 4, the dialect is ``v4-proposal``:
+        for a table that is upgraded to it, a table without a snapshot, or a Delta table.
 
     Raises
     ------
@@ -130,8 +153,8 @@ def start_sandbox(
     """Return a sandbox that starts from a state of a table.
 
     If the state shows a snapshot that is not the table's current one, a first commit makes this snapshot current.
-
-    Raises the same errors as `Sandbox` and `options_for`.
+    ``format_version`` and ``layout`` are described in `options_for`; ``overlay`` and ``seed``, in `Sandbox`. Raises the
+    same errors as these two.
     """
     sandbox = Sandbox(state, options_for(state, format_version, layout or {}), overlay=overlay, seed=seed)
     shown, current = state.snapshot, state.metadata.snapshot()

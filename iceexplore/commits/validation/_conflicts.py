@@ -31,14 +31,15 @@ __all__ = ["Step", "steps_between", "validate"]
 #: Operations that may add new rows (Java: VALIDATE_ADDED_FILES_OPERATIONS). A replace only writes existing rows again.
 _ADDING = ("append", "overwrite")
 _FILE_PATH = 2147483546
-#: The maximum number of files that a conflict's message lists.
+#: After this many conflicting files, a search in the partitions that a change has read stops: a conflict's message does
+#: not need more.
 _NAMED = 100
 _MANIFESTS = (ContentType.DATA_MANIFEST, ContentType.DELETE_MANIFEST)
 
 
 @dataclass(frozen=True)
 class Step:
-    """The live files that one concurrent commit added and removed.
+    """The data and delete files that one concurrent commit added to the table and removed from it.
 
     Attributes
     ----------
@@ -46,11 +47,13 @@ class Step:
         The commit's snapshot. None if the snapshot for which the change was made is not an ancestor of the current one:
         the commits in between are then unknown, and the step is the difference between these two snapshots.
     added, removed
-        Data and delete files. ``referenced_file`` is set for a position delete file whose bounds name a single file.
+        The entries of the files that the commit made live, and of those that were live before it and are not live
+        after it. ``referenced_file`` is set for a position delete file whose bounds name a single data file.
     updated
-        V4 draft: the field ids in new column files, by the location of the data file that got them.
+        V4 draft: the data files to which the commit added column files. The keys are the data files' locations; the
+        values are the ids of the fields in the new column files.
     updated_files
-        The entries of these data files.
+        The entries of the data files in ``updated``.
     """
 
     snapshot: Snapshot | None
@@ -142,8 +145,9 @@ def _step(
 def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
     """Return which columns of which data files were updated by new column files (V4 draft).
 
-    The keys are locations of data files in both ``was`` and ``now``. The values are the field ids in their column files
-    that only ``now`` lists.
+    ``was`` has the entries of files before a commit, and ``now`` those after it. The keys of the result are the
+    locations of data files that are in both. The values are the ids of the fields in the column files that only ``now``
+    lists.
     """
     if now["column_files"].null_count == len(now):
         return {}
@@ -164,9 +168,10 @@ def _updated(was: pa.Table, now: pa.Table) -> dict[str, frozenset[int]]:
 
 
 def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
-    """Return the row number of each live manifest in a root.
+    """Return the row number, in the entries of ``root``, of each live manifest.
 
-    The keys are pairs of the manifest's location and the manifest DVs that apply to it.
+    The result is empty if ``root`` is None, because the table has no snapshot yet. A key consists of the manifest's
+    location and of a text for each manifest DV that applies to it, so the key changes if the manifest DVs change.
     """
     if root is None:
         return {}
@@ -187,9 +192,18 @@ def _leaves(root: Manifest | None) -> dict[tuple[str, tuple[str, ...]], int]:
 
 
 def _files(state: TableState, root: Manifest | None, rows: list[int], field_ids: Collection[int]) -> EntryBatch:
-    """Return the live files that the root lists directly, and those in the leaves of the given rows of the root.
+    """Return the live data and delete files of some leaves, and those that the root lists directly, without a leaf.
 
-    The batch has the statistics of the columns ``field_ids``. An unreadable root or leaf raises an error.
+    An unreadable root or leaf raises an error.
+
+    Parameters
+    ----------
+    root
+        The root of a snapshot; None if the table has no snapshot, so that there are no files.
+    rows
+        The row numbers, in the root's entries, of the leaves to read.
+    field_ids
+        Ids of the columns whose statistics the result has.
     """
     if root is None:
         return EntryBatch.empty()
@@ -224,12 +238,12 @@ def _referring(batch: EntryBatch, leaf: Manifest) -> EntryBatch:
     paths = pc.if_else(_mask(single), stats.lower_raw, None)
     try:
         return batch.with_columns(referenced_file=pc.coalesce(whole(of), paths.cast(pa.string())))
-    except pa.ArrowInvalid:  # the bounds are not text
+    except pa.ArrowInvalid:  # the bounds of file_path are not valid UTF-8, so they name no file
         return batch
 
 
 def _keys(entries: pa.Table) -> AnyChunkedArray:
-    # Many DVs may share one Puffin file, so a DV's key includes the offset.
+    # Many DVs may be in one Puffin file, so a location alone does not identify a DV: its key includes the offset.
     offset = pc.fill_null(pc.struct_field(entries["deletion_vector"], "offset").cast(pa.string()), "")
     return pc.binary_join_element_wise(entries["location"], offset, "\x1f")
 
@@ -254,7 +268,7 @@ def _same_head(start: TableState, current: TableState) -> bool:
 
 
 def _referenced(change: Change) -> set[str]:
-    """Return the data files that the change's deletes reference."""
+    """Return the locations of the data files that are the ``referenced_file`` of an added delete file or DV."""
     return {of for of in change.added.entries["referenced_file"].to_pylist() if of}
 
 
@@ -309,21 +323,34 @@ def _check_vectors(change: Change, steps: list[Step]) -> None:
 
 
 def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> None:
-    """Check that no concurrent commit added deletes for files that this commit rewrites or has read.
+    """Check that no concurrent commit added deletes for data files that this commit rewrites or has read.
 
-    This commit read the files without these deletes, so it may write rows again that the deletes remove.
+    This commit read the data files without these deletes. If it writes their rows to new files, the new files may
+    contain rows that the deletes remove. Nothing is checked if the commit writes no rows, that is, if it adds no data
+    file and its operation is not ``replace``.
+
+    Parameters
+    ----------
+    change
+        The change of this commit.
+    steps
+        The concurrent commits.
+    start
+        The state for which the change was made.
     """
     rewritten = set() if change.ignore_missing else set(change.remove_data)
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if not adds_data and change.operation != "replace":
         return
-    # An update or merge has read the rows that it deletes by position (Spark: validateNoConflictingDeleteFiles).
+    # An update or merge deletes rows by position and writes their new values to other files. It has read these rows, so
+    # the data files from which it deletes them are checked, too (Spark: validateNoConflictingDeleteFiles).
     looked_at = rewritten | _referenced(change) | change.conflict_files
     if not looked_at:
         return
     wanted = pa.array(sorted(looked_at), pa.string())
     kept = change.added.entries.filter(pc.equal(change.added.entries["content_type"], int(ContentType.DATA)))
-    keeps_sequence = kept["sequence_number"].null_count == 0  # no data file gets a new sequence number
+    # A compaction may give every added data file an older data sequence number; null means that it gets a new one.
+    keeps_sequence = kept["sequence_number"].null_count == 0
     wide: list[tuple[Step, EntryBatch]] = []
     for step in steps:
         entries = step.added.entries
@@ -336,7 +363,9 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
                 "no-new-deletes", f"{_who(step)} added deletes for data files that this commit rewrites", found
             )
         wider = pc.and_(positions, entries["referenced_file"].is_null())
-        if not keeps_sequence:  # files with new sequence numbers would escape the added equality deletes
+        # Equality deletes apply only to data files with lower sequence numbers. If the change's data files get a new,
+        # higher number now, the step's equality deletes do not apply to them, and deleted rows would appear again.
+        if not keeps_sequence:
             wider = pc.or_(wider, pc.equal(kind, int(ContentType.EQUALITY_DELETE)))
         if pc.any(wider).as_py():
             wide.append((step, step.added.filter(_mask(wider))))
@@ -345,7 +374,11 @@ def _check_new_deletes(change: Change, steps: list[Step], start: TableState) -> 
 
 
 def _check_column_files(change: Change, steps: list[Step]) -> None:
-    """Check that no concurrent commit added column files to data files that this one updates, rewrites or has read."""
+    """Check that no concurrent commit added column files to data files that ``change`` uses (V4 draft).
+
+    ``change`` uses the data files to which it adds column files itself. If it adds data files or is a ``replace``, it
+    also uses the data files that it removes, that it has read, or from which it deletes rows.
+    """
     used = set(build.to_pylist(change.column_files.entries["location"]))
     adds_data = pc.any(pc.equal(change.added.entries["content_type"], int(ContentType.DATA))).as_py()
     if adds_data or change.operation == "replace":
@@ -358,10 +391,16 @@ def _check_column_files(change: Change, steps: list[Step]) -> None:
 
 
 def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], start: TableState) -> None:
-    """Check that no delete file in ``wide`` applies to one of ``files``.
+    """Check that no delete file in ``wide`` applies to one of the data files at the locations ``files``.
 
-    ``wide`` has, for each concurrent commit, the added delete files that are not limited to a single data file: they
-    apply to a whole partition or to the whole table.
+    Parameters
+    ----------
+    wide
+        For each concurrent commit, the added delete files that are not limited to a single data file. Such a delete
+        file applies to the data files of its partition. An equality delete file with an unpartitioned spec applies to
+        all data files of the table.
+    start
+        The state for which this commit's change was made. The partitions of ``files`` are looked up in it.
     """
     batch, _ = find_files(start, files)
     places = {_place(batch, row, start.metadata) for row in range(len(batch))}
@@ -380,9 +419,20 @@ def _check_wide_deletes(wide: list[tuple[Step, EntryBatch]], files: list[str], s
 
 
 def _check_new_files(change: Change, steps: list[Step], metadata: TableMetadata) -> None:
-    """Check that no concurrent commit added or updated rows that the change should have read.
+    """Check that the change has missed no rows that concurrent commits added or updated.
 
-    This is only checked if the isolation level of the change is ``serializable``.
+    The change has missed rows if it would have read them, had it started after the concurrent commit. For example, an
+    overwrite of the rows with ``x = 1`` has missed the rows with ``x = 1`` of a concurrent append. This is only checked
+    if the isolation level of the change is ``serializable``.
+
+    Parameters
+    ----------
+    change
+        The change to commit.
+    steps
+        The concurrent commits.
+    metadata
+        The newest metadata of the table, which has the partition specs of all files.
     """
     if change.isolation != "serializable" or change.conflict_partitions == frozenset():
         return
@@ -405,9 +455,10 @@ def _seen(change: Change, step: Step) -> pa.BooleanArray:
     """Return a mask of ``step.updated_files``: the files with new values in a column that the change has read.
 
     The change has read the columns of its filter or, without a filter, every column. If ``change.conflict_partitions``
-    is given, the mask is false for every file, because an update of columns does not move rows between partitions.
+    is not None, the mask is false for every file: then only rows that are new in these partitions conflict, and an
+    update of columns moves no row into another partition.
     """
-    if change.conflict_partitions is not None:  # an update of columns moves no row into another partition
+    if change.conflict_partitions is not None:  # only new rows conflict, and an update of columns adds none
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])
@@ -415,7 +466,13 @@ def _seen(change: Change, step: Step) -> pa.BooleanArray:
 
 
 def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> list[str]:
-    """Return the locations of the files in ``data`` that may contain rows which the change should have read."""
+    """Return the locations of those files in ``data`` with which the change conflicts.
+
+    ``data`` has data files that a concurrent commit added or updated. If ``change.conflict_partitions`` is None, the
+    files that may contain rows matching ``change.conflict_filter`` conflict; without a filter, all files. Otherwise, a
+    file conflicts if it is in one of these partitions, or if its partition spec is not the spec of any of them; then,
+    at most `_NAMED` locations are returned.
+    """
     read = change.conflict_partitions
     locations = data.entries["location"]
     if read is None:
@@ -423,7 +480,8 @@ def _conflicting(change: Change, data: EntryBatch, metadata: TableMetadata) -> l
             locations = locations.filter(change.conflict_filter.evaluate(data, metadata)[0])
         names: list[str] = build.to_pylist(locations)
         return names
-    # Files of other specs are included: they may contain rows of the partitions that the change read.
+    # Partitions of different specs cannot be compared. So a file whose spec is not in ``specs`` conflicts as well: it
+    # may contain rows that belong to the partitions that the change read.
     specs = {spec_id for spec_id, _ in read}
     places = partition_keys(data.entries["partition_spec_id"], data.partition, metadata)
     hit = {p for p in places if p in read or p[0] not in specs}

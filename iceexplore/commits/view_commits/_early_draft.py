@@ -24,7 +24,17 @@ _MOVED = ("schema-id", "default-catalog", "default-namespace")
 def draft_version(
     query: ViewQuery, version_id: int, schema_id: int, timestamp_ms: int, parent: ViewVersion | None
 ) -> Json:
-    """Return the JSON of a version in the form of the early draft."""
+    """Return the JSON of a new version, in the form of the early draft of the view spec.
+
+    Parameters
+    ----------
+    schema_id
+        The id of the view's schema that has the query's columns.
+    timestamp_ms
+        The time of the version, in milliseconds since the epoch.
+    parent
+        The version that is current before the commit; None for the first version of a view.
+    """
     defaults: Json = {"schema-id": schema_id}
     if query.default_catalog is not None:
         defaults["default-catalog"] = query.default_catalog
@@ -39,11 +49,18 @@ def draft_version(
 
 
 def adopted_form(document: Mapping[str, Any], view_uuid: str) -> Json:
-    """Return a document of an early draft in the form of the adopted spec; any other document is returned as it is.
+    """Convert a document of the early draft to the form of the adopted spec; return any other document as it is.
 
     Schema id, default catalog and default namespace move from the representations to their version. Aliases and
-    comments become part of a schema. ``parent-version-id``, the properties of versions and ``current-schema-id`` are
-    left out, because the adopted spec does not have them.
+    comments of columns move from the representations to the version's schema. ``parent-version-id``, the properties of
+    versions and ``current-schema-id`` are left out, because the adopted spec does not have them.
+
+    Parameters
+    ----------
+    document
+        A view's metadata document.
+    view_uuid
+        The ``view-uuid`` for a document that has none; the early draft does not have this key.
 
     Raises
     ------

@@ -61,13 +61,14 @@ class ViewCommit:
     Attributes
     ----------
     number
-        The commit's number, counted from 1 across a writer and its forks.
+        The commit's number. The numbers start at 1 and count all calls of `ViewSandbox.commit` on a writer and its
+        forks, including those that fail or change nothing.
     what
-        The operation.
+        The name of the operation, such as ``rollback``.
     version_id
         The id of the version that is current after the commit.
     attempts
-        The number of attempts; above 1 if another writer committed first.
+        How many times the commit was tried; more than once if another writer committed first.
     metadata_location
         The metadata file that the commit published.
     """
@@ -80,14 +81,16 @@ class ViewCommit:
 
 
 class ViewSandbox:
-    """A writer of commits to an overlay in front of a view; it never writes to the view itself.
+    """A writer of simulated commits to a view; it never writes to the view itself.
+
+    New files are written to a local folder, the overlay. All other files are read from the view's own storage.
 
     Parameters
     ----------
     state
-        The state, of any view, from which the simulation starts.
+        The state of a view, from which the simulation starts. The view may be one that cannot be written.
     overlay
-        An empty local folder for the files; a temporary one by default.
+        The local folder for new files, which must be empty or missing; by default a temporary folder.
     seed
         Makes UUIDs, file names and times repeatable.
     early_draft
@@ -99,14 +102,17 @@ class ViewSandbox:
     state
         The view as of this writer's last commit or `refresh`.
     storage
-        The overlay.
+        The storage that writes to the overlay, and reads from both the overlay and the view's own storage.
 
     Raises
     ------
     FormatError
-        No commit can be made on the metadata.
+        The view's metadata is invalid in a way that makes commits impossible: for example, it has no current version.
     OptionError
-        The folder cannot be used, or ``early_draft`` is true for a view of the adopted spec.
+        ``overlay`` cannot be used: it is remote, not empty, or inside the view's folder. Or ``early_draft`` is true,
+        but the view has the form of the adopted spec.
+    UnsupportedError
+        The view's format version is not supported.
     """
 
     def __init__(
@@ -123,7 +129,8 @@ class ViewSandbox:
         self.early_draft = early_draft
         self.storage = OverlayStorage(state.storage, overlay)
         if seed is not None:
-            # A simulation on top of a saved one must not generate the same names from the same seed.
+            # A simulation may be saved, and the saved view simulated with the same seed. Make the seed depend on the
+            # view's state, so that the new simulation does not generate the names of the saved files again.
             seed = f"{seed}/{metadata.view_uuid}/{len(metadata.version_log)}/{last_time_of(metadata)}"
         self.shared = Shared(Pointer(state.metadata_location), state.metadata_location, seed, None)
         self.records: list[ViewCommit] = []
@@ -132,7 +139,11 @@ class ViewSandbox:
         self.state = self._shown(state.opened, strict=state.problems.strict)
 
     def fork(self) -> Self:
-        """Return a second writer to the same view, with this one's state; the two share the files and the pointer."""
+        """Return a second writer to the same simulated view, which starts with this one's state.
+
+        The two share the overlay's files and the pointer to the current metadata file. A writer's state includes the
+        other's commits only after the writer commits or is refreshed.
+        """
         other = object.__new__(type(self))
         other.early_draft, other.shared, other.records = self.early_draft, self.shared, self.records
         other._first_notes, other._lock = self._first_notes, threading.RLock()
@@ -169,9 +180,10 @@ class ViewSandbox:
             return self.state
 
     def published(self) -> tuple[str, ...]:
-        """Return the locations of the first metadata file, from which the writer started, and of all published since.
+        """Return the locations of the simulation's metadata files, oldest first.
 
-        The files are sorted by version, so the oldest file is first.
+        The first is the file from which the simulation started. The others were published by commits of this writer and
+        its forks; they are sorted by the number in their names.
         """
         with self.shared.lock:
             locations = [record.metadata_location for record in self.records]
@@ -190,8 +202,11 @@ class ViewSandbox:
 
         Parameters
         ----------
+        change
+            A function that gets the current metadata document and the time of the commit in milliseconds, and returns
+            the new document. It is called once in each attempt.
         what
-            The name of the operation, for the commit's record.
+            The name of the operation, such as ``rollback``, for the commit's record.
         timestamp
             The time of the commit, which must not be before the view's last change; by default now, but always after
             that change.
@@ -212,7 +227,8 @@ class ViewSandbox:
             the largest that can be stored.
         UnsupportedError
             The view cannot be converted to the form of the adopted spec. Or the change gives the view a new location,
-            but its metadata files are numbered, so that they must stay in one folder.
+            although its metadata files have names such as ``v3.metadata.json``. Such a view has no catalog: readers find
+            the newest file by its number, so all files must stay in one folder.
         """
         given = None if timestamp is None else _given_time(timestamp)
         with self._lock:
@@ -232,7 +248,7 @@ class ViewSandbox:
                     raise _conflict(error, known) from error
                 if new == known.opened.document:
                     if self.shared.pointer.location != known.metadata_location:
-                        continue  # this state needs no change, but there is a newer one: try again with the newer one
+                        continue  # no effect on this state, but another writer has published a newer one: try with that one
                     self.state = known
                     return known
                 published = self._publish(known, new, names, number, attempt)
@@ -248,7 +264,15 @@ class ViewSandbox:
         raise CommitConflictError("view-unchanged", f"another commit was published first{_at(self.newest())}: {advice}")
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return notes: that this is a simulation, and where its files are."""
+        """Return sentences for the user: this is a simulation, and where its files are.
+
+        They are followed by the notes of the view from which the simulation started.
+
+        Parameters
+        ----------
+        location
+            The view's location, to be shown in the first sentence.
+        """
         note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
         return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
 
@@ -267,7 +291,24 @@ class ViewSandbox:
         return given
 
     def _publish(self, known: ViewState, document: Json, names: Random, number: int, attempt: int) -> ViewState | None:
-        """Write the metadata file and make it current; return None if another commit was published first."""
+        """Write a metadata file, make it current, and return the new state; None if another commit was published first.
+
+        Parameters
+        ----------
+        known
+            The state on which the commit builds.
+        document
+            The new metadata document.
+        names
+            The generator of random numbers for the UUID in the file's name.
+        number, attempt
+            The commit's number and the attempt's, from 1; the log of written files records both.
+
+        Raises
+        ------
+        UnsupportedError
+            The document has a new location, but the view's metadata files are numbered (see `commit`).
+        """
         at = MetadataNames.of(known.metadata_location)
         properties = document.get("properties") or {}
         codec = str(properties.get(_CODEC, "gzip" if _GZIPPED.search(known.metadata_location) else "none"))
@@ -292,9 +333,14 @@ class ViewSandbox:
         return view_state_of(self._opened_at(location, document), strict=known.problems.strict)
 
     def _shown(self, opened: Opened, *, strict: bool) -> ViewState:
-        """Return the state of an opened view, to be read from this writer's storage (the overlay).
+        """Return the view's state for a metadata file, with this writer's storage, notes and pointer.
 
-        With ``strict``, faults of the metadata raise errors (see `Problems`).
+        Parameters
+        ----------
+        opened
+            The metadata file, found and parsed.
+        strict
+            If true, an error in the metadata is raised; otherwise, it is added to the state's problems.
         """
         source = replace(opened.source, newest=self._newest_opened)
         notes = self.notes(opened.document.get("location"))
@@ -308,9 +354,10 @@ class ViewSandbox:
         return self._opened_at(location, document)
 
     def _opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
-        """Return the opened view with a different current metadata file, which this simulation wrote.
+        """Return `Opened` for a metadata file at ``location`` with the content ``document``.
 
-        The problems that were found in the original's metadata file are left out, because they concern only that file.
+        The storage and name are those of this writer's state. The state's problems are left out, because they were
+        found in another metadata file.
         """
         return replace(
             self.state.opened,
@@ -323,7 +370,13 @@ class ViewSandbox:
 
 
 def _given_time(timestamp: object) -> int:
-    """Return the given time in milliseconds; refuse a time that metadata cannot store."""
+    """Return a time in milliseconds since the epoch; ``timestamp`` may have any form that `to_ms` accepts.
+
+    Raises
+    ------
+    OptionError
+        The form is not accepted, or the time is before 1970 or too large for Iceberg's ``long``.
+    """
     found = to_ms(timestamp)
     if not 0 <= found <= _LONG_MAX:
         raise OptionError(f"timestamp={timestamp!r}: give a time from 1970 on, in milliseconds below 2^63")
@@ -331,7 +384,10 @@ def _given_time(timestamp: object) -> int:
 
 
 def _conflict(error: IceexploreError, known: ViewState) -> CommitConflictError:
-    """Return the conflict for a change that was possible on this writer's state, but is refused on the newest state."""
+    """Return the error to raise if a retry of a commit is refused, although the first attempt was not.
+
+    ``error`` explains why the change cannot be made on ``known``, the newest state of the view.
+    """
     rule = error.rule if isinstance(error, RuleError) else "view-unchanged"
     reason = str(error).removesuffix(f" [rule {rule}]")
     text = f"another commit was published first{_at(known)}; on top of it, this change is refused: {reason}"
@@ -353,7 +409,8 @@ def start_view_sandbox(state: ViewState, **how: Any) -> ViewSandbox:
 
     If the state shows a version that is not the view's current one, a first commit makes this version current.
 
-    Raises the same errors as `ViewSandbox`.
+    ``how`` has the keyword arguments of `ViewSandbox`. The errors are the same as those of `ViewSandbox` and, if there
+    is a first commit, of `ViewSandbox.commit`.
     """
     sandbox = ViewSandbox(state, **how)
     version = state.version
@@ -372,12 +429,29 @@ def new_view_state(
     timestamp: object = None,
     early_draft: bool = False,
 ) -> ViewState:
-    """Return the state of a new view; its metadata is in a temporary folder that is removed with the state.
+    """Create a view in a temporary folder and return its state.
+
+    The folder is removed when the state's storage is no longer in use or the process exits.
+
+    Parameters
+    ----------
+    query
+        The query of the view's first version.
+    location
+        The view's location in its metadata. Nothing is written there.
+    properties
+        The view's properties.
+    seed
+        Makes the view's UUID and time repeatable.
+    timestamp
+        The time of the first version; by default now or, with a seed, 2026-01-01 UTC.
+    early_draft
+        Write the form of the early draft of the view spec.
 
     Raises
     ------
     OptionError, RuleError
-        The query, the location or a property is invalid.
+        The query, the location, a property or the timestamp is invalid.
     """
     refuse_half_characters(location, "location")
     if not location.strip("/ "):
