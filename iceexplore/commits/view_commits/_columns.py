@@ -27,19 +27,24 @@ _EXAMPLE = "{'day': 'date', 'trips': 'long'}"
 
 
 def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schema | None = None) -> Schema:
-    """Return a view's schema with its final field ids.
+    """Return the schema for a new version of a view, with field ids.
+
+    A given schema that already has field ids is returned with these ids. Given columns without field ids are compared
+    with the schemas ``current`` and ``known``. If one of these has the same columns and no identifier fields, the
+    result is this schema. Otherwise, a column gets the field id of the column with the same name in ``current`` or, if
+    it has none, in the last ``known`` schema that has one. All other columns get new field ids, higher than all ids in
+    these schemas.
 
     Parameters
     ----------
     given
-        Columns without field ids, to which this function assigns ids: a PyArrow schema, a data frame, an Arrow table,
-        or types by column name (with a comment: ``(type, comment)``). Or a schema with field ids, which are kept: an
-        iceexplore or PyIceberg schema, or a schema's JSON.
+        Columns without field ids: a PyArrow schema, a data frame, an Arrow table, or types by column name (with a
+        comment: ``(type, comment)``). Or a schema with field ids: an iceexplore or PyIceberg schema, or a schema's
+        JSON.
     known
-        The schemas of the view. New field ids are above all field ids in these schemas and ``current``.
+        The schemas in the view's metadata; empty for a new view.
     current
-        The schema of the current version. If this or a known schema has the same columns, that schema is returned.
-        Otherwise, a column gets the id of a column with the same name in this or a known schema.
+        The schema of the view's current version; None if there is none.
 
     Raises
     ------
@@ -67,12 +72,12 @@ def view_columns(given: SchemaLike, known: Iterable[Schema] = (), current: Schem
 
 
 def _shape(field: NestedField) -> NestedField:
-    """Return a field in which all ids, also those of nested fields, are 0, to compare fields apart from ids."""
+    """Return a copy of a field with the id 0, also for nested fields, to compare fields without their ids."""
     return replace(field, field_id=0, type=_Ids(-1, fixed=0).type(field.type, None))
 
 
 def same_columns(a: Schema, b: Schema) -> bool:
-    """Return whether two schemas differ at most in their id (Java: ``Schema.sameSchema``)."""
+    """Return whether two schemas are equal, apart from their schema ids (Java: ``Schema.sameSchema``)."""
     return a.fields == b.fields and set(a.identifier_field_ids) == set(b.identifier_field_ids)
 
 
@@ -105,7 +110,10 @@ def _refuse_invalid(schema: Schema) -> None:
 
 
 def _without_docs(given: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[str, str]]:
-    """Split types with comments, such as ``{"day": ("date", "Day of the trip")}``, into types and comments."""
+    """Split columns by name, such as ``{"day": ("date", "Day of the trip")}``, into types and comments by name.
+
+    A column without a comment, such as ``{"day": "date"}``, is only in the types.
+    """
     types, docs = {}, {}
     for name, kind in given.items():
         if isinstance(kind, tuple):
@@ -118,9 +126,10 @@ def _without_docs(given: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[str, s
 
 
 class _Ids:
-    """Assigns field ids: the id of the former column with the same name, or a new id above ``last``.
+    """Assigns field ids to the fields of a new schema.
 
-    If ``fixed`` is given, every field gets this id instead.
+    A field gets the id of the field with the same name in an earlier schema or, if there is none, a new id. New ids
+    count up from ``last + 1``. If ``fixed`` is not None, every field gets the id ``fixed`` instead.
     """
 
     def __init__(self, last: int, fixed: int | None = None) -> None:
@@ -145,7 +154,8 @@ class _Ids:
     def field(self, new: NestedField, old: NestedField | None) -> NestedField:
         """Return the field ``new`` with an id, and with ids for all fields nested in it.
 
-        Ids are taken from ``old``, the corresponding field of an earlier schema, as far as possible.
+        ``old`` is the field with the same name in an earlier schema; None if there is none. ``new`` gets its id (see
+        `next`), and nested fields get the ids of fields in ``old`` (see `type`).
         """
         field_id = self.next(old)
         return replace(new, field_id=field_id, type=self.type(new.type, None if old is None else old.type))
@@ -153,7 +163,10 @@ class _Ids:
     def type(self, new: Type, old: Type | None) -> Type:
         """Return the type ``new``, with ids for all fields nested in it; a primitive type remains unchanged.
 
-        Ids are taken from ``old``, the type of the corresponding field in an earlier schema, as far as possible.
+        ``old`` is the type of the field with the same name in an earlier schema; None if there is none. If both types
+        are structs, a nested field gets the id of the field with the same name in ``old``. If both are lists, the
+        element gets the old element's id; if both are maps, the key and the value get the old ones' ids. All other
+        nested fields get new ids.
         """
         if isinstance(new, StructType):
             before = {f.name: f for f in old.fields} if isinstance(old, StructType) else {}

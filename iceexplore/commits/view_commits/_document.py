@@ -1,4 +1,7 @@
-"""Pure functions that derive a view's next metadata document, by the rules of Java's ``ViewMetadata.Builder``."""
+"""Derive a view's next metadata document from its current one, by the rules of Java's ``ViewMetadata.Builder``.
+
+The functions read and write no files, and do not change the documents that they are given.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +56,17 @@ _INT_MAX = 2**31 - 1
 def committable_view(document: Mapping[str, Any], location: str) -> ViewMetadata:
     """Parse the document on which a commit builds; refuse it if no new metadata file can be derived from it.
 
+    Parameters
+    ----------
+    location
+        The location of the metadata file that contains the document, for error messages.
+
     Raises
     ------
     FormatError
-        The location or the current version is missing, a version or a schema cannot be read, a list or the properties
-        have the wrong type, or two versions or two schemas have the same id.
+        The document has no ``location`` or no current version, a version or a schema cannot be read, ``versions``,
+        ``version-log`` or ``schemas`` is not a list, ``properties`` is not an object, or two versions or two schemas
+        have the same id.
     UnsupportedError
         The view's format version is not supported.
     """
@@ -102,10 +111,20 @@ def new_view_document(
     properties: Mapping[str, str] | None = None,
     early_draft: bool = False,
 ) -> Json:
-    """Return the document of a new view with one version; its keys have the same order as in Java.
+    """Return the metadata document of a new view with one version; its keys have the same order as in Java.
 
     Parameters
     ----------
+    query
+        The query of this version.
+    location
+        The view's base location.
+    view_uuid
+        The ``view-uuid``.
+    timestamp_ms
+        The time of the version, in milliseconds since the epoch.
+    properties
+        The view's properties.
     early_draft
         Write the form of the early draft of the view spec, which has no ``view-uuid``.
 
@@ -142,11 +161,20 @@ def replace_view_version(
     timestamp_ms: int,
     properties: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the document with the query as its current version: a new version, or an identical one that exists.
+    """Return a copy of the document whose current version has the given query.
 
-    Versions are identical if they have the same SQL in the same order, defaults, schema and summary. Times and the
-    summary's ``operation``, which the early draft stores, are not compared. If the view has a schema with the same
-    columns, this schema is used again.
+    If the view already has a version with the same query, this version becomes the current one. Otherwise, a new
+    version is added. Two versions have the same query if the SQL, the dialects and their order, the default catalog and
+    namespace, the schema and the summary are equal. The key ``operation`` of summaries, which the early draft of the
+    view spec stores, is not compared. The query's schema is added to the document only if the view has no schema with
+    the same columns.
+
+    Parameters
+    ----------
+    timestamp_ms
+        The time of the commit in milliseconds since the epoch, for the new version and for the version log.
+    properties
+        View properties to set; all others are kept.
 
     Raises
     ------
@@ -196,12 +224,19 @@ def add_view_dialects(
     timestamp_ms: int,
     expected: Mapping[str, str] | None = None,
 ) -> Json:
-    """Return the document with a new version: the current version's SQL, plus SQL in further dialects.
+    """Return a copy of the document with a new current version, which has the current SQL and SQL in further dialects.
 
     Parameters
     ----------
+    sql
+        The SQL to add, by dialect.
+    summary
+        The new version's summary.
+    timestamp_ms
+        The time of the commit, in milliseconds since the epoch.
     expected
-        The SQL, by dialect, of the version from which the new SQL was translated.
+        All SQL, by dialect, of the version to which the new SQL is equivalent. If the current version has other SQL,
+        because another writer has replaced it meanwhile, an error is raised. None accepts any current version.
 
     Raises
     ------
@@ -212,7 +247,7 @@ def add_view_dialects(
         The current version cannot be copied, because it has representations of unknown types, or SQL with different
         default catalogs or namespaces; or the view is a materialized view.
     FormatError
-        The current version has no schema.
+        The current version has no schema, or a version has the largest possible id, so that no version can be added.
     """
     before = _read(document)
     current, schema = before.version(), before.schema(before.version())
@@ -238,7 +273,10 @@ def add_view_dialects(
 
 
 def rollback_view(document: Mapping[str, Any], version_id: int, *, timestamp_ms: int) -> Json:
-    """Return the document with the given version as the current one; add an entry to the version log.
+    """Return a copy of the document in which the given version is current, with a new entry in the version log.
+
+    No entry is added if the version was already current. ``timestamp_ms`` is the time of the entry, in milliseconds
+    since the epoch.
 
     Raises
     ------
@@ -263,7 +301,9 @@ def set_view_properties(
     properties: Mapping[str, str] | None = None,
     remove: Sequence[str] = (),
 ) -> Json:
-    """Return the document with properties set and removed; names in ``remove`` that the view lacks are ignored.
+    """Return a copy of the document in which view properties are set and removed.
+
+    Names in ``remove`` that are not properties of the view are ignored.
 
     Raises
     ------
@@ -280,7 +320,7 @@ def set_view_properties(
 
 
 def set_view_location(document: Mapping[str, Any], location: str) -> Json:
-    """Return the document with a different base location."""
+    """Return a copy of the document with the view's new base location, without a slash at its end."""
     return _built(_read(document), {**document, "location": location.rstrip("/") or location}, frozenset())
 
 
@@ -289,7 +329,10 @@ def _read(document: Mapping[str, Any]) -> ViewMetadata:
 
 
 def _schema_id(out: Json, before: ViewMetadata, query: ViewQuery) -> int:
-    """Return the id of a schema with the query's columns; if there is none, add the query's schema to ``out``."""
+    """Return the id of the view's schema with the query's columns; if there is none, add this schema to ``out``.
+
+    ``before`` is the metadata before the commit, and ``out`` the new document, which is changed in place.
+    """
     found = next((s for s in before.schemas if same_columns(s, query.columns)), None)
     if found is not None:
         return found.schema_id
@@ -299,7 +342,10 @@ def _schema_id(out: Json, before: ViewMetadata, query: ViewQuery) -> int:
 
 
 def _is_same(version: ViewVersion, query: ViewQuery, schema_id: int) -> bool:
-    """Return whether a version already stores this query (Java: ``ViewMetadata.Builder.sameViewVersion``)."""
+    """Return whether a version already stores this query (Java: ``ViewMetadata.Builder.sameViewVersion``).
+
+    ``schema_id`` is the id of the view's schema with the query's columns.
+    """
     summary = {key: value for key, value in version.summary.items() if key != "operation"}
     stored = [(r.type, r.dialect, r.sql) for r in version.representations]
     return (
@@ -354,6 +400,22 @@ def _built(before: ViewMetadata | None, out: Json, added: frozenset[int] | set[i
     that this commit adds are always kept. If the view has too many versions, those with the lowest ids expire. All
     entries of the version log up to the last entry for an expired version are then removed, so that time travel never
     leads to an expired version.
+
+    Parameters
+    ----------
+    before
+        The metadata before the commit; None for a new view.
+    out
+        The new document, still with all versions. It is not changed; the result is a copy if versions expire.
+    added
+        The ids of the versions that the commit adds.
+
+    Raises
+    ------
+    OptionError
+        The compression codec for metadata files or the number of versions to keep is invalid.
+    RuleError
+        ``view-dialects-kept``: the new current version lacks a dialect of the previous one.
     """
     after = _read(out)
     codec = after.properties.get("write.metadata.compression-codec", "none")

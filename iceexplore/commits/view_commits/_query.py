@@ -46,16 +46,21 @@ _CREATE = re.compile(r"\s*(create|alter)\s+(or\s+replace\s+)?(\w+\s+)?view\b", r
 
 @dataclass(frozen=True)
 class ViewQuery:
-    """The query that a new version stores.
+    """The query that a new version of a view stores.
 
     Attributes
     ----------
     sql
-        The SQL of each dialect, in the order in which it is stored.
+        The SQL of each dialect, in the order in which the version lists the dialects.
     columns
-        The schema; its id is assigned when it is added to a view.
+        The schema of the rows that the query returns. The schema id has no meaning here: it is assigned when the schema
+        is added to a view.
     default_catalog
-        None means the catalog in which the view is stored.
+        The catalog of tables that the SQL names without a catalog; None means the catalog of the view.
+    default_namespace
+        The parts of the namespace of tables that the SQL names without a namespace; may be empty.
+    summary
+        The version's summary, such as ``{"engine-name": "Spark"}``.
     """
 
     sql: Mapping[str, str]
@@ -65,13 +70,19 @@ class ViewQuery:
     summary: Mapping[str, str] = field(default_factory=dict)
 
     def representations(self) -> list[dict[str, str]]:
-        """Return the JSON of the representations."""
+        """Return ``representations`` of the version's JSON: for each dialect, an object with its name and its SQL."""
         return [{"type": "sql", "sql": text, "dialect": dialect} for dialect, text in self.sql.items()]
 
     def check(self) -> None:
         """Check that no two dialects differ only in case, and that the SQL fits ``columns``.
 
-        SQL does not fit if its text shows that it returns more or fewer columns. Both faults raise `RuleError`.
+        SQL does not fit if it returns more or fewer columns. It is not checked if its text does not show how many it
+        returns, as with ``SELECT *``.
+
+        Raises
+        ------
+        RuleError
+            ``view-one-sql-per-dialect`` or ``view-columns``
         """
         _refuse_twice(self.sql)
         _check_columns(self, self.columns)
@@ -87,22 +98,27 @@ def view_query(
     default_namespace: NamespaceLike | Keep = ...,
     summary: Mapping[str, str] | None = None,
 ) -> ViewQuery:
-    """Return the query that a new version of a view stores, built from the given arguments.
+    """Build the query that a new version of a view stores.
 
     Parameters
     ----------
     document
-        The view's metadata, from which defaults, schema and dialect are taken if they are not given; None for a new
-        view.
+        The view's metadata, for the defaults of other arguments; None for a new view.
     sql
         One SQL text in ``dialect``, or SQL texts by dialect.
     schema
-        The columns, in a form that `view_columns` accepts. By default, they are taken from the last version with the
-        same SQL. If there is no such version, they are taken from the current version; this raises an error unless the
-        new SQL is known to return columns with the same names.
+        The columns, in a form that `view_columns` accepts; needed for a new view. None takes the schema of an earlier
+        version with the same SQL for the same dialects. Without such a version, it takes the schema of the current
+        version, if the new SQL returns columns with the same names. It raises an error if the names differ, or if the
+        text of the SQL does not show them, as with ``SELECT *``.
+    dialect
+        The dialect of a single SQL text. It may be None if the current version has SQL in only one dialect, which is
+        then used. If ``sql`` has texts by dialect, it must be None.
     default_catalog, default_namespace
-        The catalog and namespace for unqualified names in the SQL. ``...`` keeps the view's defaults; a new view has
-        none.
+        The catalog and namespace of tables that the SQL names without them. ``...`` takes those of the current version;
+        for a new view, no default is stored. A catalog of None is the catalog of the view.
+    summary
+        The version's summary, such as ``{"engine-name": "Spark"}``; empty by default.
 
     Raises
     ------
@@ -143,19 +159,23 @@ def _sql_of(version: ViewVersion) -> list[tuple[str | None, str | None]]:
 
 
 def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] = ()) -> dict[str, str]:
-    """Return the SQL of each dialect.
+    """Validate a user's SQL, and return it by dialect.
 
     Parameters
     ----------
+    given
+        One SQL text in ``dialect``, or SQL texts by dialect.
     dialect
-        The dialect of a single text; by default the only dialect in ``known``.
+        The dialect of a single text. If it is None, ``known`` must have exactly one dialect, which is used. For texts
+        by dialect, it must be None.
     known
-        The dialects of the version that the query will replace.
+        The dialects of the view's current version; empty for a new view.
 
     Raises
     ------
     OptionError
-        The dialect is missing, or a text is empty, cannot be stored, or is a CREATE or ALTER VIEW statement.
+        The dialect of a single text is not known, ``dialect`` is given for texts by dialect, or no text is given. Or a
+        text or a dialect's name is empty or contains a lone surrogate, or a text is a CREATE or ALTER VIEW statement.
     RuleError
         ``view-one-sql-per-dialect``: two dialects differ only in case.
     """
@@ -184,7 +204,7 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
 
 
 def _refuse_twice(sql: Mapping[str, str]) -> None:
-    """Refuse two SQL texts for one dialect.
+    """Refuse SQL for two dialects whose names differ only in case, such as ``spark`` and ``Spark``.
 
     Raises
     ------
@@ -198,7 +218,20 @@ def _refuse_twice(sql: Mapping[str, str]) -> None:
 
 
 def given_namespace(given: NamespaceLike, what: str = "default_namespace") -> tuple[str, ...]:
-    """Return the parts of a namespace; an empty text or sequence means no namespace."""
+    """Return the parts of a namespace: ``"a.b"`` is split at dots, and a sequence already has the parts.
+
+    An empty text or sequence means no namespace and returns ``()``.
+
+    Parameters
+    ----------
+    what
+        The name of the user's argument, for error messages.
+
+    Raises
+    ------
+    OptionError
+        A part is empty or contains a lone surrogate, or ``given`` is neither a text nor a sequence of texts.
+    """
     parts: Any = tuple(given.split(".")) if isinstance(given, str) else texts_of(what, given, "('a', 'b')")
     parts = () if parts == ("",) else parts
     for part in parts:
@@ -209,7 +242,11 @@ def given_namespace(given: NamespaceLike, what: str = "default_namespace") -> tu
 
 
 def query_columns(sql: str, dialect: str) -> tuple[str, ...] | None:
-    """Return the names of a query's columns; None if they cannot be known from its text."""
+    """Return the names of the columns that a query returns.
+
+    The result is None if the query's text does not show them (``SELECT *``), or if the text is too complex or cannot be
+    parsed as SQL of the dialect.
+    """
     stored = Representation("sql", sql, dialect)
     version = ViewVersion(1, 0, 0, {}, (stored,), default_namespace=())
     query = query_lineage(version, stored)
@@ -221,7 +258,7 @@ def query_columns(sql: str, dialect: str) -> tuple[str, ...] | None:
 def _check_columns(query: ViewQuery, schema: Schema) -> None:
     """Refuse a schema that does not have as many columns as the SQL of a query returns.
 
-    SQL is skipped if its text does not show how many columns it returns.
+    SQL whose text does not show how many columns it returns, as with ``SELECT *``, is not checked.
 
     Raises
     ------
@@ -240,7 +277,9 @@ def _check_columns(query: ViewQuery, schema: Schema) -> None:
 
 
 def _kept_columns(sql: Mapping[str, str], schema: Schema | None) -> Schema:
-    """Return ``schema``, after checking that the SQL of each dialect returns columns with the names in it.
+    """Return ``schema``, after checking that the SQL of each dialect returns columns with the same names.
+
+    The names must also have the same order; their case may differ.
 
     Parameters
     ----------
@@ -250,8 +289,8 @@ def _kept_columns(sql: Mapping[str, str], schema: Schema | None) -> Schema:
     Raises
     ------
     OptionError
-        The version has no schema, the SQL returns columns with other names, or these names cannot be known from the
-        text of the SQL.
+        ``schema`` is None, the SQL returns columns with other names, or its text does not show the names, as with
+        ``SELECT *``.
     """
     example = "schema={'day': 'date', 'trips': 'long'}"
     if schema is None:

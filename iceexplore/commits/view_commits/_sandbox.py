@@ -227,8 +227,8 @@ class ViewSandbox:
             the largest that can be stored.
         UnsupportedError
             The view cannot be converted to the form of the adopted spec. Or the change gives the view a new location,
-            although its metadata files have names such as ``v3.metadata.json``. Such a view has no catalog: readers find
-            the newest file by its number, so all files must stay in one folder.
+            although its metadata files have names such as ``v3.metadata.json``. Such a view has no catalog. Readers
+            find the newest file by its number, so all files must stay in one folder.
         """
         given = None if timestamp is None else _given_time(timestamp)
         with self._lock:
@@ -248,7 +248,7 @@ class ViewSandbox:
                     raise _conflict(error, known) from error
                 if new == known.opened.document:
                     if self.shared.pointer.location != known.metadata_location:
-                        continue  # no effect on this state, but another writer has published a newer one: try with that one
+                        continue  # no effect on this state, but another writer has published a newer one: try again
                     self.state = known
                     return known
                 published = self._publish(known, new, names, number, attempt)

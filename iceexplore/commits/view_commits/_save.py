@@ -24,7 +24,7 @@ def save_view(
 ) -> Saved:
     """Write a view's metadata to a folder, completely or not at all.
 
-    The current metadata file contains all versions that have not expired, so it is enough to read the view.
+    The current metadata file contains all versions that have not expired, so it alone is enough to read the view.
 
     Parameters
     ----------
@@ -33,7 +33,8 @@ def save_view(
     location
         The view's location in the saved metadata: by default ``path``.
     earlier
-        Locations of earlier metadata files, oldest first; those that can be read are written, too.
+        Locations of earlier metadata files to write as well, oldest first. Those that cannot be read are not written,
+        but listed in `Saved.missing`.
 
     Raises
     ------
@@ -59,7 +60,11 @@ def save_view(
 
 
 def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Return the documents to write by location, the current one last, and the error for each unreadable file."""
+    """Return the metadata documents to write, and the errors for files that cannot be read, both by location.
+
+    The documents are those at the locations ``earlier`` and, last, the current one. If ``earlier`` has the location of
+    the current one, the locations after it are ignored.
+    """
     found, missing = {}, {}
     for one in earlier:
         if one == state.metadata_location:
@@ -72,7 +77,12 @@ def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict
 
 
 def _name(location: str, number: int) -> str:
-    """Return a metadata file's name, or a new name if the old one (from some catalogs) does not have the usual form."""
+    """Return the name under which a metadata file is saved.
+
+    The name at the end of ``location`` is kept if it has the usual form: letters, digits, dots, hyphens or underscores,
+    followed by ``.metadata.json`` or ``.metadata.json.gz``. Some catalogs use other names; such a name is replaced by
+    ``v<number>.metadata.json``. ``number`` is the position of the file among the saved ones, from 1.
+    """
     name = location.rpartition("/")[2]
     return name if _NAME.fullmatch(name) else f"v{number}.metadata.json"
 
