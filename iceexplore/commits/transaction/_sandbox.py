@@ -29,7 +29,7 @@ class Sandbox(Committer):
     Parameters
     ----------
     state
-        The state of a table, from which the simulation starts. The table may be one that cannot be written.
+        The state of a table, from which the simulation starts. Write access to the table is not needed.
     overlay
         The local folder for new files, which must be empty or missing; by default a temporary folder.
     options, seed, clock, max_attempts
@@ -87,14 +87,15 @@ class Sandbox(Committer):
         )
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return sentences for the user: this is a simulation, where its files are, how many of them are synthetic.
+        """Return notes for the user; the first one states that this is a simulation, and where its files are.
 
-        They are followed by the notes of the table from which the simulation started.
+        If synthetic data files, which have no data, were added, the first note also has their number. The other notes are
+        those of the table from which the simulation started.
 
         Parameters
         ----------
         location
-            The table's location, to be shown in the first sentence.
+            The table's location, to be shown in the first note.
         """
         note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
         synthetic = self.shared.synthetic
@@ -122,8 +123,8 @@ def options_for(state: TableState, format_version: int | None, layout: Mapping[s
         The format version in which commits write; None for that of the table.
     layout
         The values of `LayoutOptions`, by name. If ``dialect`` is missing, and the table already has format version 4,
-        commits continue in the dialect of the shown snapshot: ``v4-java`` if it has a manifest list, ``v4-draft`` if it
-        has a root manifest of the V4 draft. In all other cases with format version 4, the dialect is ``v4-proposal``:
+        the dialect depends on the snapshot that ``state`` shows: ``v4-java`` if it has a manifest list, ``v4-draft`` if
+        it has a root manifest of the V4 draft. In all other cases with format version 4, the dialect is ``v4-proposal``:
         for a table that is upgraded to it, a table without a snapshot, or a Delta table.
 
     Raises

@@ -235,8 +235,9 @@ def add_view_dialects(
     timestamp_ms
         The time of the commit, in milliseconds since the epoch.
     expected
-        All SQL, by dialect, of the version to which the new SQL is equivalent. If the current version has other SQL,
-        because another writer has replaced it meanwhile, an error is raised. None accepts any current version.
+        The SQL, by dialect, from which the user translated the new SQL. It must be the SQL of the current version: if
+        another writer has replaced that meanwhile, the translation is outdated, and an error is raised. None skips this
+        check.
 
     Raises
     ------

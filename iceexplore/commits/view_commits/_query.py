@@ -70,7 +70,7 @@ class ViewQuery:
     summary: Mapping[str, str] = field(default_factory=dict)
 
     def representations(self) -> list[dict[str, str]]:
-        """Return ``representations`` of the version's JSON: for each dialect, an object with its name and its SQL."""
+        """Return the list ``representations`` of a version's JSON: one object for each dialect, with its SQL."""
         return [{"type": "sql", "sql": text, "dialect": dialect} for dialect, text in self.sql.items()]
 
     def check(self) -> None:
@@ -107,10 +107,9 @@ def view_query(
     sql
         One SQL text in ``dialect``, or SQL texts by dialect.
     schema
-        The columns, in a form that `view_columns` accepts; needed for a new view. None takes the schema of an earlier
-        version with the same SQL for the same dialects. Without such a version, it takes the schema of the current
-        version, if the new SQL returns columns with the same names. It raises an error if the names differ, or if the
-        text of the SQL does not show them, as with ``SELECT *``.
+        The columns, in a form that `view_columns` accepts; required for a new view. If None, the schema is that of a
+        version with the same SQL for the same dialects. If there is no such version, it is that of the current version;
+        then the text of the SQL must show that it returns columns with the same names, which ``SELECT *`` does not.
     dialect
         The dialect of a single SQL text. It may be None if the current version has SQL in only one dialect, which is
         then used. If ``sql`` has texts by dialect, it must be None.
@@ -166,15 +165,15 @@ def given_sql(given: SqlLike, dialect: str | None = None, known: Sequence[str] =
     given
         One SQL text in ``dialect``, or SQL texts by dialect.
     dialect
-        The dialect of a single text. If it is None, ``known`` must have exactly one dialect, which is used. For texts
-        by dialect, it must be None.
+        The dialect of a single text; None for the only dialect in ``known``, which must then have exactly one. For
+        texts by dialect, it must be None.
     known
         The dialects of the view's current version; empty for a new view.
 
     Raises
     ------
     OptionError
-        The dialect of a single text is not known, ``dialect`` is given for texts by dialect, or no text is given. Or a
+        The dialect of a single text is missing, ``dialect`` is given for texts by dialect, or no text is given. Or a
         text or a dialect's name is empty or contains a lone surrogate, or a text is a CREATE or ALTER VIEW statement.
     RuleError
         ``view-one-sql-per-dialect``: two dialects differ only in case.

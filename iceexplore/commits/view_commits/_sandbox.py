@@ -61,8 +61,8 @@ class ViewCommit:
     Attributes
     ----------
     number
-        The commit's number. The numbers start at 1 and count all calls of `ViewSandbox.commit` on a writer and its
-        forks, including those that fail or change nothing.
+        The commit's number, from 1. A writer and its forks have one count, which includes commits that failed or
+        changed nothing.
     what
         The name of the operation, such as ``rollback``.
     version_id
@@ -88,7 +88,7 @@ class ViewSandbox:
     Parameters
     ----------
     state
-        The state of a view, from which the simulation starts. The view may be one that cannot be written.
+        The state of a view, from which the simulation starts. Write access to the view is not needed.
     overlay
         The local folder for new files, which must be empty or missing; by default a temporary folder.
     seed
@@ -264,14 +264,14 @@ class ViewSandbox:
         raise CommitConflictError("view-unchanged", f"another commit was published first{_at(self.newest())}: {advice}")
 
     def notes(self, location: object) -> tuple[str, ...]:
-        """Return sentences for the user: this is a simulation, and where its files are.
+        """Return notes for the user; the first one states that this is a simulation, and where its files are.
 
-        They are followed by the notes of the view from which the simulation started.
+        The other notes are those of the view from which the simulation started.
 
         Parameters
         ----------
         location
-            The view's location, to be shown in the first sentence.
+            The view's location, to be shown in the first note.
         """
         note = f"{_NOTE}nothing is written to {location}; new files are in {self.storage.overlay_folder}."
         return (note, *(n for n in self._first_notes if not n.startswith(_NOTE)))
@@ -333,7 +333,10 @@ class ViewSandbox:
         return view_state_of(self._opened_at(location, document), strict=known.problems.strict)
 
     def _shown(self, opened: Opened, *, strict: bool) -> ViewState:
-        """Return the view's state for a metadata file, with this writer's storage, notes and pointer.
+        """Return the state of the view as of one metadata file.
+
+        The state reads files through this writer's storage, has the notes of the simulation, and finds the newest
+        metadata file by this writer's pointer.
 
         Parameters
         ----------
@@ -356,8 +359,8 @@ class ViewSandbox:
     def _opened_at(self, location: str, document: Mapping[str, Any]) -> Opened:
         """Return `Opened` for a metadata file at ``location`` with the content ``document``.
 
-        The storage and name are those of this writer's state. The state's problems are left out, because they were
-        found in another metadata file.
+        The storage and the name are those of `state`. The problems of `state` are left out, because they were found in
+        another metadata file.
         """
         return replace(
             self.state.opened,
@@ -442,7 +445,7 @@ def new_view_state(
     properties
         The view's properties.
     seed
-        Makes the view's UUID and time repeatable.
+        Makes the view's UUID repeatable and, without ``timestamp``, its time.
     timestamp
         The time of the first version; by default now or, with a seed, 2026-01-01 UTC.
     early_draft
