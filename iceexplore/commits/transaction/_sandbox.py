@@ -89,8 +89,8 @@ class Sandbox(Committer):
     def notes(self, location: object) -> tuple[str, ...]:
         """Return notes for the user; the first one states that this is a simulation, and where its files are.
 
-        If synthetic data files, which have no data, were added, the first note also has their number. The other notes are
-        those of the table from which the simulation started.
+        If synthetic data files, which have no data, were added, the first note also has their number. The other notes
+        are those of the table from which the simulation started.
 
         Parameters
         ----------
@@ -124,8 +124,8 @@ def options_for(state: TableState, format_version: int | None, layout: Mapping[s
     layout
         The values of `LayoutOptions`, by name. If ``dialect`` is missing, and the table already has format version 4,
         the dialect depends on the snapshot that ``state`` shows: ``v4-java`` if it has a manifest list, ``v4-draft`` if
-        it has a root manifest of the V4 draft. In all other cases with format version 4, the dialect is ``v4-proposal``:
-        for a table that is upgraded to it, a table without a snapshot, or a Delta table.
+        it has a root manifest of the V4 draft. In all other cases with format version 4, the dialect is
+        ``v4-proposal``: for a table that is upgraded to version 4, a table without a snapshot, or a Delta table.
 
     Raises
     ------
