@@ -260,7 +260,7 @@ def test_a_damaged_manifest_is_stated_at_the_figures(tmp_path: Path) -> None:
         os.truncate(str(one).removeprefix("file:"), 40)
     lost = ix.open(tmp_path / "t").health()
     assert {lost[key].verdict for key in ("sizes", "deletes", "clustering")} == {
-        "Unknown: no entry of a data file could be read."
+        "Unknown: no manifest entry of a data file could be read."
     }
     assert "nothing needs attention" not in repr(lost)
 

@@ -234,11 +234,11 @@ def test_a_time_in_the_future_admits_all_orphans(lab: ix.Lab) -> None:
     put(lab, "data/a.parquet", days=0)
     m = lab.maintenance()
     spark, own = m.orphan_files(older_than=m.now_ms + DAY).calls
-    assert spark.note == "refuses an older_than less than 24 hours ago; here it is in the future"
+    assert spark.note == "refuses an older_than that is less than 24 hours ago; this one is in the future"
     assert own.code == "lab.remove_orphan_files(0)"
     assert len(lab.remove_orphan_files(0)) == 1
     spark, own = m.orphan_files("2h").calls
-    assert spark.note == "refuses an older_than less than 24 hours ago; here it is 2 hours ago"
+    assert spark.note == "refuses an older_than that is less than 24 hours ago; this one is 2 hours ago"
     assert own.code == "lab.remove_orphan_files(7200000)"
 
 
@@ -423,21 +423,21 @@ def test_a_spec_that_only_unused_schemas_explain_is_noted(tmp_path: Path) -> Non
     plan = lab.maintenance().expire_snapshots("0s", clean_expired_metadata=True)
     assert plan.schemas == (0,)
     assert plan.notes == (
-        "Partition spec 0 is used, but only unused schemas have the source column of its field k: without these "
-        "schemas, engines may fail to read old manifests.",
+        "Partition spec 0 is used, but the source column of its field k is only in unused schemas: if these are "
+        "removed, engines may fail to read old manifests.",
     )
 
 
 def test_metadata_files_beyond_the_log(lab: ix.Lab) -> None:
     plan = lab.maintenance().metadata_files()
     assert plan.nothing
-    assert plan.text == "6 metadata files in the log"
+    assert plan.text == "the metadata log lists 6 files"
     lab.set_properties({"write.metadata.previous-versions-max": "3"})
     plan = lab.maintenance().metadata_files()
     assert not plan.nothing
     assert places(plan.files) == {f"{lab.location}/metadata/v{n}.metadata.json" for n in range(1, 5)}
     assert places(plan.next_commit) == {f"{lab.location}/metadata/v5.metadata.json"}
-    assert plan.text.startswith("3 metadata files in the log; 4 older ones (")
+    assert plan.text.startswith("the metadata log lists 3 files; 4 older metadata files (")
     assert plan.text.endswith("; the next commit drops 1 from the log, but deletes no file")
     assert plan.cost.bytes_freed == sum(
         Path(lab.state.storage.resolve(p)).stat().st_size for p in plan.to_pandas()["location"]

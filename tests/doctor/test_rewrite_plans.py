@@ -153,7 +153,7 @@ def test_partial_progress_commits_groups_in_turn() -> None:
         last = rows[done - 1]["last_group"] if done else 0
         assert left == {r["file_path"] for r in files if r["group"] > last}
     assert plan.after(3) is plan.table
-    with pytest.raises(OptionError, match="the plan has 3 commits"):
+    with pytest.raises(OptionError, match="the plan has only 3 commits"):
         plan.after(4)
     with pytest.raises(OptionError, match="partial-progress"):
         s.maintenance().rewrite_data_files(partial_progress_enabled=True, partial_progress_max_commits=0)
@@ -165,10 +165,16 @@ def test_commits_that_java_counts_as_failed() -> None:
     options["partial_progress_enabled"] = True
     plan = s.maintenance().rewrite_data_files(**options)  # 10 commits at most, so two groups per commit
     assert plan.commits["groups"].to_pylist() == [2, 2, 2, 2, 2, 1]
-    assert "The procedure expects 10 commits but makes 6. It reports the other 4 as failed in its log." in plan.notes
+    assert (
+        "The procedure makes only 6 of the 10 commits that it expects. It reports the other 4 as failed in its log."
+        in plan.notes
+    )
     assert any(note.startswith("Spark rewrites 5 groups at the same time") for note in plan.notes)
     one = s.maintenance().rewrite_data_files(**options, partial_progress_max_commits=7)
-    assert "The procedure expects 7 commits but makes 6. It reports the other one as failed in its log." in one.notes
+    assert (
+        "The procedure makes only 6 of the 7 commits that it expects. It reports the other one as failed in its log."
+        in one.notes
+    )
     options["partial-progress.max-failed-commits"] = 3  # Iceberg's own spelling is taken, too
     strict = s.maintenance().rewrite_data_files(**options)
     assert any(note.endswith("the other 4 as failed, and fails after its last commit.") for note in strict.notes)

@@ -157,7 +157,10 @@ def _of_sort(state: TableState, scan: ScanPlan) -> HealthGain | None:
         return None
     plan = plan_rewrite_data_files(state, _state, strategy="sort", rewrite_all=True, scan=scan)
     made = _of_data(state, scan, plan)
-    note = "Metadata cannot show how much ranges will overlap after a sort. At best, a value lies in one or two files."
+    note = (
+        "Metadata cannot show how much the ranges of the sort columns will overlap between files after a sort. "
+        "At best, each value lies in only one or two files."
+    )
     return HealthGain(**{**vars(made), "notes": (note, *made.notes)})
 
 

@@ -172,7 +172,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         if not self.missing or figure.key == "manifests":
             return figure
         note = f"Incomplete: {unread_manifests(self.state) or self.missing}"
-        verdict = figure.verdict if len(self.scan.files) else "Unknown: no entry of a data file could be read."
+        verdict = figure.verdict if len(self.scan.files) else "Unknown: no manifest entry of a data file could be read."
         return HealthFigure(**{**vars(figure), "verdict": verdict, "notes": (note, *figure.notes)})
 
     def measure_clustering(self) -> HealthFigure:

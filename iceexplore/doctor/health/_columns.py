@@ -103,7 +103,7 @@ def _reason(properties: object, column: StatColumn, valued: bool, bare: bool) ->
     source = PROPERTY if name in given or _DEFAULT_MODE in given else DEFAULT
     limit = Threshold(name if name in given else _DEFAULT_MODE, mode, source)
     if not column.bounded:
-        return f"writers record no bounds of type {column.type}", limit
+        return f"writers record no bounds for columns of type {column.type}", limit
     if valued or bare:
         return "the writer of the files recorded none, although the metrics mode asks for them", limit
     return None
@@ -192,8 +192,8 @@ def _overlap(examination: Examination, name: str, sizes: Longs, setting: Thresho
     waste = Waste(examination)
     within, each = (" within partitions", " per partition") if row["partition_average_depth"] else ("", "")
     text = (
-        f"The table is sorted by {name}, but the files' ranges of this column overlap{within}: a filter for one value "
-        f"reads {mean:,.1f} files{each} on average, and {most:,} in the worst case."
+        f"The table is sorted by {name}, but the ranges of {name} in its data files overlap{within}: a filter for "
+        f"one value reads {mean:,.1f} files{each} on average, and {most:,} in the worst case."
     )
     yield health_finding(
         examination,

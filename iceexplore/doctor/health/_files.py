@@ -159,8 +159,8 @@ def check_equality_deletes(examination: Examination, plan: RewriteDataFilesPlan[
         return
     source = PROPERTY if OPEN_COST in examination.state.metadata.properties else DEFAULT
     text = (
-        f"Equality deletes cost each scan {human_bytes(read)}, because it reads each delete file again for every data "
-        f"file to which the deletes apply. Rewriting the {amount(len(hit), 'data file')} once costs "
+        f"Equality deletes cost each scan {human_bytes(read)}: each delete file is read again for every data file to "
+        f"which its deletes apply. Rewriting the {amount(len(hit), 'data file')} once costs "
         f"{human_bytes(rewrite)}."
     )
     yield health_finding(

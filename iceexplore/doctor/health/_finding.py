@@ -65,7 +65,7 @@ class Waste:
 
     def __str__(self) -> str:
         size = f"{SPLIT_SIZE} = {self.task} ({human_bytes(self.task)})"
-        return f"the severity is 'slow' if a scan wastes at least {size}, {self.source}"
+        return f"the severity is 'slow' if a scan wastes one read task or more: {size}, {self.source}"
 
 
 def health_finding(

@@ -303,8 +303,8 @@ def _freed(state: TableState, gone: set[int]) -> tuple[pa.Table, pa.Table, str |
     one = len(shared) == 1
     files, these = (first, "this file") if one else (f"{len(shared):,} files, such as {first}", "these files")
     note = (
-        f"Do not run it: it would delete {files}. Kept snapshots still use {these}: they only write the location with "
-        "another scheme or authority."
+        f"Do not run the procedure: it would delete {files}. Kept snapshots still use {these}, but under another "
+        "scheme or authority."
     )
     return freed, read, note
 

@@ -73,10 +73,11 @@ class MetadataFilesPlan(Plan[T]):
     @property
     def text(self) -> str:
         """A sentence about the metadata files in the log, those not in it, and those that the next commit drops."""
-        parts = [f"{amount(self.logged, 'metadata file')} in the log"]
+        parts = [f"the metadata log lists {amount(self.logged, 'file')}"]
         if len(self.files):
             size = human_bytes(bytes_of(self.files))
-            parts.append(f"{amount(len(self.files), 'older one', 'older ones')} ({size}) not in the log")
+            are = "is" if len(self.files) == 1 else "are"
+            parts.append(f"{amount(len(self.files), 'older metadata file')} ({size}) {are} not in it")
         if len(self.next_commit):
             count = f"{len(self.next_commit):,}"
             how = f"deletes {count}" if self.deletes else f"drops {count} from the log, but deletes no file"
@@ -107,7 +108,9 @@ class MetadataFilesPlan(Plan[T]):
     def _tables(self) -> tuple[CardTable, ...]:
         names = [str(place).rpartition("/")[2] for place in self.files["location"].slice(0, _SHOWN).to_pylist()]
         more = f"the first {_SHOWN} of {len(self.files):,}" if len(self.files) > _SHOWN else ""
-        table = CardTable("Not in the log", ("file",), tuple((n,) for n in names), note=more, code=frozenset({0}))
+        table = CardTable(
+            "Not in the metadata log", ("file",), tuple((n,) for n in names), note=more, code=frozenset({0})
+        )
         return (table,)
 
 
@@ -171,10 +174,10 @@ def _calls(state: TableState, deletes: bool, older: bool) -> Iterator[EngineCall
         yield EngineCall(
             "Spark SQL",
             f"ALTER TABLE {spark_name(state)} SET TBLPROPERTIES ('{_DELETE}' = 'true')",
-            "from then on, each commit deletes the metadata files that it drops from the log",
+            "after this, each commit deletes the metadata files that it drops from the metadata log",
         )
     if older:
         folder = state.metadata_location.rpartition("/")[0]
-        note = "deletes metadata files that the log does not list, and all other orphan files in the metadata folder"
+        note = "deletes the metadata files that are not in the metadata log, and any other orphan file in their folder"
         call = spark_call(state, "remove_orphan_files", location=sql_text(folder))
         yield EngineCall(call.engine, call.code, note)

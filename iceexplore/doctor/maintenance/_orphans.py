@@ -231,7 +231,9 @@ def plan_orphan_files(
     loose = seen & ~needed & (times >= 0)
     refused = state.metadata.properties.get("gc.enabled", "true").lower() == "false"
     if refused:
-        notes.append("gc.enabled is false: engines refuse, because other tables may use this table's files.")
+        notes.append(
+            "gc.enabled is false: engines delete no orphan files, because other tables may use this table's files."
+        )
     if conflicts:
         notes.append(
             "Iceberg refuses to delete anything: some referenced files differ from listed ones only in scheme or "
@@ -293,7 +295,7 @@ def _listed(state: TableState, base: str, *, given: bool, notes: list[str]) -> t
         if given:
             raise
         folder = storage.folder  # the table was opened by its metadata file: only the file's folder may be read
-        notes.append(f"Only {folder} was listed: the table's location is outside the places that may be read.")
+        notes.append(f"Only {folder} was listed: the table's location is outside the folders that may be read.")
     try:
         entries = storage.entries(folder, recursive=True)
     except IceexploreError as error:
@@ -372,7 +374,7 @@ def _newer_commit(state: TableState, notes: list[str], limit: int) -> int:
         return limit
     notes.append(
         f"There is a newer metadata file ({newer[-1].name}), which may reference files modified since "
-        f"{format_ms(mine)}: these count as too young to be deleted. Open the newest state with refresh()."
+        f"{format_ms(mine)}: such files count as too young to be deleted. Call refresh() to open the newest metadata."
     )
     return min(limit, mine)
 
@@ -607,7 +609,7 @@ def _lacks(state: TableState, name: str, notes: list[str]) -> bool:
     try:
         return not state.storage.exists(name)
     except IceexploreError as error:
-        text = f"Referenced files outside the listed folder were not all looked up: {error}"
+        text = f"Some referenced files outside the listed folder could not be looked up: {error}"
         if not any(note.startswith(text[:60]) for note in notes):
             notes.append(text)
         return False
@@ -640,12 +642,12 @@ def _calls(
     )
     age = now_ms - limit
     short = "in the future" if age < 0 else f"{duration(age)} ago"
-    note = f"refuses an older_than less than 24 hours ago; here it is {short}" if age < _DAY else ""
+    note = f"refuses an older_than that is less than 24 hours ago; this one is {short}" if age < _DAY else ""
     yield EngineCall(call.engine, call.code, note)
     yield EngineCall(
         "iceexplore",
         f"lab.remove_orphan_files({max(0, age)})",  # the argument is an age, which cannot be negative
-        "for tables made by ix.create; keeps older metadata files",
+        "for tables made by ix.create; keeps metadata files older than the current one",
     )
 
 

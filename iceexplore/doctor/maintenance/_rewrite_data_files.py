@@ -236,7 +236,7 @@ class RewriteDataFilesPlan(GroupedPlan[T]):
         """
         whole_number_of("commits", commits, 0)
         if commits > len(self.commits):
-            raise OptionError(f"commits={commits}: the plan has {amount(len(self.commits), 'commit')}")
+            raise OptionError(f"commits={commits}: the plan has only {amount(len(self.commits), 'commit')}")
         if commits == len(self.commits):
             return self.table
         sandbox = start_sandbox(self.state)
@@ -743,7 +743,9 @@ def _commits(options: ProcedureOptions, groups: _Groups, spread: _Spread) -> tup
         other = "other one" if uncounted == 1 else f"other {uncounted:,}"
         failed = f"reports the {other} as failed"
         says = f"{failed}, and fails after its last commit" if uncounted > failures else f"{failed} in its log"
-        notes.append(f"The procedure expects {min(count, most):,} commits but makes {len(first):,}. It {says}.")
+        notes.append(
+            f"The procedure makes only {len(first):,} of the {min(count, most):,} commits that it expects. It {says}."
+        )
     return table, notes
 
 

@@ -184,6 +184,6 @@ def _unbound(metadata: TableMetadata, schemas: Iterable[int], specs: Collection[
             for field in spec.fields:
                 if lost & set(field.source_ids):
                     yield (
-                        f"Partition spec {spec.spec_id} is used, but only unused schemas have the source column of its "
-                        f"field {field.name}: without these schemas, engines may fail to read old manifests."
+                        f"Partition spec {spec.spec_id} is used, but the source column of its field {field.name} is "
+                        "only in unused schemas: if these are removed, engines may fail to read old manifests."
                     )

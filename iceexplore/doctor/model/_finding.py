@@ -197,7 +197,7 @@ class Finding:
         given["since"] = None if given["since"] is None else Since(**given["since"])
         given["follows"] = tuple(map(cls.from_dict, given["follows"]))
         if given["code"] not in PROBLEM_KINDS or given["severity"] not in EFFECTS:
-            raise TypeError(f"unknown code or severity: {given['code']!r}, {given['severity']!r}")
+            raise TypeError(f"unknown code {given['code']!r} or unknown severity {given['severity']!r}")
         return cls(**given)
 
 
