@@ -113,7 +113,7 @@ def _steps(found: list[Finding], done: list[_DeleteFile]) -> Iterable[Step]:
             "Makes these deletion vectors reference live data files. Each replaced path matches exactly one live data "
             f"file. {_again(vectors)}"
         )
-        yield step_of("Point deletes at their data files", text, found, rows_lost=None)
+        yield step_of("Correct the data file paths of deletion vectors", text, found, rows_lost=None)
 
 
 def _again(files: list[_DeleteFile]) -> str:

@@ -66,7 +66,8 @@ def drop_refs(draft: Draft, found: list[Finding]) -> Step:
         draft.document["current-snapshot-id"] = at
         if at != -1:
             draft.document["refs"].setdefault("main", {"snapshot-id": at, "type": "branch"})
-    text = f"Removes references to snapshots that the table lacks: {', '.join(gone) or 'the current snapshot id'}."
+    names = ", ".join(gone) or "the current snapshot id"
+    text = f"Removes or corrects references to snapshots that the table lacks: {names}."
     sql = []
     for name in gone[:_MOST_STATEMENTS]:
         quoted, kind = name.replace("`", "``"), "TAG" if refs[name].get("type") == "tag" else "BRANCH"
@@ -147,7 +148,7 @@ def sort_snapshot_log(draft: Draft, found: list[Finding]) -> Step:
     for key in ("snapshot-log", "metadata-log"):
         if key in draft.document:
             draft.document[key] = sorted(draft.objects(key), key=lambda e: number_in(e, "timestamp-ms") or 0)
-    text = "Sorts the snapshot log and the metadata log by their timestamps, as time travel expects them."
+    text = "Sorts the snapshot log and the metadata log by timestamp: time travel expects this order."
     return step_of("Sort the logs", text, found)
 
 
@@ -163,7 +164,7 @@ def forget_parents(draft: Draft, found: list[Finding]) -> Step:
         "Removes parent-snapshot-id where it is -1, because a snapshot without a parent has no such field. Also "
         "removes the current metadata file from the metadata log."
     )
-    return step_of("Remove wrong parent ids and log entries", text, found)
+    return step_of("Remove wrong parent ids and metadata log entries", text, found)
 
 
 def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
@@ -172,8 +173,8 @@ def forget_schema_ids(draft: Draft, found: list[Finding]) -> Step:
     for one in draft.snapshots():
         if number_in(one, "schema-id") not in known:
             one.pop("schema-id", None)
-    text = "Removes schema-id from snapshots whose schema the table no longer has; readers use the current schema."
-    return step_of("Remove schema ids without a schema", text, found, certain=False)
+    text = "Removes schema-id from snapshots whose schema the table no longer has; readers then use the current schema."
+    return step_of("Remove ids of missing schemas from snapshots", text, found, certain=False)
 
 
 def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
@@ -190,7 +191,7 @@ def keep_root_manifests(draft: Draft, found: list[Finding]) -> Step:
         "Removes manifest-list from snapshots that also have a root-manifest, because a snapshot may have only one of "
         "the two. Readers that used the manifest list now read the root manifest, and may return different rows."
     )
-    return step_of("Keep the root manifest", text, found, certain=False, rows_back=None, rows_lost=None)
+    return step_of("Keep only the root manifest", text, found, certain=False, rows_back=None, rows_lost=None)
 
 
 def raise_last_updated(draft: Draft, found: list[Finding]) -> Step:
@@ -211,8 +212,8 @@ def drop_statistics(draft: Draft, found: list[Finding]) -> Step:
                 e for e in draft.objects(key) if canonical(str(e.get("statistics-path"))) not in gone
             ]
     text = (
-        "Removes these statistics files from the metadata. Readers plan scans without them; compute_table_stats writes "
-        "new ones."
+        "Removes these statistics files from the metadata. Readers can plan scans without them. The Spark procedure "
+        "compute_table_stats writes new ones."
     )
     sql = ("CALL <catalog>.system.compute_table_stats('<table>')",)
     return step_of("Remove statistics files", text, found, sql=sql)
@@ -262,7 +263,10 @@ def leave_out_metadata(draft: Draft, found: list[Finding]) -> Step:
 def copy_table(draft: Draft, found: list[Finding]) -> Step:
     """Return the step that copies the table into a new folder; the table is copied when the plan is saved."""
     _touch(draft)
-    text = "The plan's save() copies the table into a new folder, with metadata that has the new locations."
+    text = (
+        "The plan's save() copies the table into a new folder, and writes the new file locations into the copied "
+        "metadata."
+    )
     sql = ("CALL <catalog>.system.rewrite_table_path('<table>', '<old prefix>', '<new prefix>')",)
     return step_of("Copy the table", text, found, sql=sql)
 

@@ -171,7 +171,7 @@ def test_a_vector_and_its_puffin_file_name_the_live_file(in_footer: bool, tmp_pa
         end = data.index(b'"', at)
         path.write_bytes(data[:at] + new + data[at + len(old) : end + 1] + pad + data[end + 1 :])
     plan = ix.open(folder).check("files").repair()
-    assert [(s.title, s.certain) for s in plan] == [("Point deletes at their data files", True)]
+    assert [(s.title, s.certain) for s in plan] == [("Correct the data file paths of deletion vectors", True)]
     assert plan.is_complete and plan.rows_after == 17
     plan.save(tmp_path / "fixed")
     assert ix.open(tmp_path / "fixed").check("rows").ok
