@@ -108,8 +108,8 @@ class _Queries:
         if self.schema is None or not columns or ALL_COLUMNS in columns or len(columns) == len(self.schema.fields):
             return
         text = (
-            f"The {dialect} query of version {self.version.version_id} returns {len(columns):,} columns, but its "
-            f"schema has {len(self.schema.fields):,}."
+            f"The {dialect} query of version {self.version.version_id} returns {len(columns):,} columns, but the "
+            f"schema of this version has {len(self.schema.fields):,}."
         )
         yield problem(
             "view-columns-differ", self.where, text, field="sql", found=len(columns), expected=len(self.schema.fields)
@@ -186,7 +186,7 @@ class _Queries:
                 continue
             text = (
                 f"The {dialect} query of version {self.version.version_id} returns {kind} for the column {field.name} "
-                f"({origin}), but its schema has {expected}."
+                f"({origin}), but the schema of this version has {expected}."
             )
             yield problem("view-types-differ", self.where, text, field="schema-id", found=kind, expected=expected)
 
@@ -217,7 +217,10 @@ class _Queries:
                 continue
             since = f"since version {self.version.version_id} was created ({format_ms(self.version.timestamp_ms)})"
             if old.field_id != new.field_id:
-                text = f"The column {column} of {name} has been replaced {since}: its field id was {old.field_id}."
+                text = (
+                    f"The column {column} of {name} has been replaced by a new column with the same name {since}: the "
+                    f"old column had the field id {old.field_id}."
+                )
                 yield problem(
                     "view-source-changed", self.where, text, field="sql", found=new.field_id, expected=old.field_id
                 )

@@ -104,7 +104,7 @@ def _too_many(state: ViewState) -> Iterator[Problem]:
     if most is None or count <= most:
         return
     source = "the property" if HISTORY_PROPERTY in state.metadata.properties else "the default of"
-    text = f"The view has {count:,} versions, although {source} {HISTORY_PROPERTY} keeps {most:,}."
+    text = f"The view has {count:,} versions, more than {source} {HISTORY_PROPERTY} allows ({most:,})."
     yield problem(
         "view-versions-many", state.metadata_location, text, field=HISTORY_PROPERTY, found=count, expected=most
     )
@@ -133,8 +133,8 @@ def _changed_versions(state: ViewState, unknown: dict[str, str]) -> Iterator[Pro
                 continue
             what = ", ".join(name for name in _content(mine) if _content(mine)[name] != _content(version)[name])
             text = (
-                f"Version {version.version_id} is different in {file.name} ({what}), although its creation "
-                "time is the same there: a version must never change."
+                f"Version {version.version_id} differs from the version with the same id in {file.name} ({what}), "
+                "although both have the same creation time: a version must never change."
             )
             where = f"{state.metadata_location}#version {version.version_id}"
             yield problem("view-version-changed", where, text, field=what, found=file.name)

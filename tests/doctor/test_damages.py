@@ -157,7 +157,7 @@ _SINGULAR = {
     "vector_names_the_old_place": "1 delete file names data files by outdated paths, such as",
     "equality_deletes_older_than_the_data": "1 delete file is older than every data file that it could apply to: it "
     "deletes nothing, and every scan opens it.",
-    "deletes_dropped_by_a_compaction": "It removed 1 delete file that applies to the new files: rows that were deleted",
+    "deletes_dropped_by_a_compaction": "It also removed 1 delete file that applies to the new files: rows that were",
     "catalog_points_to_an_old_file": "continues its history with 1 more snapshot: the catalog",
 }
 

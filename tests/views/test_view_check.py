@@ -130,7 +130,8 @@ SOURCES: dict[str, tuple[str, list[str], str]] = {
     "view-column-missing": ("SELECT tip FROM t", ["long"], "v reads the column tip of prod.db.t, which has no such"),
     "view-cycle": ("SELECT c1 FROM v", ["long"], "v reads prod.db.v, which reads v"),
     "view-source-changed": (
-        "SELECT day FROM t", ["date"], "The column day of prod.db.t has been replaced since version 1",
+        "SELECT day FROM t", ["date"],
+        "The column day of prod.db.t has been replaced by a new column with the same name since version 1",
     ),
     "view-source-missing": ("SELECT a FROM gone", ["long"], "v reads prod.db.gone, which does not exist"),
     "view-types-differ": ("SELECT trips FROM t", ["string"], "returns long for the column c1 (prod.db.t.trips)"),

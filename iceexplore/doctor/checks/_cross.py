@@ -122,8 +122,8 @@ def _vectors(examination: Examination, snapshot: Snapshot, rows: Rows) -> Iterat
     if len(lost):
         hit = deletes[lost]
         text = (
-            f"The deletion vector of {named[int(lost[0])].as_py()} is live, but the data file is not: the "
-            "vector was not removed with it."
+            f"The data file {named[int(lost[0])].as_py()} is not live, but its deletion vector is: the vector "
+            "should have been removed with the data file."
         )
         item = problem("delete-dangling", examination.files.place(int(hit[0])), text, field="143 referenced_data_file")
         yield finding_of(
@@ -264,7 +264,10 @@ def _overwritten(examination: Examination) -> Iterator[Finding]:
         [one[f"{name}_{how}"] for how in ("min", "max")] for name in ("file_size_in_bytes", "record_count")
     )
     found = f"{sizes[0]} and {sizes[1]} bytes, {counts[0]} and {counts[1]} rows"
-    text = f"Entries of {one['location']} differ in size or row count: the file was overwritten, or an entry is wrong."
+    text = (
+        f"Manifest entries for the file {one['location']} state different sizes or row counts: the file was "
+        "overwritten, or an entry is wrong."
+    )
     item = problem(
         "file-overwritten", examination.files.place(int(hit[0])), text, field="104 file_size_in_bytes", found=found
     )

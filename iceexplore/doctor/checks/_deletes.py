@@ -210,9 +210,9 @@ def _dropped(examination: Examination, snapshot: Snapshot) -> Iterator[Finding]:
             hit.append(row)
     if hit:
         text = (
-            "The commit compacted data files, and gave the new files an older sequence number. It removed "
-            f"{amount(len(hit), 'delete file that applies', 'delete files that apply')} to the new files: rows that "
-            "were deleted while the compaction ran are back."
+            "The commit compacted data files; the new files have an older sequence number than the commit. It also "
+            f"removed {amount(len(hit), 'delete file that applies', 'delete files that apply')} to the new files: rows "
+            "that were deleted while the compaction ran are back."
         )
         found, expected = int(numbers[hit[0]]), f"at most {int(numbers[data].min())}"
         item = problem(

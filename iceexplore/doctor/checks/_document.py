@@ -117,7 +117,10 @@ def _times(metadata: TableMetadata, where: str) -> Iterator[Problem]:
         default=None,
     )
     if updated is not None and newest is not None and updated < newest - _CLOCKS_MS:
-        text = f"last-updated-ms is {format_ms(updated)}, but a snapshot or log entry is from {format_ms(newest)}."
+        text = (
+            f"last-updated-ms ({format_ms(updated)}) is before the newest time in the snapshots, the snapshot log and "
+            f"the metadata log ({format_ms(newest)})."
+        )
         yield problem(
             "metadata-times", where, text, field="last-updated-ms", found=updated, expected=f"at least {newest}"
         )
@@ -147,7 +150,7 @@ def _snapshots(metadata: TableMetadata, where: str) -> Iterator[Problem]:
             text = f"The summary of snapshot {s.snapshot_id} has no operation."
             yield problem("metadata-incomplete", place, text, field="operation")
         if s.schema_id is None and metadata.requires_snapshot_parts:
-            text = f"Snapshot {s.snapshot_id} has no schema-id: it is shown with the table's current schema."
+            text = f"Snapshot {s.snapshot_id} has no schema-id: iceexplore shows it with the table's current schema."
             yield problem("metadata-incomplete", place, text, field="schema-id")
 
 

@@ -155,7 +155,10 @@ def _moved(state: TableState) -> Iterator[Problem]:
     moved = dict(state.storage.moved)
     if moved:
         old, new = next(iter(moved.items()))
-        text = "The table was copied or moved, but its metadata has the old absolute paths: other engines look there."
+        text = (
+            "The table was copied or moved, but its metadata still has the old absolute paths: other engines look for "
+            "its files in the old place."
+        )
         yield problem("table-moved", state.metadata_location, text, found=old, expected=new)
 
 
@@ -187,7 +190,7 @@ def _documents(examination: Examination, versions: Sequence[MetadataVersion]) ->
             item = problem(
                 "file-corrupt",
                 version.location,
-                f"An older or newer metadata file cannot be read: {error}",
+                f"Another metadata file of the table cannot be read: {error}",
                 severity="warning",
             )
             examination.report(replace(finding_of(item, modes=(10, 13)), severity="untidy"))
@@ -314,8 +317,8 @@ def _lost_problem(state: TableState, location: str, before: dict[str, Any], curr
     time = f" of {format_ms(when)}" if isinstance(when, int) else ""
     text = (
         f"Snapshot {current}{time} was current in {location.rpartition('/')[2]}, but is missing from the "
-        "table. No commit removes the current snapshot, so another writer must have overwritten this file's commit: "
-        f"the changes of snapshot {current} are lost."
+        "table. No commit removes the current snapshot, so another writer must have overwritten the commit "
+        f"that wrote that file: the changes of snapshot {current} are lost."
     )
     return problem("snapshot-lost", location, text, field="current-snapshot-id", found=current)
 

@@ -145,8 +145,8 @@ def plain_keys(manifest: Manifest) -> Iterator[Problem]:
     if len(hit):
         what, field = ("manifest", 519) if manifest.is_root else ("file", 131)
         text = (
-            f"This file is not encrypted, but has keys for {amount(len(hit), what)}: anyone who reads it can decrypt "
-            f"what these keys encrypt. Readers fail on a {what} that has a key here but is not encrypted."
+            f"This file is not encrypted, but contains keys for {amount(len(hit), what)}: anyone who can read it can "
+            f"decrypt what these keys protect. Readers fail if a {what} has a key in this file, but is not encrypted."
         )
         at = np.asarray(manifest.entries["ordinal"])[hit]
         place = f"{manifest.location}#entry {at[0]}"
@@ -253,8 +253,8 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     deletes = pc.any(pc.not_equal(kinds, int(ContentType.DATA))).as_py()
     if deletes and not v4 and {"format-version", "content"} & set(lacking):
         text = (
-            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that need these keys treat the "
-            "manifest as one of version 1, and its delete files as data files."
+            f"The header of a delete manifest lacks {', '.join(lacking)}: readers that need this information "
+            "assume a manifest of format version 1, and read its delete files as data files."
         )
         yield problem("header-version-missing", leaf.location, text, field="format-version")
     elif lacking:
@@ -264,7 +264,7 @@ def _headers(leaf: Manifest, versioned: bool) -> Iterator[Problem]:
     fields = schema.get("fields") if isinstance(schema, dict) else None
     names = {f.get("name") for f in fields if isinstance(f, dict)} if isinstance(fields, list) else set()
     if {"status", "data_file"} <= names:
-        text = "The manifest's header has the schema of manifest entries under 'schema' instead of the table's."
+        text = "The key 'schema' of the manifest's header has the schema of manifest entries, not the table's schema."
         yield problem("file-corrupt", leaf.location, text, field="schema", severity="warning")
 
 

@@ -147,7 +147,7 @@ def check_v4_rules(examination: Examination) -> None:
         try:
             broken = check_rules(examination.state, snapshot, relaxed=_BY_ATTACHING if _attaches(root) else ())
         except IceexploreError as error:
-            examination.cannot_know(f"the V4 rules of snapshot {snapshot.snapshot_id}", str(error))
+            examination.cannot_know(f"whether snapshot {snapshot.snapshot_id} follows the V4 rules", str(error))
             continue
         known = _Known(root, [f for f in examination.findings if snapshot.snapshot_id in f.snapshots])
         for item in broken:
@@ -310,7 +310,10 @@ def _draft_leaves(examination: Examination) -> Iterator[Finding]:
         if not len(stray):
             continue
         at = np.asarray(leaf.entries["ordinal"])[stray]
-        text = "A delete file has an entry of its own; in the V4 draft, deletion vectors are in data files' entries."
+        text = (
+            "A delete file has its own entry. The V4 draft does not allow this: a deletion vector is in the entry of "
+            "its data file."
+        )
         place = f"{leaf.location}#entry {at[0]}"
         if place in known:
             continue
@@ -339,7 +342,10 @@ def _draft_replaced(examination: Examination, snapshot: Snapshot) -> Iterator[Fi
     names = entries["location"].filter(pa.array(alive)).combine_chunks()
     lost = np.flatnonzero(replaced & ~np.asarray(pc.is_in(entries["location"], names)))
     if len(lost):
-        text = "An entry is REPLACED, but the snapshot has no live entry for that file: readers lose the file's rows."
+        text = (
+            "An entry has the status REPLACED, but the snapshot has no live entry for the same file: readers lose the "
+            "file's rows."
+        )
         item = problem("changes-untrue", files.place(int(lost[0])), text, field=_STATUS, found="REPLACED")
         yield finding_of(
             item,

@@ -96,7 +96,7 @@ def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
     else:
         verdict = (
             f"No data file is smaller than {human_bytes(limit)}, 75 % of the target of {human_bytes(target)}; the "
-            f"median of {len(sizes):,} is {human_bytes(middle)}."
+            f"median size of {amount(len(sizes), 'data file')} is {human_bytes(middle)}."
         )
     codes = partition_codes(tasks.files)
     # All files whose spec is not the table's default one count as one partition here. Java's planner of
@@ -154,7 +154,9 @@ def deletes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
         notes.append("Rows that one delete file removes from several data files are divided evenly among these files.")
     unknown = bool(masks["with equality delete files"].any())
     if unknown:
-        notes.append("Rows that equality deletes remove are not counted: metadata does not have their number.")
+        notes.append(
+            "Rows that equality deletes remove are not counted: the metadata does not state how many there are."
+        )
     removed = "an unknown number of rows" if unknown and not lost else f"{lost:,} of {total:,} rows"
     ratio = lost / max(1, total)
     part = f" ({percent(ratio)})" if ratio >= 0.01 else " (less than 1 %)" if lost else ""
