@@ -280,9 +280,9 @@ def _compared(state: TableState, snapshot: Snapshot, title: str) -> Changes:
 def _of_list(state: TableState, root: Manifest, snapshot: Snapshot, title: str) -> Changes:
     """Detect a snapshot's changes from its manifest list (``root``).
 
-    The manifests that have the snapshot's id in the list are read, and those that have no snapshot id, which is
-    optional in v1. The entries that have the snapshot's id and the status ADDED or DELETED are the changes (spec,
-    "Manifest Entry Fields"). If entries have a wrong status or snapshot id, `Changes.doubts` mentions it.
+    A manifest is read if its row in the list has the snapshot's id or, as v1 allows, no snapshot id. The entries
+    that have the snapshot's id and the status ADDED or DELETED are the changes (spec, "Manifest Entry Fields"). If
+    entries have a wrong status or snapshot id, `Changes.doubts` mentions it.
     """
     mine = numbers(root.entries["snapshot_id"]) == snapshot.snapshot_id
     unknown = np.asarray(pc.is_null(root.entries["snapshot_id"]))  # the snapshot id is optional in a v1 manifest list

@@ -207,8 +207,9 @@ def change_scenarios(*, scale: int = 1, **layout: Any) -> ChangeScenarios:
     return ChangeScenarios(pa.Table.from_pylist(rows, schema=_SCHEMA))
 
 
-#: For each scenario, the forms that the proposal describes, and how each encodes that a manifest DV changed. Option 2
-#: uses a "diff DV", which is the encoding ``delta``.
+#: For each scenario, the ways in which the proposal would record its changes ("forms"), and how each of them encodes
+#: that a manifest DV changed. What the proposal calls option 2 stores a "diff DV"; here, this is the encoding
+#: ``delta``.
 _FORMS: dict[int, tuple[tuple[str, DvEncoding], ...]] = {
     1: (("proposal, option 1", "removed"), (_BY_RULE, "removed"), ("proposal, option 2", "delta")),
     2: (("proposal", "removed"),),

@@ -180,7 +180,7 @@ _FILE_OPERATIONS = (
                 Parameter("paths", "locations", "Data files to rewrite; by default all.", None),
                 _PARTITION,
                 *_COMPACT,
-                Parameter("read", "flag", "Labs always read the data: False is refused.", None),
+                Parameter("read", "flag", "A lab always reads the data: read=False is an error.", None),
             ),
         ),
         nothing="compaction would not reduce the number of files in any partition",

@@ -110,7 +110,7 @@ def _own_commit(state: TableState, snapshot: Snapshot) -> list[MetadataFile]:
     location = f"{state.metadata.properties.get(DELTA_LOG)}/{commit_name(snapshot.snapshot_id)}"
     try:
         return [MetadataFile(location, "manifest-list", state.storage.stat(location).size or 0)]
-    except IceexploreError:  # no Delta commit: a simulation made this snapshot
+    except IceexploreError:  # the table is no Delta table, or a simulation made this snapshot: there is no such file
         return []
 
 

@@ -220,8 +220,8 @@ class _Saver:
         instead = "Copy the table's folder instead: ix.open opens the copy."
         if isinstance(self.storage, OverlayStorage):
             instead = (
-                "If s is the simulation: to see the history as Iceberg snapshots, replay it with s.replay(4). To keep "
-                "its rows, write them to a new table: ix.create('folder', s.schema).append(s.to_arrow())"
+                "Instead, with s for the simulation: s.replay(4) shows its history as snapshots of format version 4, "
+                "and ix.create('folder', s.schema).append(s.to_arrow()) writes its current rows to a new table."
             )
         self.state.refuse_delta(
             f"its snapshots are versions in a Delta log, which cannot be saved as Iceberg metadata. {instead}"

@@ -458,7 +458,8 @@ def _seen(change: Change, step: Step) -> pa.BooleanArray:
     is not None, the mask is false for every file: then only rows that are new in these partitions conflict, and an
     update of columns moves no row into another partition.
     """
-    if change.conflict_partitions is not None:  # only new rows conflict, and an update of columns adds none
+    if change.conflict_partitions is not None:
+        # Only rows that are added to these partitions conflict, and an update of columns adds none.
         return pa.array([False] * len(step.updated_files), pa.bool_())
     by = None if change.conflict_filter is None else set(change.conflict_filter.stats_ids)
     names = build.to_pylist(step.updated_files.entries["location"])

@@ -127,7 +127,7 @@ MODES: dict[int, Mode] = _modes(
     (77, "Field names that Avro does not allow were escaped, and a reader does not restore the original names.", "iceberg-rust#2536"),
     (78, "A manifest lacks its last block, or ends too early.", "iceberg-go#644"),
     (79, "A column's type was widened, and a reader uses the new type to decode bounds that were written with the former type.", "trino#30544"),
-    (80, "A manifest that is not encrypted contains encryption keys, or a writer copied keys for files that it did not encrypt.", "#17533"),
+    (80, "A manifest that is not encrypted has encryption key metadata, or a writer copied key metadata to files that it did not encrypt.", "#17533"),
     (81, "A snapshot's schema-id names a schema that the table does not have.", "#3849"),
     (82, "Timestamps of snapshots and logs contradict each other.", "#1109, #17360, iceberg-python#2938"),
     (83, "A metadata file lacks a snapshot that an older metadata file has."),

@@ -3,9 +3,9 @@
 All estimates use only the bounds and counts in file metrics. The values in a file are assumed to be spread evenly
 between the file's bounds.
 
-This assumption is not used for a partition in which nearly all files have about the same range of values, because a few
-outliers widen the range of a file, although most of its values are far from the bounds. In such a partition, each file
-is taken as a random sample of the partition's values. The lower and the upper tail of their distribution are estimated
+This assumption is not used for a partition in which nearly all files have about the same range of values. Such files
+are not sorted, and their bounds are mostly outliers: most of their values are far from the bounds. There, each file is
+taken as a random sample of the partition's values. The lower and the upper tail of their distribution are estimated
 from the lowest and the highest value of each file (order statistics).
 """
 

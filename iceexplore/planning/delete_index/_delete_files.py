@@ -321,7 +321,7 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 def _one_path(batch: EntryBatch) -> Strings:
     """Return the bounds of ``file_path`` where the lower and the upper bound are equal; null elsewhere.
 
-    A delete with equal bounds applies to the data file at this location only, if the bounds are not truncated.
+    If equal bounds are not truncated, the delete applies only to the data file at this location.
     Java: ``ContentFileUtil.referencedDataFile``.
     """
     low, high = path_bounds(batch)

@@ -335,7 +335,11 @@ class FileMetricsSources:
         return self.tuples(p) + self.statistics(p)
 
     def _tuples_of_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the values of each partition field that stores exactly the compared value, such as ``day(ts)``."""
+        """Return the partition values that a comparison of a computed value can use.
+
+        For ``day(ts) = …``, these are the values of each partition field with the source ``ts`` and the transform
+        ``day``.
+        """
         out = []
         for spec, mine in self._specs:
             for column in partition_columns(self._metadata, spec):

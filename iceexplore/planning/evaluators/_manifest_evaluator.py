@@ -141,10 +141,11 @@ class ManifestMetricsSources:
         return out + self.statistics(p) if self._statistics else out
 
     def _about_value(self, p: Computed) -> list[MetricsSource]:
-        """Return the metrics that may prove, for some manifests, that no row satisfies a comparison of an expression.
+        """Return the metrics that may prove, for some manifests, that no row satisfies ``p``.
 
-        For ``day(ts) = date '2024-05-17'``, these are, in this order, the metrics of partition fields that store
-        ``day(ts)``, those of ``day(ts)`` as one of the table's ``expressions``, and those of the column ``ts``,
+        The left side of ``p`` is a computed value, as in ``day(ts) = date '2024-05-17'``. For this example, the result
+        has, in this order: the metrics of partition fields that store ``day(ts)``; the metrics of ``day(ts)`` itself,
+        which V4 metadata can have if the table's key ``expressions`` lists it; and the metrics of the column ``ts``,
         converted to metrics of ``day(ts)``.
         """
         out = []

@@ -138,12 +138,14 @@ class Stops:
 
 
 def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, most: int) -> Stops | None:
-    """Choose the stops of a column from the bounds of its files; return None if there are no finite bounds.
+    """Choose a column's stops: the values to which the edges of the filter's range can be moved in the map.
+
+    They are chosen from the bounds of the files. The result is None if there are no finite bounds.
 
     For numbers, dates and times, stops are usually round values at equal distances. If only a few of the intervals
     between such stops contain bounds (`_is_crowded`), most stops would be useless. In this case, and for texts and
-    bytes, some of the bounds become the stops and are drawn at equal distances. A boolean column has the stops False
-    and True.
+    bytes, some of the bounds become the stops, and the map shows them at equal distances. A boolean column has the
+    stops False and True.
 
     Parameters
     ----------

@@ -177,9 +177,9 @@ class PlanNodes:
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
         """Return the deletes that apply to the shown data files, and how many were left out.
 
-        For each data file, its deletion vector and the first of its position and equality delete files are considered:
-        ``most`` of each, but at least 200. The others are left out, and so are deletes that exceed ``most`` or that no
-        manifest is found to list. This opens the manifests that list the deletes again; they are in the cache.
+        For each data file, this looks at its deletion vector and at up to N position delete files and N equality delete
+        files, where N is ``most``, or 200 if ``most`` is smaller. At most ``most`` of all these deletes are returned.
+        Deletes that are listed in no manifest are left out, too. The manifests are opened again, from the cache.
 
         Parameters
         ----------
