@@ -323,7 +323,7 @@ def test_deletes_apply_to_files_whose_sequence_numbers_are_lost(equality: bool, 
     (step,) = plan
     assert (step.title, step.rows_back) == (REGISTERED, 17)
     assert "sequence numbers of EXISTING entries are lost" in step.text
-    assert ("1 equality delete file may delete rows that were written later" in step.text) == equality
+    assert ("1 equality delete file may delete rows that were written after the delete" in step.text) == equality
     assert 3 not in _ids(plan, tmp_path)
 
 
@@ -369,11 +369,11 @@ def test_files_of_a_manifest_of_older_snapshots_are_not_added_to_the_current_one
     assert [step.title for step in plan] == [AGAIN]
     for step in plan:
         assert (step.sql, step.python) == ((), ()), "add_files would list its files twice"
-        assert "The current snapshot does not list them" in step.text
+        assert "Only older snapshots list the lost manifests" in step.text
         older = [s.snapshot_id for s in ix.open(tmp_path / "t").snapshots[:-1]]
         assert set(step.snapshots) <= set(older) and step.snapshots[-1] == older[-1]
         needed = repr(plan).partition("Needed by ")[2]
-        assert f"{older[-1]} (no branch or tag); the fault concerns up to 1 row of them." in needed
+        assert f"{older[-1]} (no branch or tag); the fault affects up to 1 row." in needed
         assert step.to_dict()["snapshots"] == list(step.snapshots)
         call = f"table.maintenance.expire_snapshots().by_ids({list(step.snapshots)}).commit()"
         assert "Or expire " in needed and call in needed and call in plan._repr_html_()
@@ -657,7 +657,7 @@ def test_deletes_that_are_lost_come_back_as_rows(tmp_path: Path) -> None:
     plan = _plan(folder)
     (step,) = plan
     assert (step.title, step.rows_back, step.rows_lost) == (REMOVED, None, 0)
-    assert "rows that they had deleted come back" in step.text
+    assert "the rows that they had deleted come back" in step.text
     assert plan.rows_after == 18
 
 

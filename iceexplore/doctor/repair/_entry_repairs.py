@@ -158,8 +158,8 @@ def rewrite_manifests(draft: Draft, found: list[Finding]) -> Step:
     roots = _roots_at(draft, names - mine)
     draft.rewritten_roots |= roots
     text = (
-        "Writes the files again with the entries that can be read, so that headers, field ids and values are as the "
-        "spec requires. Bounds that cannot be decoded are left out."
+        "Rewrites the files with all entries that can be read. Headers, field ids and values then conform to the spec. "
+        "Bounds that cannot be decoded are left out."
     )
     sql = ("CALL <catalog>.system.rewrite_manifests('<table>')",)
     return step_of("Rewrite manifests", text, found, sql=sql)
@@ -198,7 +198,10 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
     gone = _roots_at(draft, files) - kept
     draft.dropped_snapshots |= gone
     if not gone:
-        text = "The snapshots whose manifest lists are lost are duplicates of other snapshots, which the table keeps."
+        text = (
+            "Each snapshot whose manifest list is lost is a duplicate: the table keeps another snapshot with the same "
+            "id."
+        )
         return step_of("Remove snapshots without a manifest list", text, found, rows_lost=0, rows_back=None)
     current = draft.state.metadata.current_snapshot_id
     text = "The manifest list of a snapshot is lost" if len(gone) == 1 else f"{len(gone):,} manifest lists are lost"
@@ -208,12 +211,15 @@ def restore_snapshot(draft: Draft, found: list[Finding]) -> Step:
         left = next(
             (s for s in ancestry(draft.state.metadata, draft.state.snapshot) if s.snapshot_id not in gone), None
         )
-        text += ": the table goes back to the newest ancestor that can be read, and loses the changes of later commits."
+        text += (
+            ": the table goes back to the current snapshot's newest readable ancestor, and loses the changes of later "
+            "commits."
+        )
         at = "<snapshot id>" if left is None else left.snapshot_id
         sql = (f"CALL <catalog>.system.rollback_to_snapshot('<table>', {at})",)
         lost = None
     else:
-        text += ". The current snapshot is not affected. Time travel to a removed snapshot already failed before."
+        text += ". The current snapshot is not affected. Time travel to a removed snapshot was already impossible."
         names = ", ".join(map(str, sorted(gone)[:_MOST_IDS]))
         sql = (f"CALL <catalog>.system.expire_snapshots(table => '<table>', snapshot_ids => ARRAY({names}))",)
         if len(gone) > _MOST_IDS:
@@ -238,7 +244,7 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
             deletes |= row["content_type"] == ContentType.DELETE_MANIFEST
             if row["content_type"] != ContentType.DELETE_MANIFEST:
                 lost += (stats.get("added_rows_count") or 0) + (stats.get("existing_rows_count") or 0)
-    text = "Removes these manifests from all snapshots. The table then lacks the files that only these manifests list."
+    text = "Removes these manifests from all snapshots. Files that no other manifest lists are no longer in the table."
     back = _compacted_rows(draft)
     if back:
         lost = max(0, lost - back)
@@ -248,9 +254,9 @@ def drop_lost_manifests(draft: Draft, found: list[Finding]) -> Step:
         )
     unknown = bool(back) and root is not None and not names.isdisjoint(root.dv_rows)
     if unknown:
-        text += " Files that a manifest deletion vector later removed from the lost manifests come back."
+        text += " Files that manifest deletion vectors had removed from the lost manifests become live again."
     if deletes:
-        text += " At least one of the manifests listed delete files: the rows that these deleted come back."
+        text += " At least one of the manifests listed delete files: the rows that these files deleted come back."
     python = ("Iceberg's Java API: table.newAppend().appendFile(file) registers a file that still exists",)
     return step_of(
         "Remove lost manifests", text, found, certain=False, rows_lost=lost,
@@ -301,7 +307,7 @@ def drop_missing_files(draft: Draft, found: list[Finding]) -> Step:
     """
     places = _joined(_places_of(draft, missing_rows(draft.examination)), _entries_of(found))
     _drop(draft, places)
-    text = "Removes manifest entries whose files do not exist: the contents of these files cannot be read any more."
+    text = "Removes the manifest entries of files that do not exist. The contents of these files are lost."
     return step_of(
         "Remove entries of missing files", text, found, rows_lost=_records(draft, places, ContentType.DATA),
         rows_back=None if _records(draft, places, *_DELETES) else 0, python=_DELETE_FILE,
@@ -359,8 +365,8 @@ def drop_dangling(draft: Draft, found: list[Finding]) -> Step:
     text = "Removes deletes that apply to no live data file; readers return the same rows."
     if deleted:
         text += (
-            " But a deletion vector whose Puffin file names a live data file is kept: its entry now references this "
-            "data file, and its rows are deleted again."
+            " But if the Puffin file of a deletion vector names a live data file, the deletion vector is kept. Its "
+            "entry now references this data file, and the rows that it marks are deleted again."
         )
     return step_of("Remove dangling deletes", text, found, rows_lost=deleted, sql=sql)
 
@@ -429,8 +435,8 @@ def drop_duplicate_files(draft: Draft, found: list[Finding]) -> Step:
     _drop(draft, surplus)
     twice = _records(draft, surplus, ContentType.DATA)
     text = (
-        "Keeps one live entry of each data file. Readers that returned the rows of a file once per entry now return "
-        f"{twice:,} fewer rows."
+        "Keeps only one live entry of each data file. Readers that returned the rows of a file more than once now "
+        f"return {twice:,} fewer rows."
     )
     return step_of("Remove duplicate entries", text, found, rows_lost=twice)
 
@@ -449,7 +455,7 @@ def drop_surplus_vectors(draft: Draft, found: list[Finding]) -> Step:
     _drop(draft, _places_of(draft, np.delete(rows, first)))
     text = (
         "For each data file, keeps the deletion vector with the highest sequence number and removes the others. The "
-        "format requires the kept one to contain the positions of the older ones."
+        "format requires that the newest deletion vector also contains the positions of the older ones."
     )
     return step_of("Remove surplus deletion vectors", text, found, certain=False, rows_back=None)
 
@@ -567,7 +573,7 @@ def drop_split_offsets(draft: Draft, found: list[Finding]) -> Step:
             return batch.with_columns(split_offsets=made)
 
         draft.edit_leaf(name, edit)
-    text = "Removes the split offsets of these files; readers then split them by size."
+    text = "Removes the split offsets of these files. Readers then split the files by size."
     return step_of("Remove split offsets", text, found)
 
 
@@ -575,8 +581,8 @@ def forget_row_ids(draft: Draft, found: list[Finding]) -> Step:
     """Assign new row ids to files whose row ids are negative or assigned twice."""
     _assign_row_ids(draft, _entries_of(found))
     text = (
-        "Assigns new row ids, above all existing ones, to the rows of these files. Readers that follow rows by id see "
-        "these rows as new."
+        "Assigns new row ids, which are higher than all existing ones, to the rows of these files. Readers that track "
+        "rows by _row_id see these rows as new."
     )
     return step_of("Assign new row ids", text, found, certain=False)
 
@@ -593,7 +599,10 @@ def raise_above_row_ids(draft: Draft, found: list[Finding]) -> list[Step]:
     ends = (first + counts)[live_files & possible]
     impossible = _places_in(files, np.flatnonzero(live_files & ~possible & (first >= 0)))
     end = draft.document["next-row-id"] = max(_following_row_id(draft), int(ends.max(initial=0)))
-    text = f"Sets next-row-id to {end:,}, above the row ids of all live files and the ranges of all snapshots."
+    text = (
+        f"Sets next-row-id to {end:,}, which is above the row ids of all live files and the row-id ranges of all "
+        "snapshots."
+    )
     steps = [step_of("Raise next-row-id", text, found)]
     if impossible:
         _assign_row_ids(draft, impossible)

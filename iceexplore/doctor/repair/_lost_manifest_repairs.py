@@ -144,10 +144,13 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
     text = f"{_counted(total, known)} of {_manifests(known)} were found in manifests of other snapshots."
     text += " These files are listed again."
     if certain:
-        text += " Each was certainly in a lost manifest: it was live, and no other manifest of the snapshot lists it."
+        text += (
+            " Each must have been in a lost manifest: it was live in that manifest's snapshot, and no other manifest "
+            "of the snapshot lists it."
+        )
     else:
-        text += " They match the counts in the manifest list, but a file that was removed later may be among them."
-    text += " Their sequence numbers and row ids are taken from the manifests of the other snapshots."
+        text += " They match the counts in the manifest list, but a later commit may have removed some of them."
+    text += " Their sequence numbers and row ids are taken from the manifests in which they were found."
     data = [one for one in known if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=False)
     now = _of_current(draft, known)
@@ -171,8 +174,8 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
     total = _sum(one.from_folder for one in in_folder)
     text = (
         f"The data folder has {_counted(total, in_folder)} that no manifest lists. They match the counts and "
-        f"partitions recorded for {_manifests(in_folder)}, and are listed again with the metrics from their footers. A "
-        "failed commit can also leave such files behind: check their rows."
+        f"partitions recorded for {_manifests(in_folder)}. So they are listed again, with metrics from their footers. "
+        "But they may also be the remains of a failed commit: check their rows."
     )
     entries = concat_batches([one.found for one in in_folder]).entries
     kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))
@@ -184,17 +187,20 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
         count = amount(int(equality.sum()), "equality delete file")
         text += f" The equality columns of {count} are taken from the key-value metadata of the files."
     if any(one.new_row_ids for one in in_folder):
-        text += " Their row ids are lost, so their rows get new ones: readers that follow rows by id see new rows."
+        text += " Their row ids are lost and replaced by new ones. Readers that track rows by _row_id see new rows."
     if any(one.numbers_lost for one in in_folder):
         text += (
-            " The sequence numbers of EXISTING entries are lost. Position deletes get the highest possible number, so "
-            "that they apply to the data files that they name; other entries get the lowest possible number."
+            " The sequence numbers of EXISTING entries are lost. Position delete files get the highest possible "
+            "number, and thus apply to the data files that they name. Other files get the lowest possible number."
         )
         if equality.any():
-            text += " So equality deletes among them may delete fewer rows than before."
+            text += " With this low number, equality delete files may delete fewer rows than before."
     doubtful = sum(one.doubtful_deletes for one in in_folder)
     if doubtful:
-        text += f" So {amount(doubtful, 'equality delete file')} may delete rows that were written later."
+        text += (
+            f" With this low number on data files, {amount(doubtful, 'equality delete file')} may delete rows that "
+            "were written after the delete."
+        )
     columns = build.to_pylist(pc.unique(pc.list_flatten(whole(entries["equality_ids"]))))
     data = [one for one in in_folder if not one.lost.deletes]
     back = _rows_back(draft, made, data, with_found=True)
@@ -227,14 +233,14 @@ def _left_out(draft: Draft, found: list[Finding], left: list[Recovery], notes: S
     if not left:
         text = "The manifests had no live files: no row is lost."
     elif unknown:
-        text = f"The manifest lists do not state how many files were in {_manifests(left)}: more may be lost."
+        text = f"The manifest lists do not state how many files were in {_manifests(left)}: some may still be missing."
     else:
         text = (
-            f"Files that were not found are left out: {_counted(_sum(one.missing for one in left), left)} of "
+            f"Not found, and no longer listed: {_counted(_sum(one.missing for one in left), left)} of "
             f"{_manifests(left)}."
         )
     if deletes:
-        text += " Delete files are among these: rows that they had deleted come back."
+        text += " Delete files are lost: the rows that they had deleted come back."
     if left:
         text += _older_only(mine)
     candidates = list(dict.fromkeys(name for one in left for name in one.candidates))
@@ -280,7 +286,7 @@ def _older_only(now: Sequence[Recovery]) -> str:
     """
     if now:
         return ""
-    return " The current snapshot does not list them, and engines have no call that repairs older snapshots."
+    return " Only older snapshots list the lost manifests, and engines cannot repair older snapshots."
 
 
 def _sum(counts: Iterable[Counts | None]) -> Counts:

@@ -228,7 +228,7 @@ def _key_of(finding: Finding) -> _Key:
 
 def _without_effect(state: TableState, finding: Finding, steps: Sequence[Step]) -> str:
     names = ", ".join(f"“{step.title}”" for step in steps)
-    return f"The repair {names} does not change it. {_reason(state, finding)}"
+    return f"This fault remains after the repair {names}. {_reason(state, finding)}"
 
 
 def _newest(

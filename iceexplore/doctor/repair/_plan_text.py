@@ -107,14 +107,14 @@ def plan_heading(plan: PlanLike) -> str:
 
 
 def step_needed(step: Step) -> str:
-    """Return a sentence with the snapshots that a step mends, and the number of rows in them that the fault concerns.
+    """Return a sentence with the snapshots that a step mends, and the number of rows in them that the fault affects.
 
-    An example is ``Needed by snapshot 17 (main); the fault concerns up to 5 rows of them.`` The number of rows is left
+    An example is ``Needed by snapshot 17 (main); the fault affects up to 5 rows.`` The number of rows is left
     out if it is 0 or unknown. The text is empty if the step mends no snapshot, but only the metadata file itself.
     """
     if not step.snapshots:
         return ""
-    rows = f"; the fault concerns up to {amount(step.rows_concerned, 'row')} of them" if step.rows_concerned else ""
+    rows = f"; the fault affects up to {amount(step.rows_concerned, 'row')}" if step.rows_concerned else ""
     return f"Needed by {snapshots_text(step.snapshots, step.refs)}{rows}."
 
 

@@ -189,25 +189,28 @@ COPIED = frozenset(
 UNREPAIRABLE: dict[str, str] = {
     "metadata-large": "Expire snapshots, and remove schemas that no snapshot uses.",
     "snapshot-lost": (
-        "Decide which commit is right: the lost one, or the one that overwrote it. To restore the lost commit's "
-        "changes, add its files again."
+        "Decide which commit's changes to keep: those of the lost commit, or those of the commit that overwrote it. "
+        "To restore the lost commit's changes, add its files again."
     ),
-    "outside-roots": "Open the table with allow=, so that files outside its folder are read, and check it again.",
+    "outside-roots": "Open the table with allow=[...] to permit reads outside its folder. Then check it again.",
     "metadata-invalid": "The correct value cannot be derived from other values in the table.",
     "metadata-incomplete": "The missing value cannot be derived from other values in the table.",
     "delete-no-effect": (
-        "Only the writer knows which rows to delete. Delete them again, with the partition spec of their data files."
+        "Only the writer of the delete files knows which rows they were meant to delete. Delete these rows again, with "
+        "the partition spec of their data files."
     ),
-    "deletes-dropped": "The deletes are in no snapshot any more; run them again.",
+    "deletes-dropped": "No snapshot contains these deletes any more; delete the rows again.",
     "delete-path": "Rewrite the delete files with the new paths: CALL <catalog>.system.rewrite_table_path(…).",
     "delete-position": "The deleted rows are unknown; run the delete again.",
     "delete-scope": "The data file of the deletion vector is unknown; run the delete again.",
-    "equality-ids-invalid": "The columns of the deletes are unknown; run the delete again.",
+    "equality-ids-invalid": "The equality columns of the delete files are unknown; run the delete again.",
     "partition-untrue": "Rewrite the data file into the correct partition.",
     "data-no-field-ids": "Set schema.name-mapping.default, or rewrite the data files.",
     "row-ids-reassigned": "No live file has the old row ids any more.",
     "field-id-reserved": "Field ids are stored in every data file; write the whole table again.",
-    "key-metadata-plain": "Remove the key only after the file has been decrypted.",
+    "key-metadata-plain": "Remove a key only after the file that it encrypts has been decrypted.",
     "manifests-fragmented": "Merge the manifests: CALL <catalog>.system.rewrite_manifests('<table>').",
-    "spec-source-dropped": "Old files still use this partition spec. Readers tolerate its dropped source columns.",
+    "spec-source-dropped": (
+        "Old files still use this partition spec, so it is kept. Readers tolerate that its source columns were dropped."
+    ),
 }

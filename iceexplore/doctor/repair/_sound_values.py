@@ -283,7 +283,7 @@ class SoundValues:
             try:
                 sizes[row] = self.state.storage.stat(str(name)).size
             except IceexploreError as error:
-                text = f"the size of {name} is in no entry, and the file cannot be looked up: {error}"
+                text = f"no entry records the size of {name}, and the file cannot be accessed: {error}"
                 raise FormatError(text, location=name, code="entry-invalid") from error
         return batch.with_columns(file_size_in_bytes=pa.array(sizes, pa.int64()))
 
@@ -293,7 +293,7 @@ class SoundValues:
         try:
             found = files_of_paths(self.state, names, check_duplicates=False, spec_id=spec_id)
         except IceexploreError as error:
-            text = f"the partition of {names[0]} is in no entry, and cannot be derived from the file: {error}"
+            text = f"no entry records the partition of {names[0]}, and it cannot be derived from the file: {error}"
             raise FormatError(text, location=names[0], code="partition-unknown") from error
         given = batch.take(rows)
         return with_files_of(batch, rows, replace(given, stats=found.stats, partition=found.partition))

@@ -27,18 +27,21 @@ def restore_values(draft: Draft, found: list[Finding]) -> Step:
     """
     _write_again(draft, found)
     text = (
-        "Copies the missing or damaged values from the parent snapshot's entries for the same files. If the parent has "
-        "no such entry, reads them from the file. Removes fields that the format does not allow."
+        "Copies missing or damaged values from the entries for the same files in the parent snapshot. If there is no "
+        "such entry, reads the values from the file itself. Removes fields that the format does not allow."
     )
     guessed = any((one.field or "").startswith(("134 ", "0 ")) for one in found)
     vectors = any((one.field or "").startswith("14") and one.found == "POSITION_DELETE" for one in found)
     if guessed:
         text += (
-            " A content type or status that neither the parent nor the file has is guessed from the entry's other "
-            "fields."
+            " A content type or status is guessed from the other fields of the entry if neither the parent nor the "
+            "file provides it."
         )
     if vectors:
-        text += " Deletion vectors that cannot be found are removed, and the rows that they deleted come back."
+        text += (
+            " Deletion vectors are removed if neither the parent nor their Puffin files show where they are; the rows "
+            "that they deleted come back."
+        )
     return step_of(
         "Restore the values of entries", text + _OTHERS, found, certain=not (guessed or vectors),
         rows_lost=None if guessed else 0, rows_back=None if guessed or vectors else 0,
@@ -59,8 +62,8 @@ def rewrite_manifest_dvs(draft: Draft, found: list[Finding]) -> Step:
     )
     if lost:
         text += (
-            " A manifest deletion vector cannot be read. The files that its commit removed with this vector are "
-            "unknown and come back: run the delete again."
+            " A manifest deletion vector cannot be read. It is unknown which files its commit removed with this "
+            "vector, so all of them become live again: run the delete again."
         )
     return step_of(
         "Rewrite manifest deletion vectors", text + _OTHERS, found, certain=not lost, rows_back=None if lost else 0
@@ -94,8 +97,8 @@ def recompute_roots(draft: Draft, found: list[Finding]) -> Step:
         return restore_values(draft, found)
     _write_again(draft, found, leaves=False)
     text = (
-        "Reads the manifests, and recomputes their counts, statistics and affiliations in the root manifest, and the "
-        "totals in the snapshot's summary."
+        "Reads the manifests, and recomputes what the root manifest records about them: their counts and statistics, "
+        "and the links from delete manifests to data manifests. Also recomputes the totals in the snapshot's summary."
     )
     return step_of("Recompute the root manifest", text + _OTHERS, found)
 
@@ -107,9 +110,8 @@ def record_changes(draft: Draft, found: list[Finding]) -> Step:
     """
     _write_again(draft, found, leaves=False)
     text = (
-        "Compares the live files of the snapshot with those of its parent, and writes the root manifest again so that "
-        "it records exactly the difference. Scans return the same rows as before, and incremental reads see every "
-        "change."
+        "Compares the live files of the snapshot with those of its parent, and rewrites the root manifest to record "
+        "exactly these changes. Scans return the same rows as before, and incremental reads now see every change."
     )
     return step_of("Record the commit's changes", text + _OTHERS, found)
 

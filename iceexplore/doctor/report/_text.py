@@ -152,7 +152,7 @@ def _partitions_text(one: Finding) -> str:
     mark = "; " if any(", " in text for text in shown) else ", "
     names = mark.join(shown)
     if count is None:
-        return f"partitions {names} and others that are unknown" if shown else ""
+        return f"partitions {names} and possibly others" if shown else ""
     if count == 1 and shown:
         return f"partition {names}"
     more = f" and {count - len(shown):,} more" if count > len(shown) else ""

@@ -112,7 +112,7 @@ def test_a_step_without_effect_is_taken_once_and_named(tmp_path: Path, monkeypat
     assert "no effect: the findings remain" in repr(plan)
     assert "no effect: the findings remain" in plan._repr_html_()
     (left,) = [u for u in plan.unrepaired if u.finding.code == "count-mismatch"]
-    assert left.reason.startswith("The repair “Look at the files” does not change it. ")
+    assert left.reason.startswith("This fault remains after the repair “Look at the files”. ")
     assert not plan.is_complete
     assert plan.to_dict()["steps"][0]["effective"] is False
 
