@@ -467,7 +467,7 @@ def test_a_live_file_that_is_spelled_differently_is_warned_of(tmp_path: Path) ->
     path.write_text(text)
     plan = ix.open(tmp_path / "t").maintenance().expire_snapshots("0s")
     assert places(plan.files) == {old.root_location}
-    needed = f"Do not run it: it would delete {old.root_location}. Kept snapshots still use this file: "
+    needed = f"Do not run the procedure: it would delete {old.root_location}. Kept snapshots still use this file, "
     assert plan.notes[0].startswith(needed)
 
 

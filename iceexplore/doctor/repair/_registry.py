@@ -211,6 +211,6 @@ UNREPAIRABLE: dict[str, str] = {
     "key-metadata-plain": "Remove a key only after the file that it encrypts has been decrypted.",
     "manifests-fragmented": "Merge the manifests: CALL <catalog>.system.rewrite_manifests('<table>').",
     "spec-source-dropped": (
-        "Old files still use this partition spec, so it is kept. Readers tolerate that its source columns were dropped."
+        "Old files still use this partition spec, so it is kept. Most readers tolerate dropped source columns."
     ),
 }
