@@ -142,9 +142,16 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the row numbers, in the state's root, of the manifests that `plan_scan` reads with this filter.
 
-    Usually, it is enough to read the root (the manifest list or V4 root manifest). But which delete manifests
-    `plan_scan` reads may depend on the data files that match the filter; to find these files, this function reads the
-    data manifests.
+    This function always reads the root (the manifest list or V4 root manifest). Which delete manifests `plan_scan`
+    reads may depend on the data files that match the filter. Only in this case, this function also reads the data
+    manifests that may list a matching file.
+
+    Parameters
+    ----------
+    state
+        The table at one snapshot. Without a snapshot, the result is empty.
+    wanted
+        The filter.
     """
     scans = _scans(state, wanted, None)
     if not scans:
@@ -174,7 +181,18 @@ def _holding(picked: list[Picked]) -> npt.NDArray[np.int64]:
 
 
 def _scans(state: TableState, wanted: Filter, appends: Appends | None) -> list[RootScan]:
-    """Return the scanned roots: the state's root or, for an incremental plan, the roots of all appends."""
+    """Return the roots (manifest lists or V4 root manifests) that the plan reads, with their data manifests.
+
+    For an ordinary plan, this is the root of the state's snapshot; the list is empty if there is no snapshot. For an
+    incremental plan, it is the root of each append snapshot.
+
+    Parameters
+    ----------
+    wanted
+        The filter; each `RootScan` contains which of its data manifests may list a matching file.
+    appends
+        The append snapshots of an incremental plan; None for an ordinary plan.
+    """
     if appends is None:
         root = state.root()
         return [] if root is None or state.snapshot is None else [scan_root(state, state.snapshot, root, wanted)]
@@ -192,9 +210,10 @@ def _picked(
     beside: Mapping[int, list[int]] = MappingProxyType({}),
     loaded: dict[int, Manifest] | None = None,
 ) -> list[Picked]:
-    """Read the data manifests that may list a matching file, and select their files that may match the filter.
+    """Read the data manifests that may list a matching file, and select the data files in them that may match.
 
-    If a V4 root lists data files itself, the first item of the result holds those of them that may match.
+    The result has one item for each data manifest that is read. A V4 root may also list data files itself. If it does,
+    the first item of the result contains those of these files that may match the filter.
 
     Parameters
     ----------
@@ -228,14 +247,17 @@ def _picked(
 def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
     """Group delete manifests by the data manifest with which they are affiliated (V4: ``referenced_file``).
 
-    The keys are the root rows of data manifests that the plan reads. The values are the root rows of the delete
-    manifests that are affiliated with them.
+    A root row is the row number of a manifest in the root. The keys of the result are the root rows of data manifests
+    that the plan reads. The value for each key lists the root rows of the delete manifests that are affiliated with
+    this data manifest. The result is empty in versions 1 to 3.
 
     Parameters
     ----------
+    scan
+        The root, with the root rows of the data manifests that the plan reads (``scan.kept``).
     places
-        The root rows of the delete manifests to group. Those that are affiliated with none of these data manifests are
-        left out.
+        The root rows of the delete manifests to group. A delete manifest that is not affiliated with any of these data
+        manifests is left out.
     """
     owners = whole(scan.root.entries["referenced_file"])
     if not places or owners.null_count == len(owners):
@@ -251,16 +273,19 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-    """Return the root rows of the manifests that may hold deletes for files of the data manifests in ``read``.
+    """Return the root rows of the manifests that may contain deletes for files that some data manifests list.
+
+    A root row is the row number of a manifest in the root. In the V4 draft, a deletion vector is stored in the entry of
+    its data file, so the result then includes the data manifests themselves.
 
     Parameters
     ----------
     scan
-        The root that lists all these manifests.
+        The root that lists the delete manifests and data manifests.
     wanted
         The filter; its conditions on partitions exclude delete manifests of other partitions.
     read
-        The root rows of data manifests.
+        The root rows of the data manifests.
     """
     rows = scan.delete_rows(state, wanted, read)
     # In the V4 draft, a deletion vector is stored on the entry of its data file, so data manifests hold deletes, too.
@@ -294,18 +319,19 @@ def _damage(
     deletes: tuple[int, ...],
     files: EntryBatch,
 ) -> list[str]:
-    """Return notes on files and deletes that are missing from the plan, because roots or manifests are damaged.
+    """Return sentences that state which damaged roots or manifests cause files or deletes to be missing from the plan.
 
     Parameters
     ----------
     scans
         The roots of the plan.
     leaves
-        The data manifests that were read, and whether all entries of each could be read.
+        The data manifests that were read. ``readable`` is false for each manifest of which an entry could not be read.
     deletes
-        The root rows of the plan's delete manifests; empty for an incremental plan.
+        The delete manifests that the plan uses, as row numbers in the root; empty for an incremental plan.
     files
-        The data files of the plan. A damaged delete manifest is noted only if it may hold a delete for one of them.
+        The data files of the plan. A damaged delete manifest is mentioned only if it may contain a delete that applies
+        to one of these files.
     """
     out = []
     faults = {p.where.partition("#")[0] for p in state.problems.met() if p.severity == "error"}

@@ -57,12 +57,13 @@ class ScanPlan(PlannedScan):
         """One row per data file that is read.
 
         Columns are ``file_path``, ``file_format``, ``spec_id``, ``partition`` (as text), ``rows``, ``bytes``,
-        ``splits`` (their number), ``residual`` (the residual filter, as SQL), ``whole`` (metadata proves that every row
-        matches), ``deletes`` (the number of deletes that apply), ``delete_bytes``, ``deletion_vector`` (the file that
-        contains the vector), ``deleted_rows`` (the rows that the deletion vector removes; null without a vector,
-        because metadata does not count the rows that delete files remove), ``position_deletes``, ``equality_deletes``
-        (lists of files, shortened if there would be more than ten million names in total), ``sequence_number``,
-        ``first_row_id``, ``snapshot_id``.
+        ``splits`` (the number of splits), ``residual`` (the residual filter, as SQL), ``whole`` (true if metadata
+        proves that every row of the file matches the filter), ``deletes`` (the number of deletes that apply),
+        ``delete_bytes``, ``deletion_vector`` (the location of the file that contains the deletion vector),
+        ``deleted_rows`` (the number of rows that the deletion vector removes; null without a vector, because metadata
+        does not count the rows that delete files remove), ``position_deletes`` and ``equality_deletes`` (lists of the
+        locations of delete files; lists are incomplete if all lists of a column would have more than ten million
+        items), ``sequence_number``, ``first_row_id``, ``snapshot_id``.
 
         If planned with ``columns``, there is also ``column_bytes`` (the stored bytes of these columns; null if the
         manifest has no column sizes). If planned with ``row_groups``, there are also ``row_groups`` (the number of row
@@ -81,11 +82,11 @@ class ScanPlan(PlannedScan):
     def skipped(self) -> pd.DataFrame:
         """One row per manifest, data file and row group that is not read, with the reason.
 
-        Data files in a manifest that is not read have no rows of their own. A number is null where it is unknown. The
-        columns are:
+        Data files in a manifest that is not read have no rows of their own. A number is null where it is unknown.
+        Below, "item" means the manifest, data file or row group that a row describes. The columns are:
 
-        - ``level``: the metadata with which planning excluded the item: "manifest list" (V4: "root manifest"), "leaf
-          manifest" or "row group".
+        - ``level``: the step of planning that excluded the item: "manifest list" (V4: "root manifest"), "leaf manifest"
+          or "row group".
         - ``kind``: "manifest", "data file" or "row group".
         - ``name``: the location of the manifest or data file; for a row group, of its file.
         - ``root_row``: the row number, in the root, of the manifest or of the manifest that lists the file; null for a
@@ -93,11 +94,11 @@ class ScanPlan(PlannedScan):
         - ``ordinal``: the position of a data file in its manifest, or of a row group in its file; null for a manifest.
         - ``files``: the number of live data files in a manifest; 1 for a data file; null for a row group.
         - ``rows``: the number of rows in the item.
-        - ``bytes``: the size of a data file, or the uncompressed size of a row group; for a manifest, null, because the
-          root does not state the bytes of its files (0 if it has no live file).
-        - ``term``: the condition of the filter that excludes the item.
-        - ``by``: the metadata that show this, such as "partition", "bounds", "counts" (of nulls and NaN) or "bloom
-          filter".
+        - ``bytes``: the size of a data file, or the uncompressed size of a row group. For a manifest, it is 0 if the
+          manifest has no live file. Otherwise it is null, because the root does not state the size of the data files.
+        - ``term``: a condition of the filter that no row of the item matches.
+        - ``by``: the metadata that proves that no row matches ``term``, such as "partition", "bounds", "counts" (of
+          nulls and NaN) or "bloom filter".
         - ``column``, ``lower``, ``upper``, ``null_count``: the column of the condition, and its bounds and number of
           nulls.
         - ``why``: the reason as a sentence.
@@ -145,11 +146,14 @@ class ScanPlan(PlannedScan):
         ``files``, ``rows``, ``bytes``, ``row_groups``, and ``known``, a text that states where the numbers come from
         and which of them are unknown.
 
-        For the whole table, the numbers of pruned manifests are taken from the root. If the root does not state a
-        number, the total is null. For example, a root does not state how many rows remain in a manifest after a
-        manifest DV removed some of its entries. A root never states bytes. So if any manifest is pruned, the bytes of
-        the whole table are taken from the snapshot's summary, which includes delete files; they are null if the summary
-        does not have them, and for incremental plans.
+        The row for the whole table also counts the files and rows in pruned manifests. Planning did not read these
+        manifests, so their counts are taken from the root. If the root does not state a count, the number for the whole
+        table is null. For example, a root does not state how many rows remain in a manifest if a manifest DV (manifest
+        deletion vector) removes some of its entries.
+
+        A root does not state the bytes of the data files. So if a manifest with live files is pruned, the bytes of the
+        whole table are taken from the snapshot's summary; they then include the bytes of delete files. They are null if
+        the summary does not state them, or if the plan is incremental.
 
         Parameters
         ----------
@@ -191,9 +195,11 @@ class ScanPlan(PlannedScan):
         cannot be split. The splits are then packed into combined tasks of about ``size`` bytes, each of which one
         reader would read. Spark also adjusts the size to its parallelism; this method does not.
 
-        For packing, the weight of a split is the larger of two numbers of bytes. The first is what a reader reads: the
-        split and all deletes of its file (of a deletion vector only the blob, not the whole Puffin file). The second is
-        the cost of opening: ``open_file_cost`` for the data file, and again for each of its deletes.
+        Packing adds up the weights of the splits. The weight of a split is the larger of these two numbers of bytes:
+
+        - the bytes that a reader reads: the bytes of the split, plus the bytes of all deletes that apply to its data
+          file (for a deletion vector, only its blob counts, not the whole Puffin file);
+        - the cost of opening files: ``open_file_cost`` times 1 plus the number of these deletes.
 
         Parameters
         ----------

@@ -56,10 +56,11 @@ class Advice:
     now
         The number of data files that the plan reads today, and their bytes.
     suggestions
-        Those that save the most bytes come first; of those that save equal bytes, the one that saves more files. Those
-        without an estimate come last. Suggestions that save too little are left out: `Suggestion.helps` compares the
-        cost of reading before and after the change. This cost is the bytes to read, plus 4 MiB for each file to open
-        (the default of Iceberg's ``read.split.open-file-cost``).
+        The suggested changes. The change that saves the most bytes comes first; if two changes save equal bytes, the
+        one that saves more files comes before the other. Changes without an estimate come last. Changes that save too
+        little are left out: `Suggestion.helps` compares the cost of reading before and after the change. This cost is
+        the number of bytes to read, plus 4 MiB for each file to open (the default of Iceberg's
+        ``read.split.open-file-cost``).
     clustering
         One row per column of the filter that has bounds, unless there is no estimate for the conditions on it:
 
@@ -164,9 +165,9 @@ def _scene(plan: PlannedScan) -> Scene:
 
 
 def _counted_only(batch: EntryBatch) -> EntryBatch:
-    """Return the batch with fewer values, to save memory: entry columns that advice does not need are null.
+    """Return a copy of a batch in which all entry columns are null, except the few in `_COUNTED` that advice needs.
 
-    The locations of a million files alone take 100 MB.
+    This saves memory: the file locations of a million entries alone take 100 MB. Metrics and partitions are unchanged.
     """
     rows = len(batch)
     columns = [
@@ -231,7 +232,8 @@ def _upkeep(plan: PlannedScan, scene: Scene) -> Iterator[Suggestion]:
 def _judged(plan: PlannedScan, batch: EntryBatch) -> Mask:
     """Return a mask of the files in a batch that may have a row which matches the plan's filter.
 
-    This is decided by the partition tuples and the column metrics that the batch contains.
+    The filter is evaluated on the partition tuples and column metrics of the batch. If the batch has no column metrics,
+    only partition tuples can exclude files.
     """
     may, _ = plan.filter.evaluate(batch, plan.state.metadata)
     return np.asarray(may).astype(np.bool_)

@@ -19,11 +19,12 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 #: Maximum number of bits of the number that represents a text; a float can hold 53 bits exactly.
 _BITS = 50
-#: Classes of characters. If some characters of a class occur in bounds, all characters from the lowest to the highest
-#: of these are assumed to occur in values: for example, from ``0`` to ``4`` if only ``0`` and ``4`` occur in bounds.
+#: Three classes of characters: digits, capital letters and small letters. Bounds contain only some of the characters
+#: that values contain. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to contain
+#: ``1``, ``2`` and ``3`` as well. In each class, the gaps between the characters in bounds are filled in this way.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: Number of bytes that are examined in each bound, after the beginning that all bounds share. More are not needed,
-#: because the digit for a byte takes at least one of the `_BITS` bits of a number.
+#: Maximum number of bytes of each bound that are examined, after the prefix that all bounds share. More are not needed.
+#: A number has at most `_BITS` bits, and each byte takes at least one of them, so it represents at most `_BITS` bytes.
 _LOOKED_AT = 64
 #: Bounds with fewer characters are taken as complete, because writers hardly ever truncate to so few (the default of
 #: ``write.metadata.metrics.default`` is 16).
@@ -37,8 +38,8 @@ class Axis:
     A number represents itself. A date or time is represented by the integer with which Iceberg stores it, such as days
     since 1970. A string or binary value is represented by a number that has one digit for each byte. For example, let
     all bounds of a column consist of ``user-`` and two decimal digits. Then ``user-42`` is represented by the digits
-    5, 3, 0, 0, …: the prefix ``user-`` is left out, the bytes ``4`` and ``2`` have the digits 5 and 3, and the digit 0
-    fills the remaining places.
+    5, 3, 0, 0, …. The prefix ``user-`` is left out. The characters ``0`` to ``9`` have the digits 1 to 10, so ``4`` has
+    the digit 5, and ``2`` has the digit 3. The digit 0 fills the places after the end of the text.
 
     Attributes
     ----------
@@ -111,8 +112,9 @@ class Axis:
             See the attributes of `Axis`.
         text
             True for a string column, False for a binary column. Values of a binary column may contain any byte. Values
-            of a string column are assumed to contain only the bytes in ``seen``, and the bytes that `_CLASSES` adds to
-            them.
+            of a string column are assumed to contain only the bytes in ``seen`` and, between two digits or two letters
+            in ``seen``, the digits or letters that lie between them: if ``0`` and ``4`` are in ``seen``, also ``1``,
+            ``2`` and ``3`` (see `_CLASSES`).
         """
         there = np.zeros(256, dtype=np.int64)
         there[seen] = 1
@@ -124,9 +126,10 @@ class Axis:
                     there[own.min() : own.max() + 1] = 1
         else:
             there[:] = 1
-        # For each byte, count the lower bytes that may occur, and add 1 below. If n bytes may occur, their digits are 1
-        # to n. A byte that cannot occur has the digit of the next higher byte that may occur, or n + 1 if there is
-        # none. The digit 0 is left for positions after the end of a text.
+        # `there` is 1 for each byte that may occur in values. The digit of a byte is 1 plus the number of lower bytes
+        # that may occur; the 1 is added in the last line. So if n bytes may occur, their digits are 1 to n. A byte that
+        # cannot occur has the digit of the next higher byte that may occur, or n + 1 if there is none. The digit 0
+        # marks the places after the end of a text.
         ranks = np.cumsum(there) - there
         base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))
@@ -167,8 +170,9 @@ class Axis:
     def number(self, value: PlainValue) -> float:
         """Return the number that represents a value.
 
-        If a string or binary value does not begin with `shared`, the result is -1 if the value is less than all bounds,
-        and ``base ** digits`` if it is greater.
+        All bounds of a string or binary column begin with `shared`. A value that does not is either less than all
+        bounds or greater than all bounds. Its number is -1 if it is less and ``base ** digits`` if it is greater. This
+        is one more than the highest number that `digits` digits in the base `base` can form.
 
         Parameters
         ----------
@@ -185,22 +189,28 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the lowest and the highest number of the values that bounds cannot distinguish from a given value.
+        """Return the lowest and the highest number of all values that would have the same truncated bound as ``value``.
 
-        If bounds are truncated to `cut` characters and the given value is a longer string, these are all strings that
-        begin with its first `cut` characters. Otherwise, it is only the given value, so both results are its
-        `number`.
+        For example, if bounds are truncated to 4 characters (`cut` is 4), ``user-12`` and ``user-99`` have the same
+        bound ``user``. So if ``value`` is ``user-12``, the results are the lowest and the highest number of the strings
+        that begin with ``user``. If bounds are not truncated, or ``value`` is not longer than `cut` characters, both
+        results are the `number` of ``value``.
         """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])
         return (self.number(value),) * 2
 
     def prefix(self, value: str) -> tuple[float, float]:
-        """Return the lowest and the highest number of the texts that begin with ``value``.
+        """Return the lowest and the highest of the numbers that represent texts which begin with ``value``.
 
-        If ``value`` is a beginning of `shared`, such as ``us`` of ``user-``, all bounds begin with it, so the result
-        contains the numbers of all bounds. If it differs from `shared`, no bound begins with it, so both results are
-        its `number`.
+        The results depend on `shared`, the prefix of all bounds. Let this prefix be ``user-``. Then there are three
+        cases:
+
+        - ``value`` begins with ``user-``. The results are the lowest and the highest number with the digits of
+          ``value`` at their beginning.
+        - ``value`` is a beginning of the prefix, such as ``us``. All bounds begin with it, so the results enclose the
+          numbers of all bounds.
+        - ``value`` is any other text, such as ``admin``. No bound begins with it, so both results are its `number`.
         """
         data, low = _encoded(value), self.number(value)
         if not data.startswith(self.shared):
@@ -210,10 +220,15 @@ class Axis:
 
 
 def cut_length(lower: Strings) -> int | None:
-    """Return the length to which lower bounds seem to be truncated; None if they do not.
+    """Return the number of characters to which lower bounds seem to be truncated; None if they seem to be complete.
 
-    Bounds seem to be truncated if at least half of them are as long as the longest one, and its length is at least
-    `_SHORTEST_CUT`.
+    Let n be the number of characters of the longest bound. The bounds seem to be truncated to n characters if at least
+    half of those that are not null have n characters. If n is less than `_SHORTEST_CUT`, they seem to be complete.
+
+    Parameters
+    ----------
+    lower
+        The column's lower bound in each data file; null where unknown.
     """
     lengths = pc.utf8_length(lower)
     longest = pc.max(lengths).as_py()

@@ -38,8 +38,8 @@ __all__ = [
 _HEADERS = 90.0
 _SHORT = 40.0
 _DICTIONARY = 0.17
-#: If at least this share of a file's values is distinct, `distinct_by_bytes` returns None: the exact number would
-#: hardly change how many files a filter is estimated to read.
+#: If at least this share of the values in a file is distinct, `distinct_by_bytes` returns None instead of the number of
+#: distinct values. With so many, the number would hardly change how many files a filter is estimated to read.
 _MANY = 0.5
 
 
@@ -96,9 +96,10 @@ def distinct_by_bytes(stats: pa.StructArray, spread: Spread) -> float | None:
     if low >= _MANY * count:
         return None
     depth, _ = spread.depth()
-    # `low` is the number of distinct values in one file. On average, the ranges of `depth` files overlap. Assume that
-    # such files have the same distinct values, and that other files have none in common: then the files divide into
-    # (files / depth) sets, each with `low` distinct values.
+    # `low` is the number of distinct values in one file, and `depth` is the average number of files whose ranges
+    # overlap. Assume that files whose ranges overlap have the same distinct values, and that files whose ranges do not
+    # overlap have no value in common. Then there are (number of files / depth) groups of overlapping files, and each
+    # group adds `low` distinct values.
     return max(2.0, low * max(1.0, float(spread.known.sum()) / max(1.0, depth)))
 
 
@@ -128,15 +129,15 @@ class Scene:
     batch
         The entries of all live data files, with the metrics of the filter's columns.
     files
-        The rows and bytes of each of these files, and the number of its partition.
+        The rows and bytes of each live data file, and an integer that identifies its partition (0, 1, …).
     left
         Mask of the live data files that remain after partition pruning.
     kept
-        Mask of the live data files that remain after all pruning, by partitions and by column metrics.
+        Mask of the live data files that remain after pruning by partitions and by column metrics.
     tasks
-        The files that the plan reads, with their deletes.
+        The data files that the plan reads, with their deletes.
     now
-        The number of files that the plan reads, and their bytes.
+        How many data files the plan reads, and their total size in bytes.
     """
 
     metadata: TableMetadata
@@ -393,14 +394,18 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
 
 
 def _transforms(metadata: TableMetadata, field_id: int) -> dict[Transform, str]:
-    """Return the partition fields that the default spec derives from a column: a field name for each transform."""
+    """Return the partition fields of the default spec whose source is a column.
+
+    The result maps the transform of each such field to the field's name: for ``day(ts)`` and the field id of ``ts``,
+    the key is the ``day`` transform, and the value is a name such as ``ts_day``. It is empty if there is no such field.
+    """
     spec = metadata.spec()
     fields = [] if spec is None else partition_columns(metadata, spec)
     return {c.transform: c.field.name for c in fields if c.source is not None and c.source.field_id == field_id}
 
 
 def _of_older_specs(scene: Scene) -> int:
-    """Return the number of files to read whose spec is not the default spec."""
+    """Return how many of the data files that the plan reads have a partition spec other than the default spec."""
     numbers = np.asarray(pc.fill_null(whole(scene.tasks.files.entries["partition_spec_id"]), -1))
     return int((numbers != scene.metadata.default_spec_id).sum())
 

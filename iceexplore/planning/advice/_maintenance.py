@@ -25,7 +25,20 @@ _DELETED = 0.3
 
 
 def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> Iterator[Suggestion]:
-    """Suggest compacting small files (as ``rewrite_data_files`` defines them) where a partition has at least five."""
+    """Suggest compacting small files if the plan reads at least five of them in one partition.
+
+    A file is small if it has less than 75 % of the table's target file size; Iceberg's ``rewrite_data_files`` has the
+    same default. There is no suggestion if compaction would not lower the number of files.
+
+    Parameters
+    ----------
+    table
+        The table's name, for the SQL statement.
+    properties
+        The table's properties, of which one sets the target file size (``write.target-file-size-bytes``).
+    tasks
+        The data files that the plan reads.
+    """
     sizes = counted(tasks.files, "file_size_in_bytes")
     limit = small_limit(properties)
     small = sizes < limit
@@ -51,12 +64,20 @@ def small_files(table: str, properties: Mapping[str, str], tasks: FileTasks) -> 
 
 
 def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]:
-    """Suggest rewriting data files or position deletes, because every scan has to read and apply the deletes.
+    """Suggest rewriting data files or position delete files, so that scans have fewer deletes to read and apply.
+
+    Rewriting data files is suggested if any equality delete applies to them, or if deletes remove at least 30 % of
+    the rows of the files that have deletes (`_DELETED`). Otherwise, if the plan reads several position delete files,
+    rewriting them is suggested, provided that fewer delete files would remain.
 
     Parameters
     ----------
+    table
+        The table's name, for the SQL statement.
     vectors
-        Whether the table stores position deletes as deletion vectors.
+        Whether rewriting turns position delete files into deletion vectors, as from format version 3 on.
+    tasks
+        The data files that the plan reads, with their deletes.
     """
     entries = tasks.matched.deletes.entries
     if not len(entries):
@@ -113,7 +134,8 @@ def scattered_manifests(
 ) -> Iterator[Suggestion]:
     """Suggest clustering manifests by partition if the files to read are scattered over many manifests.
 
-    If the files to read would fill n manifests, the suggestion is made if the plan reads at least 2n + 2 manifests.
+    Let n be the number of manifests that would be enough for the files to read, if each manifest listed as many files
+    as the table's average manifest. Clustering is suggested if the plan reads at least 2n + 2 manifests.
 
     Parameters
     ----------
@@ -122,7 +144,7 @@ def scattered_manifests(
     read
         Number of manifests that the plan reads.
     hold
-        How many of these manifests list a file to read.
+        How many of the manifests that the plan reads list a data file that it reads.
     length
         Total size in bytes of the manifests that the plan reads.
     total

@@ -26,14 +26,16 @@ __all__ = ["Candidate", "candidates"]
 
 @dataclass(frozen=True)
 class Units:
-    """A way to divide a number line into units, such as days or ranges of 100 numbers.
+    """A way to divide a number line into consecutive intervals, called units, such as days or ranges of 100 numbers.
+
+    The units are numbered. For ranges of 100 numbers, unit 0 is 0 to 99 and unit 2 is 200 to 299.
 
     Attributes
     ----------
     number
-        Function that returns, for each value, the number of its unit.
+        Function that returns the number of the unit in which each value is: 2 for the value 250.
     start
-        Function that returns, for the number of each unit, the value with which the unit begins.
+        Function that returns the lowest value in each unit with a given number: 200 for unit 2.
     """
 
     number: Callable[[Floats], Floats]
@@ -41,30 +43,41 @@ class Units:
 
 
 def number_units(width: float) -> Units:
-    """Return units of a fixed width; unit 0 begins at 0."""
+    """Divide the number line into units of equal ``width``. Unit 0 begins at 0, unit 1 at ``width``, and so on."""
     # For decimals, a width such as 0.01 is not exact as a float, so x / width may be slightly below a whole number. The
     # added 1e-9 puts a value with which a unit begins into this unit, not into the one before.
     return Units(lambda x: np.floor(x / width + 1e-9), lambda k: k * width)
 
 
 def text_units(axis: Axis, length: int) -> Units:
-    """Return units for the transform ``truncate``: all texts with the same first characters are in the same unit.
+    """Return units for the transform ``truncate``: texts are in the same unit if they begin with the same characters.
 
-    The number of these first characters is `Axis.shared_characters` plus ``length``. `Axis.plain` must be true, so that
-    each byte after `Axis.shared` is a character.
+    The characters that must be the same are the prefix `Axis.shared` and ``length`` further characters. For example,
+    if all bounds begin with ``user-``, and ``length`` is 1, then ``user-12`` and ``user-19`` are in the same unit, but
+    ``user-21`` is not: the transform is ``truncate(6)``.
+
+    Parameters
+    ----------
+    axis
+        The number line of a string column. Its attribute `Axis.plain` must be true: each byte after `Axis.shared` is a
+        character.
+    length
+        The number of characters after the shared prefix, at most `Axis.digits`.
     """
     return number_units(axis.base ** (axis.digits - length))
 
 
 def time_units(transform: TimeTransform, kind: Type) -> Units:
-    """Return the years, months, days or hours of a time transform as units; unit 0 begins with 1970-01-01.
+    """Return units that are the years, months, days or hours of a time transform; unit 0 begins with 1970-01-01.
 
     Parameters
     ----------
     transform
-        The transform; the number of a unit is the partition value that it returns.
+        The transform, for example ``month``. The number of a unit is the partition value that ``month`` returns for
+        the values in it: 0 for January 1970, 1 for February 1970.
     kind
-        The column's type, a date or timestamp. The units divide its stored values, such as days since 1970.
+        The column's type, a date or timestamp. The values that the units contain are integers of this type, as Iceberg
+        stores them: days since 1970 for a date, microseconds since 1970 for a ``timestamp``.
     """
 
     def number(values: Floats) -> Floats:
@@ -78,7 +91,10 @@ def time_units(transform: TimeTransform, kind: Type) -> Units:
 
 
 def _time_transforms(kind: Type) -> list[TimeTransform]:
-    """Return the time transforms that Spark has for a type, finest first."""
+    """Return the time transforms that Spark SQL can apply to a column of type ``kind``, the shortest unit first.
+
+    For a timestamp, these are hour, day, month and year; for a date, day, month and year.
+    """
     found = [
         made
         for cls in TRANSFORMS
@@ -93,13 +109,13 @@ _BUCKETS = frozenset(
      "timestamptz_ns", "time")
 )  # fmt: skip
 _MAX_BUCKETS = 512
-#: A suggested partition field may shrink the average data file to this share of its present size. With smaller files,
-#: opening them costs more than pruning saves.
+#: A partition field is suggested only if the average data file keeps at least this share of its present size. Smaller
+#: files would cost more to open than pruning saves.
 _SMALLEST = 0.5
 #: Up to this number of distinct values, a column may be partitioned by value (identity).
 _SINGLE_VALUES = 200
-#: If the number of distinct values is estimated from the bytes of the column, the estimate is multiplied by this
-#: factor, because it misses rare values.
+#: If the number of distinct values is an estimate, it misses rare values. Then ``identity`` is only suggested if files
+#: would not become too small even with this many times as many distinct values as estimated.
 _RARE = 6
 
 
@@ -116,7 +132,8 @@ class Candidate:
     files
         The number of data files that the whole table would have.
     assumes
-        Assumptions of the estimate, besides that values are spread evenly between the bounds of a file.
+        Further assumptions of the estimate. All estimates assume that the values in a file are spread evenly between
+        its bounds; this is not repeated here. Empty if there are no others.
     """
 
     transform: Transform
@@ -138,10 +155,13 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield possible partition fields on one column, each with an estimate of what the filter would read with it.
 
-    Each transform is proposed at most once: of the time transforms, only the finest that does not make files too small;
-    ``identity`` for a column with few distinct values; ``bucket`` for a column with many distinct values, if the filter
-    selects single values; and ``truncate`` if the filter selects ranges of numbers or strings. Any field with which
-    files would become too small (`_SMALLEST`) is left out.
+    A field is left out if it would make data files too small, to less than half of their average size (`_SMALLEST`).
+    There is at most one field of each of these kinds:
+
+    - a time transform: the one with the shortest unit that does not make files too small;
+    - ``identity``, if the column has few distinct values;
+    - ``bucket``, if the column has many distinct values and the filter selects single values, as in ``id = 5``;
+    - ``truncate``, if the filter selects ranges of numbers or strings.
 
     Parameters
     ----------
@@ -157,9 +177,11 @@ def candidates(
         Number of distinct values of the column; None if unknown.
     have
         The transforms of the partition fields that the table already derives from this column. If one is ``identity``,
-        nothing is yielded. If one is ``bucket[4]``, a bucket field has a multiple of 4 buckets. Others have no effect.
+        nothing is yielded. If one is ``bucket[4]``, the number of buckets of a yielded ``bucket`` field is a multiple
+        of 4. Other transforms have no effect.
     guessed
-        Whether ``distinct`` is an estimate: there may be several times as many distinct values, most of them rare.
+        Whether ``distinct`` is an estimate. Then the column may have several times as many distinct values, most of
+        them rare, so ``identity`` is yielded only if files would not become too small even then.
     """
     base = type_base(kind)
     if any(transform.is_identity for transform in have) or not left.any():
@@ -213,6 +235,8 @@ def candidates(
 def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units) -> tuple[Reading, int] | None:
     """Estimate what a filter would read if each of today's partitions were split into one partition per unit.
 
+    For example, if the units are days, a partition with the rows of one week would become seven partitions.
+
     Parameters
     ----------
     every, spread
@@ -247,8 +271,9 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
     for span in wanted.spans:
-        # A scan reads whole partitions, so widen `span` (an interval of values that the filter selects) to whole units.
-        # If the previous interval ends in the first of these units, that unit is already counted: begin with the next.
+        # A scan reads whole partitions, and each unit becomes a partition. So find the units that contain a value of
+        # `span` (an interval of values that the filter selects): they are numbered from `first` to `end`. If the
+        # previous `span` ends in unit `first`, that unit has been counted already, so begin with the next one.
         first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
         first = max(first, before + 1)
         if end < first:
@@ -261,7 +286,8 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # `read` counts the files of the partitions for null, but `total` does not. So limit `read` to `total`.
+    # Rows in which the column is null get partitions of their own. `read` includes the files of these partitions, but
+    # `total`, the number of files of the table, does not. So `read` could exceed `total`; limit it to `total`.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 
@@ -269,15 +295,18 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
 def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
     """Return, for each of today's partitions, how many units there are from its lowest to its highest bound.
 
-    The units of both bounds are counted, so the result is 1 if both are in the same unit. It is also 1 for a partition
-    without known bounds.
+    The units that contain these two bounds are counted, too. For example, if units are days, and the bounds of a
+    partition are in the days 5 and 7, its number is 3. It is 1 if both bounds are in the same unit, or if no file of
+    the partition has bounds.
 
     Parameters
     ----------
     spread
-        The column's bounds in the files.
+        The column's bounds in each of ``files``.
     files
         The data files, grouped by today's partitions.
+    units
+        The units to count, for example days.
     """
     known = spread.known
     low, high = units.number(spread.low[known]), units.number(spread.high[known])
@@ -288,9 +317,10 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
 
 
 def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading, int] | None:
-    """Estimate what a filter on single values would read if each of today's partitions were split evenly.
+    """Estimate what a filter such as ``id IN (5, 6, 7)`` would read if each of today's partitions were split evenly.
 
-    The parts are new partitions: the buckets of ``bucket`` or, for ``identity``, one for each distinct value.
+    Each of today's partitions is split into ``parts`` new partitions with equal numbers of rows. These are the buckets
+    of the transform ``bucket`` or, for ``identity``, one new partition for each distinct value.
 
     Parameters
     ----------
@@ -299,9 +329,9 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
     left
         Mask of the files that remain after pruning with today's partition fields.
     points
-        The number of single values that the filter selects: 3 for ``id IN (5, 6, 7)``.
+        The number of values that the filter selects: 3 for ``id IN (5, 6, 7)``.
     parts
-        The number of parts into which each partition is split.
+        The number of new partitions into which each of today's partitions is split.
 
     Returns
     -------
@@ -313,14 +343,27 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    # The share of the parts that hold at least one of the values, if each value is in a random part.
+    # Each value that the filter selects is in one of the new partitions, taken to be a random one. Compute the share of
+    # the new partitions that contain at least one of these values.
     share = 1.0 - (1.0 - 1.0 / parts) ** points
     read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
     return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)
 
 
 def _buckets(every: Files, left: Mask) -> int:
-    """Return a number of buckets, a power of two, that keeps files at about their current size."""
+    """Return into how many buckets each partition can be split so that data files keep about their current size.
+
+    The result is the number of data files in a typical partition (the median), rounded down to a power of two, and at
+    most `_MAX_BUCKETS`. So each bucket of this partition gets at least one file of the current size.
+
+    Parameters
+    ----------
+    every
+        All live data files.
+    left
+        Mask of the files that remain after pruning with today's partition fields. Partitions without such a file are
+        ignored.
+    """
     counts = every.take(left).counts
     room = float(np.median(counts)) if len(counts) else 0.0
     return int(min(_MAX_BUCKETS, 2 ** int(np.floor(np.log2(max(1.0, room))))))
