@@ -142,9 +142,9 @@ def plan_scan(
 def manifests_read(state: TableState, wanted: Filter) -> list[int]:
     """Return the row numbers, in the state's root, of the manifests that `plan_scan` reads with this filter.
 
-    This function always reads the root (the manifest list or V4 root manifest). Which delete manifests `plan_scan`
-    reads may depend on the data files that match the filter. Only in this case, this function also reads the data
-    manifests that may list a matching file.
+    This function reads the root (the manifest list or V4 root manifest), and often nothing else. But if it depends on
+    the matching data files which delete manifests `plan_scan` reads, this function must find these files. To do so, it
+    also reads the data manifests that may list a matching file.
 
     Parameters
     ----------
@@ -273,10 +273,10 @@ def _affiliated(scan: RootScan, places: list[int]) -> dict[int, list[int]]:
 
 
 def _delete_rows(state: TableState, scan: RootScan, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-    """Return the root rows of the manifests that may contain deletes for files that some data manifests list.
+    """Return the root rows of the manifests that may contain deletes for the files of given data manifests.
 
     A root row is the row number of a manifest in the root. In the V4 draft, a deletion vector is stored in the entry of
-    its data file, so the result then includes the data manifests themselves.
+    its data file. With such a root, the result also includes the given data manifests, since they contain deletes.
 
     Parameters
     ----------
@@ -319,7 +319,10 @@ def _damage(
     deletes: tuple[int, ...],
     files: EntryBatch,
 ) -> list[str]:
-    """Return sentences that state which damaged roots or manifests cause files or deletes to be missing from the plan.
+    """Return one sentence for each kind of damage that makes the plan incomplete, with the names of the damaged files.
+
+    The damaged files are roots, data manifests or delete manifests that could not be read in full. Because of them,
+    data files or deletes are missing from the plan. The result is empty if no damage was found.
 
     Parameters
     ----------

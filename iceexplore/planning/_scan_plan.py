@@ -62,8 +62,8 @@ class ScanPlan(PlannedScan):
         ``delete_bytes``, ``deletion_vector`` (the location of the file that contains the deletion vector),
         ``deleted_rows`` (the number of rows that the deletion vector removes; null without a vector, because metadata
         does not count the rows that delete files remove), ``position_deletes`` and ``equality_deletes`` (lists of the
-        locations of delete files; lists are incomplete if all lists of a column would have more than ten million
-        items), ``sequence_number``, ``first_row_id``, ``snapshot_id``.
+        locations of delete files; if the lists of one column would have more than ten million items in total, they are
+        incomplete), ``sequence_number``, ``first_row_id``, ``snapshot_id``.
 
         If planned with ``columns``, there is also ``column_bytes`` (the stored bytes of these columns; null if the
         manifest has no column sizes). If planned with ``row_groups``, there are also ``row_groups`` (the number of row
@@ -96,9 +96,9 @@ class ScanPlan(PlannedScan):
         - ``rows``: the number of rows in the item.
         - ``bytes``: the size of a data file, or the uncompressed size of a row group. For a manifest, it is 0 if the
           manifest has no live file. Otherwise it is null, because the root does not state the size of the data files.
-        - ``term``: a condition of the filter that no row of the item matches.
+        - ``term``: a condition of the filter that no row of the item matches; null for a manifest without live files.
         - ``by``: the metadata that proves that no row matches ``term``, such as "partition", "bounds", "counts" (of
-          nulls and NaN) or "bloom filter".
+          nulls and NaN) or "bloom filter". For a manifest without live files, it is "counts".
         - ``column``, ``lower``, ``upper``, ``null_count``: the column of the condition, and its bounds and number of
           nulls.
         - ``why``: the reason as a sentence.
@@ -152,8 +152,8 @@ class ScanPlan(PlannedScan):
         deletion vector) removes some of its entries.
 
         A root does not state the bytes of the data files. So if a manifest with live files is pruned, the bytes of the
-        whole table are taken from the snapshot's summary; they then include the bytes of delete files. They are null if
-        the summary does not state them, or if the plan is incremental.
+        whole table are taken from the snapshot's summary, where they include delete files. The bytes are null if the
+        summary does not state them, or if the plan is incremental.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class ScanPlan(PlannedScan):
 
         - the bytes that a reader reads: the bytes of the split, plus the bytes of all deletes that apply to its data
           file (for a deletion vector, only its blob counts, not the whole Puffin file);
-        - the cost of opening files: ``open_file_cost`` times 1 plus the number of these deletes.
+        - the cost of opening files: ``open_file_cost`` once for the data file, and once for each of these deletes.
 
         Parameters
         ----------

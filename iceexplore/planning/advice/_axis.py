@@ -171,8 +171,8 @@ class Axis:
         """Return the number that represents a value.
 
         All bounds of a string or binary column begin with `shared`. A value that does not is either less than all
-        bounds or greater than all bounds. Its number is -1 if it is less and ``base ** digits`` if it is greater. This
-        is one more than the highest number that `digits` digits in the base `base` can form.
+        bounds or greater than all bounds. If it is less, its number is -1. If it is greater, its number is
+        ``base ** digits``, which is greater than the numbers of all bounds.
 
         Parameters
         ----------
@@ -189,12 +189,13 @@ class Axis:
         return sum(self.ranks[b] * self.base ** (self.digits - 1 - i) for i, b in enumerate(part))
 
     def seen(self, value: PlainValue) -> tuple[float, float]:
-        """Return the lowest and the highest number of all values that would have the same truncated bound as ``value``.
+        """Return the range of numbers that represent the values with the same truncated bound as ``value``.
 
-        For example, if bounds are truncated to 4 characters (`cut` is 4), ``user-12`` and ``user-99`` have the same
-        bound ``user``. So if ``value`` is ``user-12``, the results are the lowest and the highest number of the strings
-        that begin with ``user``. If bounds are not truncated, or ``value`` is not longer than `cut` characters, both
-        results are the `number` of ``value``.
+        The result is the lowest and the highest number of the range. For example, if bounds are truncated to 4
+        characters (`cut` is 4), ``user-12`` and ``user-99`` both have the bound ``user``. So if ``value`` is
+        ``user-12``, the range includes the numbers of all strings that begin with ``user``. If bounds are not
+        truncated, or ``value`` is not a string of more than `cut` characters, both results are the `number` of
+        ``value``.
         """
         if self.cut is not None and isinstance(value, str) and len(value) > self.cut:
             return self.prefix(value[: self.cut])

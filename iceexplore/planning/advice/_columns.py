@@ -396,8 +396,13 @@ def _no_order(name: str, shares: Shares, wanted: Wanted, ordered: Reading, now: 
 def _transforms(metadata: TableMetadata, field_id: int) -> dict[Transform, str]:
     """Return the partition fields of the default spec whose source is a column.
 
-    The result maps the transform of each such field to the field's name: for ``day(ts)`` and the field id of ``ts``,
-    the key is the ``day`` transform, and the value is a name such as ``ts_day``. It is empty if there is no such field.
+    The keys of the result are the transforms of these fields, the values their names. For example, in a table that is
+    partitioned by ``day(ts)``, the column ``ts`` has the key ``day``, and the value is ``ts_day``.
+
+    Parameters
+    ----------
+    field_id
+        The column's field id.
     """
     spec = metadata.spec()
     fields = [] if spec is None else partition_columns(metadata, spec)

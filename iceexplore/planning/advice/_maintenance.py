@@ -75,7 +75,7 @@ def deletes(table: str, vectors: bool, tasks: FileTasks) -> Iterator[Suggestion]
     table
         The table's name, for the SQL statement.
     vectors
-        Whether rewriting turns position delete files into deletion vectors, as from format version 3 on.
+        Whether rewriting turns position delete files into deletion vectors. It does from format version 3 on.
     tasks
         The data files that the plan reads, with their deletes.
     """
@@ -134,8 +134,8 @@ def scattered_manifests(
 ) -> Iterator[Suggestion]:
     """Suggest clustering manifests by partition if the files to read are scattered over many manifests.
 
-    Let n be the number of manifests that would be enough for the files to read, if each manifest listed as many files
-    as the table's average manifest. Clustering is suggested if the plan reads at least 2n + 2 manifests.
+    Let n be the number of manifests that would be needed to list only the files to read, with the table's average
+    number of files per manifest. Clustering is suggested if the plan reads at least 2n + 2 manifests.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def text_units(axis: Axis, length: int) -> Units:
 
     The characters that must be the same are the prefix `Axis.shared` and ``length`` further characters. For example,
     if all bounds begin with ``user-``, and ``length`` is 1, then ``user-12`` and ``user-19`` are in the same unit, but
-    ``user-21`` is not: the transform is ``truncate(6)``.
+    ``user-21`` is not. The transform is ``truncate[6]``, because ``user-`` has 5 characters.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def time_units(transform: TimeTransform, kind: Type) -> Units:
         The transform, for example ``month``. The number of a unit is the partition value that ``month`` returns for
         the values in it: 0 for January 1970, 1 for February 1970.
     kind
-        The column's type, a date or timestamp. The values that the units contain are integers of this type, as Iceberg
-        stores them: days since 1970 for a date, microseconds since 1970 for a ``timestamp``.
+        The column's type, a date or timestamp. It determines the integers on the number line: days since 1970 for
+        ``date``, microseconds since 1970 for ``timestamp``.
     """
 
     def number(values: Floats) -> Floats:
@@ -132,8 +132,8 @@ class Candidate:
     files
         The number of data files that the whole table would have.
     assumes
-        Further assumptions of the estimate. All estimates assume that the values in a file are spread evenly between
-        its bounds; this is not repeated here. Empty if there are no others.
+        The assumptions of the estimate, as text. One is left out because every estimate makes it: the values in a file
+        are spread evenly between its bounds. The text is empty if there are no other assumptions.
     """
 
     transform: Transform
@@ -296,8 +296,8 @@ def _inside(spread: Spread, files: Files, units: Units) -> np.ndarray:
     """Return, for each of today's partitions, how many units there are from its lowest to its highest bound.
 
     The units that contain these two bounds are counted, too. For example, if units are days, and the bounds of a
-    partition are in the days 5 and 7, its number is 3. It is 1 if both bounds are in the same unit, or if no file of
-    the partition has bounds.
+    partition are in the days 5 and 7, there are 3 units in it. The result for a partition is 1 if both bounds are in
+    the same unit, or if no file of the partition has bounds.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    # Each value that the filter selects is in one of the new partitions, taken to be a random one. Compute the share of
+    # Assume that each value that the filter selects is in a random one of the new partitions. Then this is the share of
     # the new partitions that contain at least one of these values.
     share = 1.0 - (1.0 - 1.0 / parts) ** points
     read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
@@ -353,8 +353,9 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
 def _buckets(every: Files, left: Mask) -> int:
     """Return into how many buckets each partition can be split so that data files keep about their current size.
 
-    The result is the number of data files in a typical partition (the median), rounded down to a power of two, and at
-    most `_MAX_BUCKETS`. So each bucket of this partition gets at least one file of the current size.
+    For each partition, count the data files that ``left`` selects. The result is the median of these counts, rounded
+    down to a power of two, and at most `_MAX_BUCKETS`. So in a typical partition, each bucket gets at least one file of
+    the current size.
 
     Parameters
     ----------
