@@ -28,8 +28,9 @@ class Span:
     Attributes
     ----------
     points
-        If the filter selects only single values in the interval, their number (several if neighbours were merged);
-        otherwise 0.
+        Number of single values, if the filter selects nothing else in the interval; otherwise 0. For example,
+        ``a IN (1, 5)`` gives two spans, each with one point. If these are merged to limit the number of spans, the
+        result is one span from 1 to 5 with 2 points.
     """
 
     low: float
@@ -48,9 +49,12 @@ class Wanted:
     nulls
         Whether rows match in which the column is null.
     points
-        Number of the values if the filter selects only single values: 3 for ``a IN ('x', 'y', 'z')``. 0 for any other
-        filter. If bounds are truncated, a single text that is longer than the bounds counts as 1, too, even though its
-        span includes all texts that have the same beginning (`Axis.seen`).
+        Number of the values if the filter selects only single values: 3 for ``a IN ('x', 'y', 'z')``. 0 if the filter
+        selects a range of values, such as ``a > 'x'``, or selects nulls.
+
+        A text counts as a single value even if its span is longer than one value. For example, the filter is
+        ``a = 'abcdef'``, and the bounds are truncated to ``abcd``. Bounds then do not distinguish the texts that begin
+        with ``abcd``, so the span includes all of them, but ``points`` is 1.
     """
 
     spans: tuple[Span, ...]
@@ -59,14 +63,17 @@ class Wanted:
 
 
 def by_column(expression: Expression) -> tuple[dict[int, list[Expression]], list[Expression]]:
-    """Split the conjuncts of an expression.
+    """Split an expression at its top-level ``and``, and group the parts by the column that they use.
+
+    For example, ``a > 1 AND a < 9 AND (b = 1 OR c = 2) AND day(ts) = '2024-01-01'`` has four parts. The first two use
+    only the column ``a``.
 
     Returns
     -------
     single
-        For each field id, the conjuncts that compare only this column.
+        By field id of a column: the parts that use only this column, and no function of it.
     several
-        The conjuncts that compare several columns, or functions of columns.
+        The parts that use several columns, such as ``b = 1 OR c = 2``, or a function, such as ``day(ts)``.
     """
     single: dict[int, list[Expression]] = {}
     several: list[Expression] = []
@@ -99,11 +106,18 @@ def wanted_of(expression: Expression, axis: Axis) -> Wanted | None:
 
 
 def _taken(expression: Expression, axis: Axis) -> tuple[_Intervals, bool] | None:
-    """Return the intervals of the values that match an expression, and whether null matches.
+    """Return the values that match an expression, as intervals of numbers, and whether null matches.
 
-    Some predicates cannot be converted to intervals, such as a test for NaN. In an ``and``, they are ignored, so the
-    intervals may also include values that do not match. If such a predicate is in an ``or``, or if there is no other,
-    the result is None. ``axis`` maps values to numbers.
+    Some predicates cannot be converted to intervals, such as ``is-nan``. In an ``and``, such a predicate is ignored, so
+    that the intervals may also include values that do not match. The result is None if no part of an ``and`` can be
+    converted, if any part of an ``or`` cannot, or if the expression is a single predicate that cannot.
+
+    Parameters
+    ----------
+    expression
+        An expression on one column.
+    axis
+        The mapping of the column's values to numbers.
     """
     match expression:
         case And(children):
@@ -123,9 +137,10 @@ def _taken(expression: Expression, axis: Axis) -> tuple[_Intervals, bool] | None
 
 
 def _of(p: Predicate, axis: Axis) -> _Intervals | None:
-    """Return the intervals of the values that match a predicate; None if it cannot be converted to intervals.
+    """Return the values that match a predicate, as intervals of numbers.
 
-    The result is None for ``is-nan``, for example. ``axis`` maps values to numbers.
+    Return None if the predicate cannot be converted to intervals, such as ``is-nan``. ``axis`` maps the column's values
+    to numbers.
     """
     match p.op:
         case "=" | "in":
@@ -162,10 +177,13 @@ def _joined(parts: Iterable[tuple[float, float]]) -> _Intervals:
 
 
 def _rest(parts: _Intervals, step: float) -> _Intervals:
-    """Return the complement of intervals, which contains the numbers outside them.
+    """Return the complement of the intervals ``parts``: the intervals of all numbers outside them.
 
-    ``step`` is the distance between adjacent values (`Axis.step`). For integers it is 1, so that the complement of the
-    interval from 3 to 5 ends at 2 and begins again at 6. If it is 0, the complement includes the ends 3 and 5.
+    For example, let ``parts`` be the interval from 3 to 5. For integers, ``step`` is 1, and the complement consists of
+    the intervals from -infinity to 2 and from 6 to infinity. For floats, ``step`` is 0, and the complement consists of
+    the intervals from -infinity to 3 and from 5 to infinity. It then includes 3 and 5, because intervals are closed.
+
+    ``step`` is the distance between adjacent values of the column: see `Axis.step`.
     """
     edges = [-_INFINITY, *(e for low, high in parts for e in (low - step, high + step)), _INFINITY]
     return _joined(zip(edges[::2], edges[1::2], strict=True))

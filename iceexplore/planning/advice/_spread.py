@@ -1,12 +1,12 @@
 """Model how a column's values are spread over data files, and estimate how many files are read after sorting.
 
-All estimates use only the bounds and counts in file metrics. The values in a file are assumed to be spread evenly
-between the file's bounds.
+All estimates use only the bounds and counts in file metrics. There are two cases:
 
-This assumption is not used for a partition in which nearly all files have about the same range of values. Such files
-are not sorted, and their bounds are mostly outliers: most of their values are far from the bounds. There, each file is
-taken as a random sample of the partition's values. The lower and the upper tail of their distribution are estimated
-from the lowest and the highest value of each file (order statistics).
+- Usually, the values in a file are assumed to be spread evenly between the file's bounds.
+- If nearly all files of a partition have about the same bounds, the partition is probably not sorted by the column.
+  Then a few unusually low and high values may determine the bounds, while most values are far from them. So each file
+  is taken as a random sample of the partition's values, and the share of very low and of very high values is estimated
+  from the lowest and the highest value of each file (order statistics).
 """
 
 from __future__ import annotations
@@ -26,20 +26,25 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: The files of a group are taken as random samples only if at least this number of them has bounds: see
+#: In a group with fewer files that have bounds, the files are not taken as random samples of the group's values: see
 #: `Shares._samples`.
 _SAMPLES = 8
-#: Only in this number of groups, those with the most files, may files be taken as random samples. In all other groups,
-#: the values in a file are assumed to be spread evenly between its bounds.
+#: Only this number of groups, those with the most files, are examined by `Shares._samples`. In all other groups, the
+#: values in a file are assumed to be spread evenly between its bounds.
 _MOST_GROUPS = 200
-#: The files of a group are taken as random samples if at least this share of their ranges contains a certain value:
-#: the middle between the median of the lower bounds and the median of the upper bounds.
+#: The central value of a group is the middle between the median of its files' lower bounds and the median of their
+#: upper bounds. The files are taken as random samples of the group's values only if at least this share of the files
+#: has the central value between its bounds: see `Shares._samples`.
 _COVERING = 0.9
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Number of files that a scan reads, and their bytes; `Suggestion.unit` states which files are counted."""
+    """Number of files that a scan reads, and the sum of their sizes in bytes.
+
+    Most readings count data files. A suggestion may also count data and delete files, or manifests: its attribute
+    `Suggestion.unit` names what is counted.
+    """
 
     files: int
     bytes: int
@@ -68,7 +73,7 @@ class Files:
 
     @property
     def groups(self) -> int:
-        """Return the number of groups."""
+        """Return the number of groups to which the files belong."""
         return int(self.group.max(initial=-1)) + 1
 
     def add(self, values: Floats) -> Floats:
@@ -81,7 +86,10 @@ class Files:
         return np.bincount(self.group, minlength=self.groups).astype(np.float64)
 
     def take(self, mask: Mask) -> Files:
-        """Return the files that a mask selects; groups without such files are dropped."""
+        """Return the files that a mask selects.
+
+        Groups in which it selects no file are dropped, and the other groups are renumbered from 0.
+        """
         _, group = np.unique(self.group[mask], return_inverse=True)
         return Files(group.astype(np.int64), self.rows[mask], self.bytes[mask])
 
@@ -92,7 +100,9 @@ class Files:
 
 @dataclass(frozen=True)
 class Spread:
-    """One column's bounds on a number line, and its share of nulls, one value per file.
+    """One column's bounds, converted to numbers, and its share of nulls in each data file.
+
+    The arrays have one item per file.
 
     Attributes
     ----------
@@ -114,9 +124,16 @@ class Spread:
 
     @classmethod
     def of(cls, stats: pa.StructArray) -> Spread | None:
-        """Build a spread from one column's metrics, as in `EntryBatch.stats`.
+        """Build a spread from one column's metrics.
 
-        Return None if values of the column's type cannot be mapped to numbers, or if no file has two usable bounds.
+        Return None if values of the column's type cannot be mapped to numbers, or if the bounds of every file are
+        unknown, infinite or in the wrong order.
+
+        Parameters
+        ----------
+        stats
+            One row per data file, with the fields ``lower``, ``upper``, ``value_count``, ``null_count`` and
+            ``nan_count``: a value of `EntryBatch.stats`.
         """
         lower, upper = (pc.struct_field(stats, name) for name in ("lower", "upper"))
         axis = Axis.of(lower, upper)
@@ -136,7 +153,7 @@ class Spread:
 
     @property
     def known(self) -> Mask:
-        """Return which files have both bounds."""
+        """Return a mask: True for files whose bounds in `low` and `high` are known."""
         return ~np.isnan(self.low)
 
     def take(self, mask: Mask) -> Spread:
@@ -144,11 +161,15 @@ class Spread:
         return Spread(self.axis, self.low[mask], self.high[mask], self.nulls[mask], self.bare[mask])
 
     def depth(self) -> tuple[float, int]:
-        """Return in how many files a value may be: on average, and at most.
+        """Return how many files a search for one value has to read: on average, and at most.
 
-        A value may be in a file if it is not outside the file's bounds. The average is taken over one value for each
-        file with bounds: the middle between its bounds. The maximum is taken over all values. If no file has bounds,
-        both results are 0.
+        A file has to be read if its bounds include the value. The average is taken over these values: for each file,
+        the middle between its bounds. The maximum is taken over all values.
+
+        For example, one file has the bounds 0 and 10, and another 8 and 20. The middles are 5 and 14, each included by
+        the bounds of one file, so the average is 1. The value 8 is included by the bounds of both, so the maximum is 2.
+
+        Files without bounds are ignored. If no file has bounds, both results are 0.
         """
         low, high = np.sort(self.low[self.known]), np.sort(self.high[self.known])
         if not len(low):
@@ -161,7 +182,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Shares:
-    """For each group of data files, estimates of the share of rows whose value is null, or is in a given range.
+    """Estimates for one column: in each group of data files, the share of rows with null, or with values in a range.
 
     Attributes
     ----------
@@ -190,16 +211,18 @@ class Shares:
         return self.files.add((over | (~own.known & ~own.bare)).astype(np.float64)) > 0
 
     def around(self, span: Span) -> tuple[Floats, Floats]:
-        """Return, for each group, the share of its values before the span, and the share up to the span's end.
+        """Return two arrays, which have one share of values for each group.
 
-        Only values that are neither null nor NaN count.
+        The first is the share of the group's values that are below ``span.low``. The second is the share of the values
+        that are not above ``span.high``. Nulls and NaN are not counted among the group's values.
         """
         own, files = self.spread, self.files
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        point = width == 0  # a file with a single value is entirely before, inside or after the span
+        # If the width is 0, all values in the file are equal, so all are below the span, in it, or above it.
+        point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
         total = np.maximum(files.add(self._weights), 1e-9)
@@ -211,9 +234,9 @@ class Shares:
 
     @property
     def shuffled(self) -> bool:
-        """Return whether more than half of the files are in groups that are not sorted at all.
+        """Return whether more than half of the files are in groups that seem not to be sorted by the column.
 
-        In such a group, nearly all files have about the same range of values: see `_samples`.
+        In such a group, nearly all files have about the same bounds: see `_samples`.
         """
         return sum(float(self.files.counts[g]) for g in self._samples) > 0.5 * len(self.files.rows)
 
@@ -224,11 +247,15 @@ class Shares:
 
     @cached_property
     def _samples(self) -> dict[int, tuple[Floats, Floats]]:
-        """Return, by group number, the distribution of the values in each group that is not sorted at all.
+        """Return, by group number, the estimated distribution of the values in each group that seems to be unsorted.
 
-        Nearly all files of such a group have about the same range of values, so that each file seems to be a random
-        sample of the group's values. Other groups are left out. A distribution is a pair of arrays: ascending numbers,
-        and for each of them the share of the values that are below it (see `_tails`).
+        A group seems to be unsorted if nearly all its files have about the same bounds. Then each file is taken as a
+        random sample of the group's values. The result leaves out all other groups. It also leaves out groups in which
+        few files have bounds (`_SAMPLES`), and all but the largest groups (`_MOST_GROUPS`).
+
+        A distribution is a pair of arrays. The first has numbers in ascending order. The second has, for each of these
+        numbers, the share of the group's values that are below it. For example, ``([10, 50], [0.2, 0.9])`` means that
+        20 % of the values are below 10, and 90 % below 50.
         """
         own, files = self.spread, self.files
         order = np.argsort(files.group, kind="stable")
@@ -268,21 +295,24 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Count the files that hold one range of each group's sorted rows, and add the counts to ``read``.
+        """Add to ``read``, for each group, the number of files that are read for one range of its sorted rows.
 
-        For example, the rows from the share 0.25 to the share 0.5 of a group with ten files are in three files: the
-        third, fourth and fifth. Files that an earlier call has counted are not counted again.
+        A range is given by two numbers from 0 to 1: its rows begin after the share ``first`` of the group's sorted
+        rows, and end at the share ``end``. For example, a group has ten files, each with a tenth of the sorted rows.
+        The rows from 0.25 to 0.5 are then in the third, fourth and fifth file. Files that an earlier call has counted
+        are not counted again.
 
         Parameters
         ----------
         first, end
-            The range of rows in each group, as shares of its rows from 0 to 1.
+            The range in each group.
         there
             Mask of the groups whose files are counted.
         points
-            0 if the filter selects all rows of the range. Otherwise, the number of single values that it selects in the
-            range. Then only a limited number of files is counted for each value: the number of files divided by
-            ``distinct``, rounded up, or one file if ``distinct`` is unknown.
+            0 to count all files with rows of the range. Otherwise, the filter selects only some single values in the
+            range, and this is their number. The count is then limited to the files that these values can fill. One
+            value can fill the group's number of files divided by ``distinct``, rounded up; or one file if ``distinct``
+            is unknown.
         """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)
@@ -300,8 +330,10 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # A span contains at least one of the distinct values. Each distinct value has the share 1 / distinct of the
-            # rows, so this is the lowest share that a span can have. A span's rows follow those of the previous span.
+            # Each distinct value is assumed to have the share 1 / distinct of the rows that are not null, and the span
+            # to contain at least one of the values. So `until` is raised, if necessary, to `before` + 1 / distinct. For
+            # this, `before` may not be above 1 - 1 / distinct. It is raised to `passed`, the end of the previous span,
+            # because no row is in two spans.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until
@@ -313,16 +345,17 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
 
 
 def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats, Floats]:
-    """Estimate the distribution of a column's values from files, each of which is a random sample of it.
+    """Estimate the distribution of a column's values in a group of files.
 
-    Return ascending points and, for each point, the share of the values that are below it.
+    Each file is assumed to be a random sample of the group's values. Return two arrays: numbers in ascending order,
+    and, for each of these numbers, the share of the group's values that are below it.
 
     Parameters
     ----------
     low, high
         The lowest and the highest value of each file.
     rows
-        The number of values in a file. All files are assumed to have the same number.
+        The number of values in a file, which is assumed to be the same for all files.
     step
         Distance between adjacent values (`Axis.step`); 0 for types without a fixed distance, such as floats.
     """
@@ -336,15 +369,18 @@ def _tails(low: Floats, high: Floats, rows: float, step: float) -> tuple[Floats,
 
 
 def _at(places: Floats, shares: Floats, x: float, side: str) -> float:
-    """Return the share of a distribution's values that are below ``x``, by interpolation between known points.
+    """Return the share of a column's values that are below the number ``x``.
+
+    The share is known for the numbers in ``places``. For ``x`` between two of these numbers, it is interpolated. It is
+    0 if ``x`` is below all of them, and 1 if ``x`` is above all of them.
 
     Parameters
     ----------
     places, shares
-        The known points: numbers in ascending order, and for each of them the share of the values that are below it.
+        Numbers in ascending order, and for each of them the share of the values that are below it.
     side
-        If several of the points are at ``x``, their shares may differ. ``left`` returns the lowest of these shares, and
-        ``right`` the highest.
+        ``places`` may contain ``x`` several times, with different shares. Then ``left`` returns the lowest of these
+        shares, and ``right`` the highest.
     """
     i = int(np.searchsorted(places, x, side="left" if side == "left" else "right"))
     if i == 0:

@@ -90,11 +90,13 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest writing untruncated bounds if a file has a bound that may be a truncated literal of the filter.
+    """Suggest writing untruncated bounds of a string column, if they might exclude files that the plan reads.
 
-    For example, bounds are truncated to four characters, the filter is ``name = 'abcdefgh'``, and a file has the lower
-    bound ``abcd``. This bound does not show whether the lowest value in the file is below or above the literal. An
-    untruncated bound might exclude the file.
+    For example, bounds are truncated to four characters, and the filter is ``name = 'abcdefgh'``. A file has the lower
+    bound ``abcd``, which is also the beginning of ``abcdefgh``. So the bound does not show whether the lowest value in
+    the file is below or above ``abcdefgh``. An untruncated bound might exclude the file.
+
+    Yield one suggestion, with the number of such files; or nothing if there are none.
 
     Parameters
     ----------

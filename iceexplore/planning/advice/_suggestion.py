@@ -24,7 +24,11 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def sql_name(name: str) -> str:
-    """Quote a dotted name for Spark SQL: parts that are not plain words get backticks."""
+    """Quote a dotted name for Spark SQL.
+
+    A part of the name gets backticks if it begins with a digit, or if it contains anything but ASCII letters, digits
+    and underscores.
+    """
     return ".".join(part if _PLAIN.match(part) else "`" + part.replace("`", "``") + "`" for part in name.split("."))
 
 
@@ -34,13 +38,27 @@ def quoted(text: str) -> str:
 
 
 def options(**given: object) -> str:
-    """Return a map of options in SQL; underscores in names become hyphens."""
+    """Return a SQL expression for a map of options: ``map('rewrite-all', 'true')`` for ``rewrite_all="true"``.
+
+    Underscores in the names of options become hyphens.
+    """
     pairs = ", ".join(f"{quoted(name.replace('_', '-'))}, {quoted(str(value))}" for name, value in given.items())
     return f"map({pairs})"
 
 
 def call(procedure: str, table: str, **arguments: str) -> str:
-    """Return a call of a procedure in the current catalog; values of ``arguments`` are SQL expressions."""
+    """Return a Spark SQL statement that calls an Iceberg procedure of the current catalog.
+
+    For example, ``call("rewrite_data_files", "db.t", strategy="'sort'")`` returns
+    ``CALL system.rewrite_data_files(table => 'db.t', strategy => 'sort')``.
+
+    Parameters
+    ----------
+    procedure, table
+        The names of the procedure and of the table.
+    **arguments
+        Further arguments of the procedure, by name. A value is a SQL expression, so a string has SQL quotes.
+    """
     parts = [f"table => {quoted(sql_name(table))}", *(f"{name} => {sql}" for name, sql in arguments.items())]
     return f"CALL system.{procedure}({', '.join(parts)})"
 
@@ -113,17 +131,18 @@ class Suggestion:
     title, why
         A short title, and an explanation with the numbers behind it.
     unit
-        What is counted: ``data files``, ``data and delete files`` or ``manifests``.
+        The kind of files that ``before`` and ``after`` count: ``data files``, ``data and delete files`` or
+        ``manifests``.
     before, after
-        What the plan reads now, and what it would read; None if unknown.
+        The files and bytes that the plan reads now, and those that it would read after the change; None if unknown.
     basis
-        ``estimate``, ``at most`` (an upper limit of the gain), or ``exact``.
+        How exact the saving from ``before`` to ``after`` is: ``estimate``, ``at most`` (an upper limit) or ``exact``.
     statements
         SQL for Spark; review it before running it.
     assumes
         Assumptions of the estimate.
     column
-        The filter column that the suggestion is about.
+        Name of the filter's column that the suggestion is about; None if it is not about one column.
     """
 
     kind: Kind
@@ -139,12 +158,12 @@ class Suggestion:
 
     @property
     def files_saved(self) -> int:
-        """Return the number of files saved; 0 if unknown."""
+        """Return how many fewer files the plan would read after the change; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.files - self.after.files
 
     @property
     def bytes_saved(self) -> int:
-        """Return the number of bytes saved; 0 if unknown."""
+        """Return how many fewer bytes the plan would read after the change; 0 if unknown."""
         return 0 if self.before is None or self.after is None else self.before.bytes - self.after.bytes
 
     @property

@@ -22,11 +22,13 @@ _NAN = np.float64("nan").view(np.int64)
 
 
 def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch) -> tuple[Ints, Ints]:
-    """Return codes for the partitions of files and of deletes; equal partitions have equal codes.
+    """Return a number for the partition of each data file, and one for the partition of each delete.
 
-    Partitions are equal if they have the same spec id and equal tuples (spec, "Scan Planning"). All fields are
-    compared, including those with an unknown transform, and void fields, whose values are null. The code is -1 for
-    files whose spec id no delete has, and -2 for deletes whose spec id no file has.
+    A data file and a delete have the same number if they are in the same partition. For this, their partition spec ids
+    and their partition tuples must be equal (Iceberg specification, "Scan Planning"). All partition fields are
+    compared, including those with an unknown transform, and those with the void transform, whose values are null.
+
+    A data file has the number -1 if no delete has its spec id. A delete has -2 if no data file has its spec id.
     """
     specs: list[Ints] = [
         np.asarray(pc.fill_null(whole(b.entries["partition_spec_id"]), -1), np.int64) for b in (files, deletes)
@@ -49,7 +51,7 @@ def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: 
 def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[str]:
     """Return, as text, the ids of the partition fields of the spec with the id ``number``.
 
-    If the metadata does not have this spec, return the ids of all partition fields in the batches.
+    If the metadata does not have this spec, return the ids of all partition fields in the tuples of ``batches``.
     """
     spec = metadata.spec(number)
     if spec is not None:
@@ -66,8 +68,8 @@ def _child(batch: EntryBatch, key: str) -> AnyArray:
 def _dense(code: Ints) -> Ints:
     """Renumber codes from 0 without gaps; equal codes stay equal.
 
-    `paired_partition_codes` combines the codes of several partition fields by multiplication. It renumbers the result
-    after each field so that the numbers do not overflow.
+    For example, the codes 7, 40, 7 become 0, 1, 0. `paired_partition_codes` multiplies and adds codes to combine
+    several partition fields. It renumbers the result after each field, so that the numbers do not overflow.
     """
     return np.unique(code, return_inverse=True)[1].astype(np.int64, copy=False)
 
@@ -75,9 +77,9 @@ def _dense(code: Ints) -> Ints:
 def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
     """Return one array of codes: those of the values of ``a``, then those of ``b``; equal values have equal codes.
 
-    Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: floats compare as Java's ``doubleToLongBits`` (spec,
-    "Scan Planning", note 3). Values of different types compare by value if one type is a promotion of the other,
-    otherwise as text.
+    Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: floats are compared like the results of Java's
+    ``doubleToLongBits`` (Iceberg specification, "Scan Planning", note 3). Values of different types are compared by
+    value if one type is a promotion of the other, otherwise as text.
     """
     sides = [_bits(a), _bits(b)]
     kinds = {s.type for s in sides if not pa.types.is_null(s.type)}
@@ -93,10 +95,10 @@ def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
 
 
 def _bits(values: AnyArray) -> AnyArray:
-    """Convert floats to integers that are equal if the floats are equal by the rules of `equal_codes`.
+    """Convert floats to integers which are equal only if Iceberg regards the floats as equal.
 
-    The integer has the bits of the float in double precision; every NaN gets the same integer. Values of other types
-    are converted by `_plain`.
+    The integer has the bits of the float in double precision, so that -0.0 and 0.0 get different integers. Every NaN
+    gets the same integer, and null stays null. Values of other types are converted by `_plain`.
     """
     if pa.types.is_floating(values.type):
         null = np.asarray(values.is_null())
@@ -162,7 +164,8 @@ def ranks(*arrays: AnyArray) -> list[Ints] | None:
 def expand(start: Ints, stop: Ints) -> tuple[Ints, Ints]:
     """List the integers from each ``start`` up to, but not including, its ``stop``.
 
-    Return two arrays with one item per integer: the index of its range, and the integer itself.
+    Return two arrays with one item per integer: the index of its range, and the integer itself. For example, the ranges
+    from 3 to 5 and from 8 to 9 (``start`` 3, 8 and ``stop`` 5, 9) give the indices 0, 0, 1 and the integers 3, 4, 8.
     """
     sizes = np.maximum(stop - start, 0)
     owner = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)

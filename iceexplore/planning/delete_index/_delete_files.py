@@ -37,11 +37,13 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 
     - All data files have higher sequence numbers than the manifest. No delete in it has a higher sequence number than
       the manifest, and a delete does not apply to newer data files.
-    - In versions 1 to 3, a manifest has only one spec, and a partition summary for each partition field: the bounds of
-      its values, and whether there are nulls or NaN. The manifest is left out if, for some field, no data file of this
-      spec has a value that the summary includes. Manifests of an unpartitioned spec are not left out, because its
-      equality deletes apply to the data files of all specs.
-    - In V4, a root has no partition summaries. Instead, column metrics exclude manifests: see `_near_by_statistics`.
+    - In versions 1 to 3, no data file can be in the same partition as a delete in the manifest. A manifest has one
+      partition spec and, for each partition field, a summary: the bounds of the field's values, and whether there are
+      nulls or NaN. So the manifest is left out if no data file has this spec. It is also left out if there is a field
+      for which the partition values of all these data files are outside the summary. For example, the summary of
+      ``day`` goes from 1 to 3 May, and all data files are of 7 May. If the spec is unpartitioned, the manifest is not
+      left out, because its equality deletes apply to the data files of all specs.
+    - In V4, column metrics in the root manifest, which has no such summaries, show the same: see `_near_by_statistics`.
 
     Parameters
     ----------
@@ -71,26 +73,31 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 
 
 def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: EntryBatch) -> Mask:
-    """Return which manifests of a V4 root may hold a delete for one of the data files, judging by the root's metrics.
+    """Return which manifests of a V4 root manifest may hold a delete that applies to one of the data files.
 
-    The partition values of the data files are compared with the bounds of each partition field. A V4 root may have
-    such bounds for a manifest: the metrics of the column or expression from which the field is derived.
+    The result is false only if no data file can be in the same partition as a delete in the manifest. To find this out,
+    the partition values of the data files are compared with the metrics that the root manifest has for each manifest.
+    For example, they give bounds for ``day(ts)``, and the partition values of all data files are outside these bounds.
 
-    The bounds do not cover all deletes in a manifest. The root names one spec for each manifest, but the manifest may
-    also hold deletes of other specs, which need not have the field. So a manifest is left out only if deletes of other
-    specs cannot apply to the data files, because both of these conditions hold:
+    The root manifest also names one partition spec for each manifest. But a V4 manifest may hold deletes of other
+    specs, whose partitions the metrics need not describe. So the result is false only under two more conditions, which
+    ensure that such deletes cannot apply to the data files:
 
-    - All data files have the spec that the root names for the manifest.
+    - All data files have the spec that the root manifest names for the manifest.
     - No spec of the table is unpartitioned. (Equality deletes of an unpartitioned spec apply to data files of all
       specs.)
 
-    A partition field is not compared if its value is null or NaN for one of the data files. In V4, partition values are
-    derived from the metrics of a file, and null may also mean that the value could not be derived.
+    A partition field is ignored if its value is null or NaN for one of the data files. In V4, partition values are
+    derived from the metrics of a data file, and null may mean that this was not possible.
 
     Parameters
     ----------
+    root
+        The root manifest.
     rows
-        The manifests, as row numbers in the root. The result has one boolean for each.
+        The row numbers, in ``root``, of the manifests to check. The result has one boolean for each.
+    files
+        The data files.
     """
     near = np.ones(len(rows), dtype=bool)
     numbers = pc.unique(whole(files.entries["partition_spec_id"])).to_pylist()
@@ -116,10 +123,11 @@ def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: En
 
 
 def _between(lowest: Ints, highest: Ints, values: Ints) -> Mask:
-    """Return which ranges contain at least one of the values, all given as ranks (see `ranks`).
+    """Return which ranges contain at least one of the values.
 
-    The range ``i`` goes from ``lowest[i]`` to ``highest[i]``, both included. If one of these is negative, the range has
-    no limit on this side. Negative ``values`` are ignored.
+    The range ``i`` goes from ``lowest[i]`` to ``highest[i]``, both included. If ``lowest[i]`` is negative, the range
+    has no lower limit; if ``highest[i]`` is negative, it has no upper limit. Negative ``values`` are ignored. All three
+    arrays contain ranks from one call of `ranks`, in which -1 means null or NaN.
     """
     highest = np.where(highest < 0, np.iinfo(np.int64).max, highest)
     there = np.sort(values[values >= 0])
@@ -128,14 +136,19 @@ def _between(lowest: Ints, highest: Ints, values: Ints) -> Mask:
 
 
 def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: EntryBatch) -> Mask:
-    """Return which manifests may hold deletes in a partition of the data files, judging by partition summaries.
+    """Return which manifests may hold a delete in the same partition as one of the data files.
+
+    The result has one boolean per manifest. It is false if, for some partition field, the partition summary of the
+    manifest includes no value of the data files. It is also false if no data file has the spec ``spec``.
 
     Parameters
     ----------
     manifests
-        Rows of the manifest list: manifests of the spec ``spec``.
+        The manifests to check, as rows of the manifest list; all have the spec ``spec``.
+    spec
+        A partition spec.
     files
-        Data files; those of other specs are ignored.
+        Data files of any spec. Those with another spec than ``spec`` are ignored.
     """
     near = np.ones(len(manifests), dtype=bool)
     same = pc.fill_null(pc.equal(whole(files.entries["partition_spec_id"]), spec.spec_id), False)
@@ -158,9 +171,10 @@ def _near(state: TableState, manifests: pa.Table, spec: PartitionSpec, files: En
 
 
 def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
-    """Return which partition summaries may include at least one of these values.
+    """Return, for each partition summary, whether it may include at least one of the values.
 
-    Bounds that are missing, damaged or in the wrong order exclude nothing.
+    A missing lower bound includes all lower values, and a missing upper bound all higher values. If a bound cannot be
+    decoded, or if the bounds are in the wrong order, the result is true.
 
     Parameters
     ----------
@@ -169,7 +183,8 @@ def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
     kind
         The type of the partition field.
     values
-        Values of the field; null and NaN are looked up, too.
+        Values of the partition field. If they contain null, a summary with ``contains_null`` includes it; for NaN,
+        ``contains_nan`` is used in the same way. A missing flag counts as true.
     """
     low, low_damaged = decode_values(kind, pc.struct_field(summary, "lower_bound"))
     high, high_damaged = decode_values(kind, pc.struct_field(summary, "upper_bound"))
@@ -177,7 +192,7 @@ def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
     if order is None:
         return np.ones(len(summary), dtype=bool)
     lowest, highest, there = order
-    turned = (highest >= 0) & (lowest > highest)  # bounds in the wrong order exclude nothing
+    turned = (highest >= 0) & (lowest > highest)  # the lower bound is above the upper bound
     found = _between(lowest, highest, there)
     found |= bool_array(low_damaged) | bool_array(high_damaged) | turned
     if values.null_count:
@@ -199,17 +214,20 @@ class DeleteFiles:
     batch
         Their entries and partition tuples, with the column metrics of ``file_path`` and of equality columns.
     vector, position, equality
-        Boolean masks of the three kinds. A deletion vector is a position delete that has the field ``deletion_vector``,
-        or is in Puffin format.
+        Masks of the deletion vectors, of the position delete files and of the equality delete files. A deletion vector
+        is an entry with the content type POSITION_DELETE that has a value in the field ``deletion_vector``, or whose
+        file format is Puffin.
     sequence
         Data sequence numbers; null counts as 0.
     referenced
-        Location of the one data file that a deletion vector or position delete references. It is read from
-        ``referenced_file`` or, if that is missing, from the bounds of ``file_path`` if both are equal; otherwise null.
+        Location of the data file to which all positions in a deletion vector or position delete file belong. It is the
+        value of the entry's field ``referenced_file``. If that is missing, it is the lower bound of ``file_path``,
+        provided that the upper bound is equal. It is null if neither is known, and for equality deletes.
     by_bounds
-        True where `referenced` was read from bounds.
+        True where `referenced` was read from the bounds of ``file_path``.
     skipped
-        Number of manifests that were not read because none of their deletes can apply to the data files.
+        Number of manifests that were not read, because none of their deletes can apply to the data files for which the
+        deletes were requested.
     """
 
     batch: EntryBatch
@@ -269,7 +287,11 @@ def live_deletes(
 
 
 def _of_leaf(leaf: Manifest) -> EntryBatch | None:
-    """Return the live deletes of one manifest with the column metrics needed for matching; None if there are none."""
+    """Return the live delete files and deletion vectors of one manifest; None if there are none.
+
+    The result includes the column metrics that show which data files the deletes can match: those of all equality
+    columns and, if a position delete file does not name its data file in ``referenced_file``, those of ``file_path``.
+    """
     entries = leaf.entries
     mask = bool_array(pc.is_in(entries["content_type"], _DELETES)) & bool_array(live(entries))
     if not mask.any():
@@ -285,7 +307,11 @@ def _of_leaf(leaf: Manifest) -> EntryBatch | None:
 
 
 def _is_vector(entries: pa.Table) -> Mask:
-    """Return which entries are deletion vectors, as defined in `DeleteFiles`."""
+    """Return which entries are deletion vectors.
+
+    These are entries with the content type POSITION_DELETE that have a value in the field ``deletion_vector``, or whose
+    file format is Puffin.
+    """
     place = whole(entries["deletion_vector"])
     puffin = bool_array(pc.equal(entries["file_format"], PUFFIN.name))
     by_position = bool_array(pc.equal(entries["content_type"], int(ContentType.POSITION_DELETE)))
@@ -319,10 +345,10 @@ def gathered(batches: list[EntryBatch], skipped: int = 0) -> DeleteFiles:
 
 
 def _one_path(batch: EntryBatch) -> Strings:
-    """Return the bounds of ``file_path`` where the lower and the upper bound are equal; null elsewhere.
+    """Return, for each entry, the bound of ``file_path`` if its lower and upper bound are equal; otherwise null.
 
-    If equal bounds are not truncated, the delete applies only to the data file at this location.
-    Java: ``ContentFileUtil.referencedDataFile``.
+    If the bounds of a position delete file are equal, and are not truncated, all its rows belong to the one data file
+    at this location (Java: ``ContentFileUtil.referencedDataFile``). This function does not check for truncated bounds.
     """
     low, high = path_bounds(batch)
     return pc.if_else(pc.fill_null(pc.equal(low, high), False), low, pa.scalar(None, pa.string()))

@@ -18,7 +18,7 @@ from iceexplore.planning.evaluators._file_evaluator import always_required
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
-#: A number above every rank.
+#: A number above every rank: the upper end of an interval whose bounds are unknown.
 END = 1 << 31
 #: The length to which writers truncate strings by default (``write.metadata.metrics.default``).
 _USUAL_CUT = 16
@@ -27,23 +27,24 @@ _METRICS = "write.metadata.metrics."
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The interval that contains all values of one column, for each data file and for each delete.
+    """Intervals from the lower to the upper bound of one column: one for each data file and one for each delete.
 
-    An interval is given by the ranks of the lower and the upper bound. All bounds of the data files and of the deletes
-    are ranked together: the lowest of them has rank 0.
+    If the interval of a data file and that of a delete do not overlap, the delete cannot match a row of the file, apart
+    from rows in which the column is null or NaN. The ends of an interval are ranks, not values: all bounds of the data
+    files and of the deletes are sorted together, and the lowest has rank 0.
 
     Attributes
     ----------
     file_low, file_high, delete_low, delete_high
-        Ranks of the bounds, which belong to the interval. If the bounds are unknown, the interval goes from 0 to `END`,
-        so that it overlaps every interval that is not empty. If all values are certainly null or NaN, the interval is
-        empty: it goes from `END` + 1 to -1.
+        The ends of the intervals, both included. If the bounds are unknown, the interval goes from 0 to ``1 << 31``
+        (`END`), so that it overlaps every interval that is not empty. If all values are certainly null or NaN, the
+        interval is empty: its low end is `END` + 1, and its high end is -1.
     file_extra, delete_extra
-        1 if there may be nulls, 2 if there may be NaN, 3 if there may be both, otherwise 0. A null in a delete matches
-        a null in a data file, and NaN matches NaN. Both arrays are None if they are not needed: for the locations of
-        data files, which are neither null nor NaN, and in the result of `widened`.
+        Whether the column may contain nulls or NaN: 1 for nulls, 2 for NaN, 3 for both, otherwise 0. A null in a delete
+        matches a null in a data file, and NaN matches NaN. Both arrays are None if nulls and NaN need not be compared.
     used
-        One boolean per delete: whether the column is one of its equality columns. None if all deletes are compared.
+        One boolean per delete: whether the column is one of its equality columns. If this is false, the column cannot
+        exclude the delete. None if it is true for all deletes.
     """
 
     file_low: Ints
@@ -55,9 +56,16 @@ class Intervals:
     used: Mask | None = field(default=None)
 
     def apart(self, files: Ints, deletes: Ints) -> Mask:
-        """Return a mask: True where ``files[i]`` and ``deletes[i]`` certainly have no value of the column in common.
+        """Return which pairs of a data file and a delete certainly have no value of the column in common.
 
-        ``files`` and ``deletes`` are row numbers; both arrays have the same length.
+        The result is a mask with one boolean per pair. It is false for a delete of which the column is not an equality
+        column.
+
+        Parameters
+        ----------
+        files, deletes
+            The pairs: the file at index ``files[i]`` of `file_low`, and the delete at index ``deletes[i]`` of
+            `delete_low`. Both arrays have the same length.
         """
         out: Mask = self.file_low[files] > self.delete_high[deletes]
         out |= self.delete_low[deletes] > self.file_high[files]
@@ -68,18 +76,24 @@ class Intervals:
         return out
 
     def widened(self) -> Intervals:
-        """Return intervals that can be compared without `file_extra`, `delete_extra` and `used`.
+        """Return wider intervals, which can be compared by their ends alone.
 
-        For this, some intervals are widened. If the new intervals of a file and a delete do not overlap, the two have
-        no value in common, and `apart` is true for them. If they overlap, `apart` may be true or false.
+        In the result, `file_extra`, `delete_extra` and `used` are None. To make up for this, the interval of a delete
+        goes from 0 to `END` if the delete may match a null or NaN of some data file, or if the column is not one of the
+        delete's equality columns. An empty interval of a data file becomes the interval from 0 to 0.
+
+        If the new intervals of a file and a delete do not overlap, the two certainly have no value in common. If they
+        overlap, the two may still have no value in common: call `apart` of the old intervals, which are more exact.
+
+        If one of the three attributes is already None, the old intervals are returned unchanged.
         """
         if self.file_extra is None or self.delete_extra is None or self.used is None:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file with only nulls and NaN has an empty interval, which nothing overlaps. But the deletes that may match
-        # its nulls or NaN have to overlap it. They are marked in `wide` and get the widest interval, so any interval
-        # that is not empty will do for the file: it gets the one from 0 to 0.
+        # A file with only nulls and NaN has an empty interval, which overlaps no other. But it has to overlap the
+        # deletes that may match its nulls or NaN. These deletes are marked in `wide` and get the interval from 0 to
+        # `END`. The interval from 0 to 0, which the file gets, overlaps it.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),
@@ -90,10 +104,11 @@ class Intervals:
 def equality_intervals(
     metadata: TableMetadata, files: EntryBatch, deletes: EntryBatch, column: int, used: Mask
 ) -> Intervals | None:
-    """Return the intervals of one equality column in data files and deletes.
+    """Return one column's intervals, from the lower to the upper bound, in the data files and in the deletes.
 
-    Return None if no delete can be excluded by this column: the data files or the deletes have no metrics of it, or it
-    is an equality column of no delete.
+    They show which deletes cannot match a row of a data file: see `Intervals`. Return None if the column cannot exclude
+    any delete. This is so if the data files or the deletes have no metrics of the column, or if no delete has it as an
+    equality column.
 
     Parameters
     ----------
@@ -102,8 +117,7 @@ def equality_intervals(
     column
         The column's field id.
     used
-        One boolean per delete: whether the column is one of its equality columns. A delete for which this is false is
-        never excluded by the column.
+        One boolean per delete: whether the column is one of its equality columns.
     """
     ours, theirs = files.stats.get(column), deletes.stats.get(column)
     if ours is None or theirs is None or not used.any():
@@ -121,16 +135,17 @@ def equality_intervals(
 
 
 def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple[Ints, Ints, Ints]:
-    """Build three attributes of `Intervals`, either those of the data files or those of the deletes.
+    """Return three attributes of `Intervals`: the low ends, the high ends, and whether there may be nulls or NaN.
 
-    For the data files, these are `Intervals.file_low`, `Intervals.file_high` and `Intervals.file_extra`.
+    The function is called once for the data files, where the result becomes `Intervals.file_low`,
+    `Intervals.file_high` and `Intervals.file_extra`, and once for the deletes.
 
     Parameters
     ----------
     stats
-        The column's metrics in the data files or in the deletes.
+        The column's metrics: one row per data file, or one row per delete.
     low, high
-        Ranks of the bounds in ``stats``; -1 where a bound is unknown.
+        Ranks of the lower and of the upper bounds in ``stats``; -1 where a bound is unknown.
     required
         Whether the column can never be null, so that a missing null count means that there are no nulls.
     """
@@ -150,10 +165,13 @@ def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple
 
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
-    """Return column metrics in which untrusted bounds are null.
+    """Return the metrics ``stats`` of a column, with null in place of bounds that may differ from the real values.
 
-    Bounds are not trusted if they are NaN or marked as not tight (V4), or if they may be truncated and are not marked
-    as tight.
+    A bound is replaced by null in each of these cases:
+
+    - It is NaN.
+    - The metrics have the field ``tight_bounds`` (V4), and it is false.
+    - Its length is one to which writers truncate bounds (`cut_off`), and ``tight_bounds`` is not true.
     """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     loose = bool_array(pc.invert(children["tight_bounds"]))
@@ -169,19 +187,23 @@ def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.S
 
 
 def reaching(stats: pa.StructArray) -> pa.StructArray:
-    """Raise the upper bounds of texts and bytes, so that longer values which begin with a bound are not above it.
+    """Raise each upper bound of text or bytes above the longer values that begin with it.
 
-    Some writers truncate an upper bound without incrementing its last character, and `cut_off` knows only usual lengths
-    of truncated bounds. For example, the highest value in a delete file is ``abcdef``, but the upper bound is ``abcd``.
-    Unless this bound is raised, a filter for ``abcdef`` wrongly excludes the delete file.
+    Some writers truncate an upper bound without incrementing its last character. For example, the highest value in a
+    delete file is ``abcdef``, but the upper bound is ``abcd``. Because ``abcdef`` is above ``abcd``, a filter for
+    ``abcdef`` would wrongly exclude the delete file. The raised bound is ``abcd`` with four characters U+10FFFF
+    appended, which is above ``abcdef``. To bytes, 64 bytes 0xff are appended.
 
-    ``stats`` are the metrics of one column; the result has the same rows. Metrics of other types are not changed.
+    Parameters
+    ----------
+    stats
+        The metrics of one column. They are returned unchanged if the column has neither text nor bytes.
     """
     children: dict[str, AnyArray] = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
     upper = children["upper"]
     if pa.types.is_string(upper.type):
-        # U+10FFFF is the highest code point. A longer text that begins with the bound would be above the raised bound
-        # only if it, too, continued with four of these code points, which is very unlikely.
+        # U+10FFFF is the highest code point. A text that begins with the bound is above the raised bound only if its
+        # next four characters are U+10FFFF, and if more characters follow them. This is very unlikely.
         children["upper"] = pc.binary_join_element_wise(upper, "\U0010ffff" * 4, "")
     elif pa.types.is_binary(upper.type):
         children["upper"] = pc.binary_join_element_wise(upper, b"\xff" * 64, b"")
@@ -219,10 +241,12 @@ def cut_off(metadata: TableMetadata, column: int | None, values: AnyArray) -> Ma
 def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
     """Return the lengths to which writers may have truncated the bounds of a column.
 
-    These are the default length, 16, and the length ``n`` of each mode ``truncate(n)`` in the table properties
-    ``write.metadata.metrics.default`` and ``write.metadata.metrics.column.NAME``, where NAME is the column's name.
+    One is Iceberg's default, 16. Two table properties may set others: ``write.metadata.metrics.default`` for all
+    columns, and ``write.metadata.metrics.column.NAME`` for the column NAME. If the value of such a property is
+    ``truncate(n)``, the result includes ``n``.
 
-    ``column`` is a field id; None for ``file_path``, to which only the default mode applies.
+    ``column`` is the column's field id. It is None for the column ``file_path`` of position delete files; then only the
+    first property is read.
     """
     properties: Mapping[str, Any] = metadata.properties
     known = None if column is None else metadata.all_fields().get(column)
@@ -240,7 +264,8 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 def _beyond(upper: AnyArray) -> AnyArray:
     """Raise upper bounds of text or bytes so that they include longer values that begin with them.
 
-    A writer may have truncated a bound without incrementing its last character. Text is converted to binary.
+    A writer may have truncated a bound without incrementing its last character. Bounds of text are returned as binary,
+    with one byte 0xff appended; to bytes, 64 such bytes are appended. Bounds of other types are not changed.
     """
     if pa.types.is_string(upper.type):
         # UTF-8 has no byte 0xff, so the bound with this byte appended is above every longer text that begins with it.
