@@ -98,38 +98,44 @@ class Reached:
 
     @cached_property
     def equality(self) -> _Longs:
-        """Count the equality delete files of each group."""
+        """Count the equality delete files that apply to each group; the array has one number per group."""
         return self._lists(Stretches.of(self.tasks.matched.equality))
 
     @cached_property
     def deletes(self) -> _Longs:
-        """Count the equality delete files, position delete files and deletion vectors of each group."""
+        """Count the deletes that apply to each group; the array has one number per group.
+
+        This is the sum of the equality delete files, the position delete files and the deletion vectors.
+        """
         vector = np.asarray(pc.fill_null(self.tasks.matched.vector, -1)).astype(np.int64)
         there = vector >= 0
         vectors = self._pairs(self.codes[there], vector[there])
         return self.equality + self._lists(Stretches.of(self.tasks.matched.positions)) + vectors
 
     def _pairs(self, codes: _Longs, deletes: _Longs) -> _Longs:
-        """Count the distinct deletes of each group.
+        """Count the distinct deletes of each group, given pairs of a group and a delete.
 
-        ``codes[i]`` is the number of a group, and ``deletes[i]`` is a delete that applies to one of its data files.
+        For each ``i``, ``codes[i]`` is the number of a group, and ``deletes[i]`` is the number of a delete that applies
+        to one of its data files. A pair that occurs several times counts once.
         """
         width = int(deletes.max(initial=0)) + 1
         return np.bincount(np.unique(codes * width + deletes) // width, minlength=self.count)
 
     def _lists(self, lists: Stretches) -> _Longs:
-        """Count the distinct deletes of each group.
+        """Count the distinct deletes of each group, given the deletes that apply to each data file.
 
         Parameters
         ----------
         lists
-            The deletes that apply to each data file, as a range of ``lists.values``. Several files can share a range.
+            ``lists.values`` contains numbers of deletes. Those that apply to data file ``i`` are the range
+            ``lists.values[start : start + size]``, with ``start = lists.start[i]`` and ``size = lists.size[i]``.
+            Several files can have the same range, or ranges that overlap.
 
         Notes
         -----
         First, overlapping ranges of files in the same group are merged. If a group then has only one range, and no
-        value occurs twice in it, the group's count is the length of this range. For any other group, the values in
-        all its ranges are collected, and each distinct value is counted once.
+        number occurs twice in it, the group's count is the length of this range. For any other group, the numbers in
+        all its ranges are collected, and each distinct number is counted once.
         """
         out = np.zeros(self.count, dtype=np.int64)
         held = np.flatnonzero(lists.size > 0)
@@ -145,9 +151,10 @@ class Reached:
         group = begin // room
         begin, stop = begin - group * room, stop - group * room
         alone = np.bincount(group, minlength=self.count)[group] == 1
-        # A range is simple if it is the only range of its group, and no value occurs twice in it. The second of two
-        # equal values would have its previous occurrence at or after the beginning of the range. The maximum also
-        # covers the values before the range, but these have no previous occurrence in the range.
+        # A merged range is simple if it is the only range of its group, and no value occurs twice in it. If a value
+        # occurs twice, the second occurrence has a previous one at or after `begin`, where the range begins. So look at
+        # the highest index that `_previous` gives for any value up to the end of the range: if it is below `begin`, no
+        # value occurs twice. Values before the range do not matter, as their previous occurrences are before `begin`.
         simple = alone & (np.maximum.accumulate(_previous(lists.values))[stop - 1] < begin)
         out[group[simple]] = (stop - begin)[simple]
         rest = np.flatnonzero(~simple)
@@ -174,7 +181,7 @@ _TARGET = 512 * 1024 * 1024
 #: The fraction of the target size below which ``rewrite_data_files`` considers a file too small (Java:
 #: ``MIN_FILE_SIZE_DEFAULT_RATIO``).
 _SMALL = 0.75
-#: Maximum number of bars in a picture; the data frame has every group.
+#: The default for the maximum number of rows in a chart (`TableDistribution.chart`).
 _SHOWN = 14
 
 
@@ -189,14 +196,15 @@ class TableDistribution(BarPicture):
     by
         What the files are grouped by: ``partition``, ``spec``, ``snapshot``, ``age`` or ``size``.
     table
-        One row per group, in the order of the grouping (partitions by value, snapshots and ages by time, sizes
-        ascending). Missing and negative numbers count as 0. The first column is the label of the group. The other
-        columns include:
+        One row per group. Partitions are sorted by spec id and values, specs by id, snapshots from oldest to newest
+        (expired snapshots first), ages and sizes from lowest to highest (unknown ages last). The first column is the
+        label of the group. The other columns include:
 
-        - ``files``, ``bytes`` and ``rows``: the data files of the group, with their total size and rows
+        - ``files``, ``bytes`` and ``rows``: the number of data files in the group, their total size and their total
+          row count. If the size or row count of a file is missing or negative, it counts as 0.
         - ``small_files`` and ``small_bytes``: how many of these files are smaller than `small`, and their total size
-        - ``files_with_deletes``: the number of data files to which any delete applies
-        - ``delete_files``: the number of delete files and deletion vectors that apply to any file of the group
+        - ``files_with_deletes``: the number of data files to which at least one delete applies
+        - ``delete_files``: the number of delete files and deletion vectors that apply to at least one file of the group
         - ``deleted_rows``: the number of rows that deletion vectors and position deletes remove. The rows of a position
           delete file that applies to several data files are divided evenly among them.
         - ``equality_deletes``: the number of equality delete files. How many rows they remove cannot be counted without
@@ -310,7 +318,7 @@ def table_distribution(state: TableState, tasks: FileTasks, by: By = "partition"
     OptionError
         ``by`` is none of these.
     """
-    if by not in list(GROUPINGS):  # a list: looking up an unhashable value in a dictionary raises TypeError
+    if by not in list(GROUPINGS):  # if ``by`` is a list, `by in GROUPINGS` (a dictionary) would raise TypeError
         raise OptionError(f"by={by!r}: choose one of {', '.join(map(repr, GROUPINGS))}")
     groups = GROUPINGS[by](state, tasks.files)
     count = groups.columns.num_rows

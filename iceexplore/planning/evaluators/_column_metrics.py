@@ -81,13 +81,14 @@ class ColumnMetrics:
             int64 array of the files' record counts; None if unknown. If a record count is negative (files imported by
             old versions), the file's metrics are not used. A positive record count replaces a missing value count.
         nested
-            Whether the column is inside a struct. ORC counts neither a value nor a null where the struct itself is
-            null, so a null count of 0 is trusted only where there are as many values as rows.
+            Whether the column is inside a struct. For rows where the struct itself is null, ORC writers count neither a
+            value nor a null. So a null count of 0 proves that no row is null only if the file's value count equals its
+            record count.
         required
-            Whether the table's schemas rule out nulls in the column (see `always_required`). Even so, the column is
-            considered free of nulls only in files that meet two conditions. The null count must not be above 0. And a
-            positive value count or a bound must show that the file contains the column: if it does not, all its rows
-            read as null. Ignored if ``nested``.
+            Whether the table's schemas rule out nulls in the column (see `always_required`). If so, a file without a
+            null count is also considered free of nulls if a positive value count or a bound shows that the file
+            contains the column. (Otherwise, the column may be missing from the file, and then its rows may read as
+            null.) If the null count is above 0, the file is considered to have nulls. Ignored if ``nested``.
         """
         part = {f.name: pc.struct_field(stats, [i]) for i, f in enumerate(stats.type)}
         lower, upper, values = part["lower"], part["upper"], part["value_count"]
@@ -142,7 +143,10 @@ class ColumnMetrics:
 
     @classmethod
     def of_values(cls, values: AnyArray) -> ColumnMetrics:
-        """Build exact column metrics from partition values, one per file, which may be null or NaN."""
+        """Build column metrics from partition values, one per file, which may be null or NaN.
+
+        Each value becomes both the lower and the upper bound, and `exact` is True.
+        """
         null = np.asarray(values.is_null())
         floating = pa.types.is_floating(values.type)
         nan = known(pc.is_nan(values)) if floating else np.zeros(len(values), np.bool_)
@@ -167,10 +171,10 @@ class ColumnMetrics:
             Boolean arrays; null where unknown.
         unbounded
             True where the manifest list has no lower bound, False where it has one, even one that cannot be decoded.
-            According to the spec, a missing bound means that "all values are null or NaN". A summary that states that
-            there are neither nulls nor NaN contradicts this, and then the missing bound proves nothing. So this rule of
-            the spec is applied only where ``contains_null`` is true or, for floating-point fields, where
-            ``contains_nan`` is true or unknown.
+            According to the spec, a missing bound means that "all values are null or NaN". This is assumed only where
+            ``contains_null`` is true or, for floating-point fields, where ``contains_nan`` is true or unknown.
+            Elsewhere a missing bound proves nothing: for example, a summary without bounds contradicts itself if it
+            states that there are neither nulls nor NaN.
         """
         floating = pa.types.is_floating(lower.type)
         null, no_null = known(contains_null), known(pc.invert(contains_null))

@@ -98,7 +98,12 @@ def _compared(op: str, left: AnyArray, right: AnyArray, one: Type, other: Type) 
 
 
 def _aligned(left: AnyArray, right: AnyArray, one: Type, other: Type) -> tuple[AnyArray, AnyArray]:
-    """Convert values of two types, one of which can be promoted to the other, to a common type."""
+    """Convert two arrays to a common type, in which Arrow can compare their values.
+
+    ``one`` and ``other`` are the Iceberg types of ``left`` and ``right``; one of them can be promoted to the other. Two
+    different types of dates or timestamps become nanoseconds since 1970, and float becomes double. For all other types,
+    see `comparable`: int and long, for example, become int64.
+    """
     bases = {type_base(one), type_base(other)}
     if len(bases) > 1 and (bases <= _LOCAL_TIMES or bases <= _INSTANTS):
         return _nanoseconds(left), _nanoseconds(right)

@@ -73,8 +73,9 @@ def metrics_as_text(
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = source.by == "partition"
     subject = f"{source.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    # Exact metrics are partition values: for these, the text always shows the value, as in "id is 10". For other
-    # metrics, if their counts are the proof, the text shows what the counts prove, as in "id is never null".
+    # The text starts with what is known of the column. If the metrics are partition values (`e.exact`), this is the
+    # value, as in "id is 10". Otherwise, it is what the null and NaN counts prove, as in "id is never null", or, if the
+    # proof is the bounds, these bounds, as in "id is 10 to 20".
     if by == "counts" and not e.exact:
         known = _counted(p, e.all_null, e.nothing, source.name, subject)
     else:
@@ -90,14 +91,16 @@ def metrics_as_text(
 
 
 def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: str) -> Strings:
-    """Return, for each file or manifest, what its null and NaN counts prove, such as ``id is always null``.
+    """Describe, for each file or manifest, what its null and NaN counts prove, as in ``id is always null``.
 
     Parameters
     ----------
     p
-        The predicate that the counts prove false.
-    all_null, nothing
-        See `ColumnMetrics`.
+        A predicate. The counts of every given file or manifest prove that none of its rows satisfies the predicate.
+    all_null
+        One boolean per file or manifest: True where the column or partition field is null in every row.
+    nothing
+        Not used.
     name
         The name of the column or partition field.
     subject
@@ -146,8 +149,8 @@ def _question(p: Predicate, name: str, transform: str, kind: Type | None) -> str
     transform
         The transform of the partition field; ``identity`` for a column.
     kind
-        The type of the literals if the transform is not ``identity``; None if unknown. For ``identity``, the type of
-        the predicate is used instead.
+        The Iceberg type of the literals, which determines how they are written; None if unknown. If the transform is
+        ``identity``, this parameter is ignored, and the type of the literals is ``p.type``.
     """
     word = _WORDS.get(p.op, p.op)
     if not p.literals:
@@ -193,20 +196,28 @@ def explain_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata, ro
     pyarrow.Table
         A table of `WHY_SCHEMA` with one row per item of ``rows``. For a file that is not pruned, all columns are null.
 
-        If the filter has an ``or``, each of its branches may exclude a file for a reason of its own. The row for this
-        file then combines the reasons. ``term`` and ``why`` contain those of all branches. ``by`` is ``bounds`` if a
-        branch has ``bounds``, otherwise ``counts`` if a branch has ``counts``, otherwise ``partition``. The bounds and
-        the null count are given only if ``column`` and ``by`` are the same in all branches.
+        If the filter has an ``or``, each of its branches may exclude a file for a different reason. The table still has
+        one row for this file: ``term`` contains the terms of all branches, joined with ``or``, and ``why`` contains all
+        explanations, joined with semicolons. ``by`` is ``bounds`` if a branch has ``bounds``, otherwise ``counts`` if a
+        branch has ``counts``, otherwise ``partition``. The bounds and the null count are given only if ``column`` and
+        ``by`` are the same in all branches.
     """
     found, cases = _explained(wanted, batch.take(np.asarray(rows, np.int64)), metadata)
     return found.table(cases)
 
 
 def reasons_of_files(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[_Cases, list[_Reason]]:
-    """Return why each file is pruned: for each file an index into a list of reasons, and this list.
+    """Return the reason why each file is pruned.
 
-    A reason is a pair of ``term`` and ``by``, as in `WHY_SCHEMA`; both are None for files that are not pruned. Use this
-    function to count files by reason. It is faster than `explain_files`, because it does not explain each file.
+    Use this function to count files by reason. It is faster than `explain_files`, because it does not explain each
+    file.
+
+    Returns
+    -------
+    tuple
+        An int64 array and a list of reasons. The array has one item per file: the index of its reason in the list. A
+        reason is a pair of ``term`` and ``by``, as in `WHY_SCHEMA`, such as ``("id > 30", "bounds")``. For files that
+        are not pruned, the pair is ``(None, None)``. The list may contain the same pair more than once.
     """
     found, cases = _explained(wanted, batch, metadata)
     numbers, codes = np.unique(cases, return_inverse=True)
@@ -312,21 +323,22 @@ def _other_partition(wanted: Filter, thing: str) -> _Constant:
 
 @dataclass
 class _Explanation:
-    """The reasons why files or manifests are pruned, numbered as they are found.
+    """The reasons why files or manifests are pruned.
 
-    Each file or manifest is a row. `visit`, `constant` and `first` return the number of each row's reason; -1
-    where the row is not pruned.
+    Each file or manifest is a row. `visit`, `constant` and `first` return an array with one item per row: the index in
+    `reasons` of the reason why the row is pruned; -1 if it is not pruned.
 
     Attributes
     ----------
     rows
-        How many files or manifests there are.
+        The number of files or manifests.
     sources
-        A function that returns their metrics for a comparison in the filter.
+        A function that is called with a comparison of the filter. It returns the metrics of the files or manifests that
+        can prove the comparison false.
     thing
         The word for a row in explanations: ``file`` or ``manifest``.
     reasons
-        The reasons found so far. The number of a reason is its index in this list.
+        The reasons found so far.
     """
 
     rows: int
@@ -337,9 +349,9 @@ class _Explanation:
     def visit(self, node: Expression) -> _Cases:
         """Find out which rows (files or manifests) an expression excludes, and why.
 
-        Return the number of each row's reason; -1 for a row that is not excluded. If several children of an ``and``
-        exclude a row, the reason is that of the first of them. An ``or`` excludes a row only if all its children do,
-        and the reason is a `_Joined` with the reasons of all children.
+        Return an array with one item per row: the index of its reason in `reasons`; -1 if the row is not excluded. If
+        several children of an ``and`` exclude a row, the reason is that of the first of them. An ``or`` excludes a row
+        only if all its children do, and the reason is a `_Joined` with the reasons of all children.
         """
         match node:
             case Always(value):
@@ -361,17 +373,18 @@ class _Explanation:
         return out
 
     def constant(self, reason: _Constant, mask: Mask) -> _Cases:
-        """Store a reason that is the same for all rows in ``mask``.
+        """Append a reason to `reasons`, for all rows where ``mask`` is true.
 
-        Return an array with the number of this reason where the mask is true, and -1 elsewhere.
+        Return an array with one item per row: the index of the reason where the mask is true, and -1 elsewhere. If the
+        mask is false everywhere, the reason is not appended.
         """
         return np.where(mask, self._number(reason), -1) if mask.any() else np.full(self.rows, -1, np.int64)
 
     def first(self, *cases: _Cases) -> _Cases:
-        """Return, for each row, the number of its reason in the first array that has one.
+        """Merge several arrays of reasons: for each row, take the first item that is not -1.
 
-        Each array in ``cases`` has one number per row, where -1 means that there is no reason. A row without a reason
-        in any array gets -1.
+        Each array in ``cases`` has one item per row: an index in `reasons`, or -1 for no reason. For ``[3, -1, -1]``
+        and ``[4, 4, -1]``, the result is ``[3, 4, -1]``.
         """
         out = np.full(self.rows, -1, np.int64)
         for each in cases:
@@ -381,8 +394,13 @@ class _Explanation:
     def table(self, cases: _Cases, rows: Sequence[int] | None = None) -> pa.Table:
         """Return the explanations as a table of `WHY_SCHEMA`, one row per item of ``cases``.
 
-        ``cases`` holds numbers of reasons. ``rows`` holds the rows that the items belong to; by default item i is row
-        i.
+        Parameters
+        ----------
+        cases
+            Indices in `reasons`; -1 for a file or manifest that is not pruned.
+        rows
+            For each item of ``cases``, the row number of the file or manifest that it belongs to. If it is None,
+            ``cases[i]`` belongs to the file or manifest ``i``.
         """
         parts, order = [], []
         for number in np.unique(cases).tolist():
@@ -397,15 +415,17 @@ class _Explanation:
         return made.take(build.array(np.argsort(np.concatenate(order), kind="stable"))).combine_chunks()
 
     def _number(self, reason: _Constant | _Said | _Joined) -> int:
-        """Store a reason and return its number."""
+        """Append a reason to `reasons`, and return its index."""
         self.reasons.append(reason)
         return len(self.reasons) - 1
 
     def _joined(self, children: Sequence[_Cases]) -> _Cases:
-        """Return the number of each row's reason for an ``or``; -1 for rows that some branch does not exclude.
+        """Combine the reasons of all branches of an ``or``, which excludes a row only if every branch excludes it.
 
-        ``children`` has one array per branch, with the number of each row's reason in this branch, or -1. For a row
-        that all branches exclude, the reasons of the branches are stored together, as a `_Joined`.
+        ``children`` has one array per branch, with one item per row: the index of the branch's reason in `reasons`; -1
+        if the branch does not exclude the row. For rows that all branches exclude, a `_Joined` with the branches'
+        reasons is appended to `reasons`; rows with the same reasons share it. Return an array with one item per row:
+        the index of its `_Joined`; -1 if some branch does not exclude the row.
         """
         out = np.full(self.rows, -1, np.int64)
         denied = np.logical_and.reduce([c >= 0 for c in children])
@@ -443,17 +463,19 @@ class _Explanation:
 
 
 def _one_of(parts: Sequence[pa.Table], n: int) -> pa.Table:
-    """Combine the explanations that the branches of an ``or`` give for the same rows.
+    """Combine the explanations of rows that every branch of an ``or`` excludes.
 
-    Each row of the result contains the terms and explanations of all branches. It contains bounds and a null count only
-    if ``column`` and ``by`` are the same in all branches.
+    For each row of the result, the values of all branches are joined: ``term`` with ``or``, as in ``id = 1 or id = 5``;
+    ``why`` with semicolons; and ``column`` with commas, each column once. ``by`` is the first of ``bounds``,
+    ``counts``, ``partition`` and ``filter`` that a branch has. ``lower``, ``upper`` and ``null_count`` are those of the
+    first branch if ``column`` and ``by`` are the same in all branches; otherwise they are null.
 
     Parameters
     ----------
     parts
-        A table of `WHY_SCHEMA` for each branch, each with ``n`` rows.
+        One table of `WHY_SCHEMA` for each branch. Row ``i`` of each table explains the same file or manifest.
     n
-        The number of rows.
+        The number of rows of each table.
     """
     terms, bys, columns = ([t[name][0].as_py() for t in parts] for name in ("term", "by", "column"))
     named = list(dict.fromkeys(c for c in columns if c is not None))

@@ -93,7 +93,7 @@ class MetricsSource:
         return found if self.where is None else found & self.where
 
 
-#: A function that returns the metrics that may decide a comparison.
+#: A function that is called with a comparison, and returns the metrics that may prove it true or false.
 MetricsSources: TypeAlias = Callable[[Predicate | Computed], Sequence[MetricsSource]]
 
 
@@ -134,10 +134,12 @@ def evaluate_strict(expression: Expression, rows: int, sources: MetricsSources) 
 def partition_questions(
     p: Predicate, spec: PartitionSpec, metadata: TableMetadata
 ) -> Iterator[tuple[PartitionColumn, Predicate | None, Predicate | None]]:
-    """Yield each field of a partition spec that is derived from the predicate's column, and two projections.
+    """Project a predicate to the fields of a partition spec.
 
-    These are the inclusive and the strict projection of the predicate to the partition field. Either may be None; a
-    field for which both are None is left out.
+    For each field whose source is the predicate's column, yield a tuple of the field, the inclusive projection and the
+    strict projection. A projection is a predicate on the partition value. If the value does not satisfy the inclusive
+    projection, no row of the partition satisfies ``p``. If it satisfies the strict projection, every row does. A
+    projection that does not exist is None. Fields for which neither exists are left out.
     """
     for column in partition_columns(metadata, spec):
         if column.source is None or column.source.field_id != p.field_id:
@@ -150,7 +152,11 @@ def partition_questions(
 
 
 def is_partition_value(value: ValueExpression, column: PartitionColumn) -> bool:
-    """Return whether a partition field stores exactly the value of this expression."""
+    """Return whether a partition field stores the value of an expression.
+
+    For the expression ``day(ts)``, the result is True if the source of the field is ``ts`` and its transform is
+    ``day``.
+    """
     match value:
         case Applied(function, (FieldValue(field_id),)):
             same = str(parse_transform(column.field.transform)) == function
@@ -197,10 +203,10 @@ def statistics_source(p: Computed, evidence: ColumnMetrics) -> MetricsSource:
 
 
 def ordered_argument(value: ValueExpression) -> Predicate | None:
-    """Return a not-null test of the column inside an order-preserving transform; None for other expressions.
+    """Return a predicate on the column to which an order-preserving transform is applied; None for other expressions.
 
-    For ``day(ts)`` the test is ``ts is not null``. Callers use it only to look up the metrics of ``ts``. From these,
-    `transformed` computes the metrics of ``day(ts)``.
+    For ``day(ts)`` the predicate is ``ts is not null``. It is never evaluated: callers use it only to look up the
+    metrics of the column ``ts``. `transformed` can then convert these to metrics of ``day(ts)``.
     """
     match value:
         case Applied(function, (FieldValue(field_id, name, kind),)) if parse_transform(function).preserves_order:
@@ -234,7 +240,7 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
             values = side if side.type == arrow_type(kind) else side.cast(arrow_type(kind))
             bounds.append(transform.apply(kind, values))
         except (OptionError, pa.ArrowException, OverflowError, ValueError):
-            return None  # a bound cannot be cast to the column's type, or the transformed bound is out of range
+            return None  # `cast` cannot convert a bound to the column's type, or the transformed bound is out of range
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
         # In Java, the transform of a very low integer may overflow to a very high one. This may be the case where the
@@ -250,12 +256,12 @@ def trusted_rows(
 ) -> Mask | None:
     """Exclude files or manifests whose metrics may be wrong because a transform overflowed.
 
-    Return a mask of the others; None if it would be True everywhere.
-
-    In Java, ``truncate`` of the lowest integers overflows: with width 10, -2147483648 becomes 2147483646. So a file
-    with the partition value 2147483646 may contain very low or very high integers, and is excluded. A manifest is
-    excluded if 2147483646 is within its bounds of the partition value. If the column was promoted from int to long,
-    the overflowed results of both types are considered.
+    Return a mask that is False for these files or manifests; None if it would be True everywhere. The metrics are
+    partition values or bounds of them. In Java, ``truncate`` of the lowest integers overflows: with width 10,
+    -2147483648 becomes 2147483646. So the rows of a file with the partition value 2147483646 may be very low integers,
+    although the value is high: the mask is False for this file. It is also False for a manifest if 2147483646 is within
+    its bounds of the partition value. If the column was promoted from int to long, the overflowed results of both types
+    are considered.
 
     Parameters
     ----------
@@ -329,7 +335,7 @@ class FileMetricsSources:
                 self._specs.append((spec, None if mine.all() else mine))
 
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
-        """Return the metrics that may decide one comparison: first partition values, then column metrics."""
+        """Return the metrics that may prove ``p`` true or false: first partition values, then column metrics."""
         if isinstance(p, Computed):
             return self._tuples_of_value(p) + self._statistics_of_value(p)
         return self.tuples(p) + self.statistics(p)
@@ -368,10 +374,12 @@ class FileMetricsSources:
         return out
 
     def tuples(self, p: Predicate) -> list[MetricsSource]:
-        """Return the partition values that may decide a predicate on a column.
+        """Return the partition values that may prove a predicate on a column true or false.
 
-        These are the values of each partition field to which the predicate can be projected, in any of the partition
-        specs of the files, with one source per spec and field.
+        The predicate ``ts > timestamp '2024-05-17 10:00:00'``, for example, can be projected to a partition field with
+        the source ``ts`` and the transform ``day``. The result contains the values of each partition field to which the
+        predicate can be projected, as one `MetricsSource` per field. If the files have several partition specs, the
+        fields of each spec are separate.
         """
         out = []
         for spec, mine in self._specs:
@@ -387,9 +395,10 @@ class FileMetricsSources:
         return out
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return the bounds and counts of the predicate's column, as a list with one source.
+        """Return the bounds and counts of the predicate's column, as a list with one `MetricsSource`.
 
-        Return an empty list if the batch has no metrics of this column, or if column metrics are not to be used.
+        Return an empty list if the batch has no metrics of this column, or if this object was created with
+        ``statistics=False``.
         """
         stats = self._batch.stats.get(p.field_id) if self._statistics else None
         if stats is None:
@@ -401,15 +410,19 @@ class FileMetricsSources:
         return [MetricsSource(p, p, self._evidence[p.field_id], None, "statistics", p.name, "identity", p.type)]
 
     def value(self, key: str) -> AnyArray | None:
-        """Return the values of the partition field whose id, as text, is ``key``; None if the batch has none."""
+        """Return the values of a partition field, one per file; None if the partition tuples do not have this field.
+
+        ``key`` is the field id of the partition field as text, such as ``"1000"``.
+        """
         partition = self._batch.partition
         at = -1 if partition is None else partition.type.get_field_index(key)
         return None if partition is None or at < 0 else pc.struct_field(partition, [at])
 
     def _value(self, key: str) -> ColumnMetrics | None:
-        """Return the values of the partition field whose id, as text, is ``key``, as metrics with one row per file.
+        """Return the values of a partition field, as metrics with one row per file.
 
-        Return None if the batch has no values of this field.
+        ``key`` is the field id of the partition field as text, such as ``"1000"``. Return None if the partition tuples
+        do not have this field, or if all its values are null and have no type.
         """
         if key not in self._values:
             values = self.value(key)
@@ -423,11 +436,12 @@ class FileMetricsSources:
 
         Two kinds of values are not trusted:
 
-        - Null, if the partition field's source column has bounds in the file. The bounds show that the column has
-          values that are not null. So the real partition value is not null either; it is missing or damaged.
-        - A value of an identity field, if it equals the source column's lower bound in the file, but is below the upper
-          bound. A V4 manifest may store no partition values. Then the lower bound is taken as the partition value, but
-          if the bound is truncated, the real value is different.
+        - Null, if the partition field's source column has a bound in the file. A bound shows that the column has values
+          other than null. So a null in the partition tuple means that the partition value is missing or damaged.
+        - A value of an identity field, if it equals the source column's lower bound in the file, and the upper bound is
+          higher. This can happen if a V4 manifest stores no partition values: the lower bound is then read as the
+          partition value. But writers may shorten the bounds of a long text, and a shortened bound differs from the
+          partition value.
 
         Parameters
         ----------

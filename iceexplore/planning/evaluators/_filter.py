@@ -57,22 +57,26 @@ _TERMS_AT_ONCE = 20
 
 
 def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tuple[Int32s, tuple[Expression, ...]]:
-    """Return the residual of a filter for each data file.
+    """Return the residual of a filter for each data file: the condition that remains to be tested on the file's rows.
 
-    As in Iceberg's residual evaluator, a term that the partition tuple proves true of every row (strict projection)
-    becomes `ALWAYS`, and one that it proves false of every row (inclusive projection) becomes `NEVER`. The filter is
-    then simplified. Column metrics are not used; `Filter.evaluate` returns which files match completely.
+    As in Iceberg's residual evaluator, only the file's partition tuple is used, not its column metrics. A term that the
+    tuple proves true of every row (strict projection) becomes `ALWAYS`, and one that it proves false of every row
+    (inclusive projection) becomes `NEVER`. The filter is then simplified. For example, if a table is partitioned by
+    ``region``, the residual of ``region = 'eu' and id > 5`` is ``id > 5`` for a file of the partition ``eu``.
+    Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are always kept.
 
     Parameters
     ----------
+    wanted
+        The filter. Only `Filter.expression` is used, not `Filter.partition`.
     batch
         Data files with their partition tuples.
 
     Returns
     -------
     tuple
-        An int32 array with the index of each file's residual, and the distinct residuals. The first residual is always
-        the whole filter, even if no file has it.
+        An int32 array and the distinct residuals. The array has one item per file: the index of its residual. The first
+        residual is always the whole filter, even if no file has it.
     """
     n = len(batch)
     terms = list(dict.fromkeys(predicates(wanted.expression)))
@@ -145,7 +149,11 @@ class Filter:
 
     @property
     def stats_ids(self) -> list[int]:
-        """Return the sorted ids of the columns and table expressions whose metrics may decide the filter."""
+        """Return the sorted ids of the column metrics that are needed to evaluate the filter on files.
+
+        These are the field ids of the columns in the expression. For a computed value, such as ``day(ts)``, they also
+        include the ids of those items of the table's ``expressions`` (V4 proposal) that compute it.
+        """
         return sorted({*columns_of(self.expression), *(i for c in computed(self.expression) for i in c.ids)})
 
     @property
@@ -173,8 +181,8 @@ class Filter:
         Parameters
         ----------
         batch
-            Data files with their partition tuples and the column metrics of at least `field_ids`. Without column
-            metrics, only the tuples are used.
+            Data files with their partition tuples and with column metrics for the ids in `stats_ids`. Metrics that are
+            missing prove nothing: without any, only the partition tuples are used.
 
         Notes
         -----
@@ -195,7 +203,7 @@ class Filter:
 def same_partition(
     partition: Mapping[str, Any], batch: EntryBatch, metadata: TableMetadata, sources: FileMetricsSources
 ) -> tuple[Mask, Mask]:
-    """Return which files of a batch have the given partition values, and for which files this is known.
+    """Find the files of a batch that have the given partition values.
 
     Parameters
     ----------
@@ -208,9 +216,9 @@ def same_partition(
     Returns
     -------
     tuple
-        Two masks with one value per file: whether the file has the given values, and whether this is known. It is
-        unknown if the file's partition spec lacks one of the given fields, or if a partition value cannot be compared
-        with the given one. For these files, ignore the first mask.
+        Two masks with one value per file. The first is True if the file has the given values. The second is True if the
+        first mask is valid for the file. It is False if the file's partition spec lacks one of the given fields, or if
+        a partition value cannot be compared with the given one: ignore the first mask for such a file.
     """
     n = len(batch)
     same, is_known = np.ones(n, np.bool_), np.zeros(n, np.bool_)
@@ -264,22 +272,29 @@ def make_filter(
     where: FilterLike | Filter | None,
     partition: Mapping[str, Any] | None = None,
 ) -> Filter:
-    """Parse and bind a filter.
+    """Parse a filter, and replace the column names in it by field ids of a schema.
 
     Parameters
     ----------
+    schema
+        The schema with the columns that ``where`` names.
     where
-        SQL text (``id > 5 and day = date '2024-05-17'``, see `parse_filter`), the JSON of an expression as text or
-        parsed (see `expression_from_json`), a PyIceberg expression, a `Filter` that was made for this schema (only if
-        ``partition`` is None), or None.
+        The condition on columns, in one of these forms:
+
+        - SQL text, such as ``id > 5 and day = date '2024-05-17'`` (see `parse_filter`)
+        - the JSON of an expression, as text or parsed (see `expression_from_json`)
+        - a PyIceberg expression
+        - a `Filter` that was made for this schema, which is returned unchanged; ``partition`` must be None
+        - None, which matches every row
     partition
-        A dictionary of values by the names of partition fields, which may be those of any of the table's specs, or
-        None.
+        Values by partition field name, such as ``{"region": "eu"}``: rows in other partitions do not match. The fields
+        may belong to any of the table's specs. None if the partition does not matter.
 
     Raises
     ------
     OptionError
-        See `bind_filter`; or there is no such partition field, or a value does not fit it.
+        ``where`` is invalid (see `bind_filter`); or ``partition`` is empty, contains a name that is not a partition
+        field, or contains a value that does not fit the type of its field.
     """
     if isinstance(where, Filter) and partition is None:
         return where
