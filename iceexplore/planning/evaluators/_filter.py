@@ -63,7 +63,7 @@ def residuals(wanted: Filter, batch: EntryBatch, metadata: TableMetadata) -> tup
     tuple proves true of every row (strict projection) becomes `ALWAYS`, and one that it proves false of every row
     (inclusive projection) becomes `NEVER`. The filter is then simplified. For example, if a table is partitioned by
     ``region``, the residual of ``region = 'eu' and id > 5`` is ``id > 5`` for a file of the partition ``eu``.
-    Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are always kept.
+    Comparisons of computed values, such as ``day(ts) = date '2024-05-17'``, are not replaced.
 
     Parameters
     ----------
