@@ -1,4 +1,7 @@
-"""Explain why one manifest or file of a plan is read or skipped: each term of the filter and the evidence about it."""
+"""Explain why one manifest or data file of a plan is read or skipped.
+
+The explanation has, for each term of the filter, what the metadata proves about it.
+"""
 
 from __future__ import annotations
 
@@ -38,18 +41,19 @@ _SHOWN_TERMS = 60
 
 @dataclass(frozen=True)
 class Term:
-    """A term of the filter, the evidence about it, and what it proves.
+    """A term of the filter, such as ``id > 9``, and what metadata proves about it for one manifest or data file.
 
     Attributes
     ----------
     term
-        The term as the user wrote it, if that is known.
+        The term as the user wrote it; if that is not known, a text made from its parts.
     by
-        ``partition``, ``statistics``, or empty if nothing is known.
+        The kind of metadata: ``partition`` or ``statistics``; empty if there is none for the columns of the term.
     known
-        The evidence, such as ``id is 10 to 20; 3 nulls``.
+        The values in the metadata, such as ``id is 10 to 20; 3 nulls``.
     verdict
-        Whether rows can match the term: ``no row``, ``some rows may``, ``every row``.
+        Which rows match the term: ``no row``, ``every row``, or ``some rows may`` if the metadata does not prove
+        either.
     """
 
     term: str
@@ -84,19 +88,20 @@ class NodeEvidence:
     Attributes
     ----------
     read
-        Whether the plan reads it.
+        Whether the plan reads the manifest or file.
     why
         The reason, in a sentence or two.
     terms
         What the metadata of the manifest or file proves about each of the first sixty terms of the filter, such as
-        ``id > 9``. A term occurs once per source of evidence: first for each partition field on which it can be
-        evaluated, then for each set of column metrics. A term for which there is no evidence occurs once, with an empty
-        ``by``.
+        ``id > 9``. A term has one element for each partition field on which it can be evaluated, and then one for the
+        metrics of its column, such as bounds and null counts. A V4 root can also have metrics of a transform of the
+        column, such as ``bucket[16](id)``; they get an element, too. A term about which the metadata contains nothing
+        has a single element, with an empty ``by``.
     residual
         For a file that is read, the filter that its rows must satisfy, as SQL. None for a manifest, for a skipped file,
         and if every row of the file matches.
     deletes, delete_count
-        The first fifty deletes that apply to the file, and the number of all.
+        The first fifty deletes that apply to the data file, and the number of all deletes that apply to it.
     """
 
     read: bool
@@ -108,9 +113,11 @@ class NodeEvidence:
 
 
 def node_evidence(nodes: PlanNodes, node_id: str) -> NodeEvidence | None:
-    """Explain why a node of a plan is read or skipped; None if it is not a manifest or data file of the plan.
+    """Explain why a manifest or data file of a plan is read or skipped.
 
-    To explain a file, its manifest is read, even if the plan pruned it.
+    The result is None if ``node_id`` is not the id of a manifest or data file that the plan reads or skips.
+
+    To explain a data file, the manifest that lists it is read (unless it is cached), even if the plan pruned it.
     """
     plan = nodes.plan
     kind, _, rest = node_id.partition(":")

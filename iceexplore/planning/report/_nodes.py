@@ -1,6 +1,7 @@
-"""Show a plan's manifests and files a few at a time: those that are read, and those that are skipped, with reasons.
+"""Show the manifests and files of a plan a few at a time.
 
-This is for displays in which users expand nodes. `iceexplore.planning.PlanTree` draws the whole plan.
+Manifests and files that the plan skips are shown too, with the reason. This is for displays in which users expand
+nodes. `iceexplore.planning.PlanTree` draws the whole plan.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 _MOST_OF_A_FILE = 200
 
 #: Names of the groups into which the children of a node are divided. ``read`` are data files that the plan reads, and
-#: ``skipped`` are other data files; ``manifests`` are manifests that were read, and ``skipped-manifests`` are others.
+#: ``skipped`` are data files that it skips. ``manifests`` are manifests that the plan reads, and ``skipped-manifests``
+#: are manifests that it skips.
 GroupName: TypeAlias = Literal["read", "manifests", "skipped-manifests", "skipped"]
 
 
@@ -67,9 +69,10 @@ class Group:
     Attributes
     ----------
     name
-        ``read`` and ``skipped`` for data files; ``manifests`` and ``skipped-manifests``.
+        What the children are: ``read`` or ``skipped`` for data files that the plan reads or skips, ``manifests`` or
+        ``skipped-manifests`` for data manifests that it reads or skips.
     count
-        The number of children.
+        The number of children in the group.
     """
 
     name: GroupName
@@ -77,11 +80,16 @@ class Group:
 
 
 class PlanNodes:
-    """The nodes of a plan by id; ids are those of `iceexplore.graph.Tree` for the plan's snapshot.
+    """The nodes of a plan's root, manifests and files, found by their ids.
 
-    The children of ``root:<snapshot>`` are manifests and, in V4, files that the root lists itself; the children of a
-    manifest are its files. A skipped node has the mark ``pruned``, and its first line is the reason. To find the reason
-    for a file, the filter is evaluated again on the file's manifest, which is in the cache.
+    The id of the root is ``root:<snapshot>``, with the id of the snapshot. Its children are manifests, such as
+    ``manifest:<snapshot>:2`` for row 2 of the root, and, in V4, files that the root lists itself, such as
+    ``file:<snapshot>:5`` for row 5 of the root. The children of a manifest are its files: ``file:<snapshot>:2:0`` is
+    row 0 of that manifest. `iceexplore.graph.Tree` uses the same ids.
+
+    The node of a skipped manifest or file has ``pruned`` among its ``marks``, and the first of its ``lines`` is the
+    reason. To find the reason for a file, the filter is evaluated again on the manifest that lists the file, which is
+    in the cache.
 
     Parameters
     ----------
@@ -118,7 +126,21 @@ class PlanNodes:
         return SceneNode(node_id, kind, basename(place), root_lines(scan, own, False), level=0, tooltip=place)
 
     def groups(self, node_id: str) -> tuple[Group, ...]:
-        """Return the groups of a node's children in display order; empty for a file."""
+        """Return the groups into which the children of a node are divided, in display order.
+
+        The groups are manifests or data files, read or skipped; each `Group` has their number. Groups without children
+        are left out, so the result is empty for a file.
+
+        Parameters
+        ----------
+        node_id
+            The id of the root, of a manifest or of a file.
+
+        Raises
+        ------
+        OptionError
+            ``node_id`` is the id of another kind of node, or of a node in another snapshot.
+        """
         if self._scan is None or node_id.startswith("file:"):
             return ()
         row = self._row(node_id)
@@ -162,24 +184,25 @@ class PlanNodes:
         return self._files(leaf, start, count) if group == "read" else self._skipped(leaf, start, count)
 
     def first_task(self, node_id: str) -> int:
-        """Return the row, in `tasks_table`, of the first data file in a manifest that the plan reads.
+        """Return the number of the first row of `tasks_table` with a data file of the given manifest.
 
-        The other files of the manifest that the plan reads have the next rows. If the plan reads no file of the
-        manifest, the result has no meaning. For a root, the same holds for the files that a V4 root lists itself.
+        The table has only data files that the plan reads. Those of the same manifest are in consecutive rows. If the
+        plan reads no file of the manifest, the result has no meaning.
 
         Parameters
         ----------
         node_id
-            The id of a manifest or of the root.
+            The id of the manifest; the id of the root for the files that a V4 root lists itself.
         """
         return self._starts.get(self._row(node_id), 0)
 
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
-        """Return the deletes that apply to the shown data files, and how many were left out.
+        """Return the deletes that apply to the shown data files, and the number of such deletes that are not returned.
 
-        For each data file, this looks at its deletion vector and at up to N position delete files and N equality delete
-        files, where N is ``most``, or 200 if ``most`` is smaller. At most ``most`` of all these deletes are returned.
-        Deletes that are listed in no manifest are left out, too. The manifests are opened again, from the cache.
+        For each data file, its deletion vector and up to N position delete files and N equality delete files are
+        considered, where N is ``most``, or 200 if ``most`` is smaller. At most ``most`` of all these deletes are
+        returned. A delete that is found in no manifest is not returned. To find the deletes, manifests are opened
+        again, from the cache.
 
         Parameters
         ----------
@@ -238,9 +261,10 @@ class PlanNodes:
         Returns
         -------
         dict
-            The key is a delete: the location and offset that `_blob` returns for its entry. The value is a pair: the
-            row of the manifest in the root, and the row of the delete in the manifest. If a V4 root lists the delete
-            itself, the pair is None and the row of the delete in the root. Deletes that are not found are left out.
+            The key is a delete: the location of the delete file and None, or the location of a Puffin file and the
+            offset of a deletion vector in it. The value is a pair: the row of the manifest in the root, and the row of
+            the delete in the manifest. If a V4 root lists the delete itself, the pair is None and the row of the delete
+            in the root. Deletes that are not found are left out.
         """
         if not len(entries) or self._scan is None:
             return {}
@@ -269,7 +293,7 @@ class PlanNodes:
 
     @cached_property
     def skipped_deletes(self) -> list[SceneNode]:
-        """Nodes of the delete manifests that are not read, each with the reason as its line."""
+        """The nodes of the delete manifests that the plan skips; the text below each label is the reason."""
         if self._scan is None:
             return []
         root, plan = self._scan.root, self.plan
@@ -288,9 +312,13 @@ class PlanNodes:
         return out
 
     def manifest(self, row: int | None) -> Manifest | None:
-        """Return the manifest in a row of the root, reading it unless it is cached.
+        """Return one manifest, which is read unless it is in the cache; None if there is no such manifest.
 
-        For None, return the files that a V4 root lists itself, in the form of a manifest.
+        Parameters
+        ----------
+        row
+            The row of the manifest in the root. If it is None, the files that a V4 root lists itself are returned, in
+            the form of a manifest.
         """
         assert self._scan is not None
         rows = [] if row is None else [row]
@@ -310,7 +338,7 @@ class PlanNodes:
         row
             The row, in the root, of the manifest that lists the file; None if a V4 root lists the file itself.
         ordinal
-            The ordinal of the file in that manifest or root. `file_rows` explains ordinals.
+            The position of the file, from 0, among the stored rows of that manifest or root.
         """
         return self._file_ids(row, [ordinal])[0]
 
@@ -327,18 +355,19 @@ class PlanNodes:
         return self._leaves.get(row)
 
     def ordinal(self, row: int | None, at: int) -> int:
-        """Return the ordinal of one entry: the number of its row in the manifest as stored, from 0.
+        """Return the ordinal of one entry: its position, from 0, among the stored rows of the manifest.
 
         In the V4 draft, the ordinal can be less than ``at``, because a stored row with a data file and its deletion
-        vector becomes two rows of ``Manifest.entries``. The manifest is then read, and the result is -1 if it has no
-        such entry or cannot be read. In other formats, the ordinal is always ``at``, and the manifest is not read.
+        vector becomes two rows of ``Manifest.entries``. So the manifest is read to find the ordinal. The result is -1
+        if ``Manifest.entries`` has no row ``at``, or if the manifest cannot be read. In other formats, the ordinal is
+        always ``at``, and the manifest is not read.
 
         Parameters
         ----------
         row
             The row of the manifest in the root; None for an entry of the root itself.
         at
-            The row of the entry in ``Manifest.entries``, as it occurs in node ids.
+            The row of the entry in ``Manifest.entries``: the last number in the id of its node.
         """
         assert self._scan is not None
         if not self._scan.root.dialect.deletion_vectors_on_entries:
@@ -349,13 +378,14 @@ class PlanNodes:
         return int(manifest.entries["ordinal"][at].as_py())
 
     def file_rows(self, row: int | None, ordinals: Iterable[Any]) -> list[int]:
-        """Convert ordinals of a manifest's data files to rows of ``Manifest.entries``, which node ids contain.
+        """Convert ordinals of data files to row numbers in ``Manifest.entries``, for use in node ids.
 
-        The ordinal of a data file is the number of its row in the manifest as stored, from 0. In most formats, each
-        stored row becomes one row of ``Manifest.entries``, so both numbers are equal. In the V4 draft, one stored row
-        can contain a data file and its deletion vector. It becomes two rows of ``Manifest.entries`` with the same
-        ordinal, so the row numbers of later data files are higher than their ordinals. An ordinal for which no data
-        file is found is returned unchanged.
+        The ordinal of a data file is its position, from 0, among the stored rows of its manifest. In most formats, each
+        stored row becomes one row of ``Manifest.entries``, so both numbers are equal.
+
+        In the V4 draft, one stored row can contain a data file and its deletion vector. It becomes two rows of
+        ``Manifest.entries``, both with the same ordinal. If the first stored row is such a row, the data file with
+        ordinal 1 is in row 2. An ordinal for which no data file is found is returned unchanged.
 
         Parameters
         ----------
@@ -386,7 +416,7 @@ class PlanNodes:
         kind, _, rest = node_id.partition(":")
         snapshot, *rows = rest.split(":")
         scan = self._scan
-        # Only `rows` must be decimal: the snapshot id is compared as text, because it may be negative.
+        # `rows` must consist of digits. The snapshot id may be negative, so it is compared as text.
         if scan is None or snapshot != str(scan.snapshot.snapshot_id) or not all(map(str.isdecimal, rows)):
             raise OptionError(f"node {node_id[:80]!r} is not part of this plan")
         if kind == "manifest" and len(rows) == 1:
@@ -442,7 +472,7 @@ class PlanNodes:
         row
             The row, in the root, of the manifest that lists the file; None if a V4 root lists the file itself.
         ordinal
-            The ordinal of the file in that manifest or root. `file_rows` explains ordinals.
+            The position of the file, from 0, among the stored rows of that manifest or root.
         """
         leaf = self._leaves.get(row)
         if leaf is None or not leaf.kept_files:
@@ -473,7 +503,16 @@ _DELETES = pa.array([int(ContentType.POSITION_DELETE), int(ContentType.EQUALITY_
 
 
 def _blob(entry: Mapping[str, Any]) -> tuple[str, int | None]:
-    """Return a key that identifies a delete: the location and, for a blob in a Puffin file, its offset."""
+    """Return a pair that identifies a delete.
+
+    For a position or equality delete file, the pair is its location and None. For a deletion vector, the pair is the
+    location of the Puffin file that contains it, and its offset there in bytes.
+
+    Parameters
+    ----------
+    entry
+        The delete's entry in a manifest, with the columns ``location`` and ``deletion_vector``.
+    """
     return entry["location"], (entry["deletion_vector"] or {}).get("offset")
 
 

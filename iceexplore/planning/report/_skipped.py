@@ -1,4 +1,8 @@
-"""List everything that a plan does not read, with the level and the term that excluded it."""
+"""List the manifests, data files and row groups that a plan skips.
+
+Each has the level of planning at which it was skipped (root, leaf manifest or row group), and the term of the filter
+that matches none of its rows, such as ``id > 9``. A manifest that is skipped because it is empty has no term.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +37,16 @@ SKIPPED_SCHEMA = build.schema(
 
 
 def skipped_table(plan: PlannedScan) -> pa.Table:
-    """Return one row per manifest, data file and row group that is not read, in the order of the root.
+    """Return a table of `SKIPPED_SCHEMA` with one row per manifest, data file and row group that the plan skips.
 
-    The table has `SKIPPED_SCHEMA`. ``root_row`` is the row of the manifest in the root (for a data file, of the
-    manifest that lists it; null for a file that a V4 root lists itself). ``ordinal`` is the number of a data file in
-    its manifest, or of a row group in its file. Pruned files are evaluated again on the first call.
+    For each root, the skipped manifests come first, then the skipped data files. The row groups of all files are last.
+
+    ``root_row`` is the row of the manifest in the root; for a data file or a row group, it is that of the manifest that
+    lists the file. It is null for files that a V4 root lists itself. ``ordinal`` is the position, from 0, of a data
+    file among the stored rows of its manifest, or of a row group in its file; it is null for manifests.
+
+    The first call evaluates the filter again on each manifest of which some files are skipped, because the plan keeps
+    only the files that it reads. Later calls return the same table.
     """
     return plan.once("skipped", lambda: _skipped_table(plan))
 
@@ -61,7 +70,7 @@ def _skipped_table(plan: PlannedScan) -> pa.Table:
 def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
     """Return a table of `SKIPPED_SCHEMA` with the data manifests of one root that the plan does not read.
 
-    They have the order of the root.
+    The manifests are in the same order as in the root.
     """
     entries = scan.root.entries.take(build.array(scan.pruned))
     files, rows, size = zip(*pruned_counts(scan), strict=True)
@@ -82,7 +91,7 @@ def skipped_manifests(plan: PlannedScan, scan: RootScan) -> pa.Table:
 def skipped_files(plan: PlannedScan, scan: RootScan, leaf: Manifest) -> pa.Table:
     """Return a table of `SKIPPED_SCHEMA` with the data files of one manifest that the plan does not read.
 
-    They have the order of the manifest's entries.
+    The files are in the same order as in the manifest.
 
     Parameters
     ----------

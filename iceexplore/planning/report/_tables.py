@@ -40,10 +40,11 @@ READS_SCHEMA = build.schema(
 
 
 def reads_table(plan: PlannedScan) -> pa.Table:
-    """Return one row per file that planning read, of `READS_SCHEMA`.
+    """Return a table of `READS_SCHEMA` with one row per file that planning read.
 
-    A cached file took no time. ``bytes`` is the size of a manifest or, for a footer or a deletion vector, the number of
-    bytes that were read.
+    ``ms`` is the time to read the file, in milliseconds; it is 0 if the file was in the cache. ``bytes`` is the size of
+    a root or manifest. For any other file, it is the number of bytes that were read: for example, only the footer of a
+    data file, or a deletion vector in a Puffin file.
     """
     return plan.once("reads", lambda: _reads_table(plan))
 
@@ -88,13 +89,15 @@ def task_records(plan: PlannedScan, tasks: Sequence[int] | npt.NDArray[np.int64]
     list of dict
         The columns of `tasks_table`, and these keys:
 
-        - ``ordinal``: the number of the data file's row in its manifest as stored.
-        - ``left``: the part of the filter that the rows of the file must still be tested with, as SQL. It is None if
-          every row matches, or if the whole filter is left.
+        - ``ordinal``: the position, from 0, of the data file among the stored rows of the manifest (or V4 root) that
+          lists it.
+        - ``left``: the residual filter of the file, as SQL: what remains of the filter without the terms that the
+          file's partition values prove true or false. A reader must test each row with it. None if metadata proves that
+          every row matches, or if the residual is the whole filter.
         - ``row_groups``, ``row_groups_read``: the number of row groups in the file, and of those that are read; both
           are 0 if the row groups of the file are unknown. The keys are missing if the plan did not prune row groups.
-        - ``why``: the row of ``plan.row_groups`` that explains why the file's first skipped row group is skipped; None
-          if no row group is skipped.
+        - ``why``: why the first skipped row group of the file is skipped: its row in ``plan.row_groups``, as a
+          dictionary. None if no row group is skipped.
     """
     if not len(tasks):
         return []
@@ -127,7 +130,7 @@ _MOST_NAMES = 10_000_000
 
 
 def tasks_table(plan: PlannedScan) -> pa.Table:
-    """Return one row per data file that is read, in the order of the plan."""
+    """Return a table with one row per data file that the plan reads, in the order of the root and its manifests."""
     return plan.once("tasks", lambda: _tasks_table(plan))
 
 
@@ -225,7 +228,10 @@ def _kinds(matched: MatchedDeletes) -> AnyArray:
 
 
 def _uses(matched: MatchedDeletes) -> npt.NDArray[np.int64]:
-    """Return the number of data files to which each delete applies."""
+    """Count the data files to which each delete applies.
+
+    The result has one number per row of ``matched.deletes``, in the same order.
+    """
     count = len(matched.deletes)
     out = np.bincount(np.asarray(pc.drop_null(matched.vector)).astype(np.int64), minlength=count).astype(np.int64)
     return out + Stretches.of(matched.positions).uses(count) + Stretches.of(matched.equality).uses(count)

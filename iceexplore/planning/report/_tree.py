@@ -59,7 +59,7 @@ class PlanTree:
         return plan_scene(self.plan, self.max_nodes)
 
     def scene(self) -> Scene:
-        """Return the nodes and edges in the form that renderers take."""
+        """Return the nodes and edges of the tree, from which the texts and pictures are made."""
         return self._scene
 
     def to_text(self) -> str:
@@ -67,15 +67,28 @@ class PlanTree:
         return text(self._scene)
 
     def to_svg(self, theme: Theme = "auto") -> Svg:
-        """Return the tree as a standalone SVG. ``theme`` is ``light``, ``dark``, or ``auto`` to follow the viewer."""
+        """Return the tree as a standalone SVG.
+
+        Parameters
+        ----------
+        theme
+            ``light``, ``dark``, or ``auto`` for the theme that the user has set in the browser or system.
+        """
         return svg(self._scene, theme=theme)
 
     def to_mermaid(self, max_nodes: int = 150) -> Mermaid:
-        """Return the tree as a Mermaid flowchart, within Mermaid's limits."""
+        """Return the tree as a Mermaid flowchart.
+
+        Parameters
+        ----------
+        max_nodes
+            Approximate maximum number of nodes. Fewer nodes are drawn if the flowchart would otherwise have more edges
+            or more text than Mermaid accepts.
+        """
         return mermaid(self._scene, max_nodes=max_nodes)
 
     def to_graphviz(self) -> Digraph:
-        """Return a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program dot."""
+        """Return a ``graphviz.Digraph``; ``.source`` is its DOT text, ``.render()`` needs the program ``dot``."""
         return graphviz(self._scene)
 
     def __repr__(self) -> str:

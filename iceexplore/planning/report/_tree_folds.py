@@ -1,4 +1,9 @@
-"""Draw the items that a plan skips, with the evidence: one node per item if there are few, otherwise one per term."""
+"""Make the nodes for manifests and files that a plan skips.
+
+A node shows the term of the filter that matches no row, such as ``id > 9``, and the metadata that proves this, such as
+``bounds: id is 0 to 9``. If there are only a few skipped items, each gets a node. Otherwise, the items that the same
+term excludes are represented by one node.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +31,10 @@ class Cut:
     label
         For one item, the last part of its location. For several, their number, such as ``12 files skipped``.
     lines
-        The texts below the label. If all items are skipped because of the same term of the filter, they are the term,
-        such as ``id > 9``; the metadata of the first item that proves it, such as ``bounds: id is 0 to 9``; and the
-        rows and bytes of all items. Otherwise, they are the number of reasons, and the first two terms.
+        The texts below the label. If all items are skipped because of the same term of the filter, there are up to
+        three texts: the term, such as ``id > 9``; the metadata of the first item, which proves that none of its rows
+        match, such as ``bounds: id is 0 to 9``; and the total rows and bytes of the items. Otherwise, there are two:
+        the number of different reasons, and the first two terms.
     tooltip
         The location of the item (of several, of the first) and the full explanation why it is skipped.
     count
@@ -42,19 +48,20 @@ class Cut:
 
 
 def cuts(why: pa.Table, what: str, *, single: int, most: int) -> list[Cut]:
-    """Return the nodes for skipped items.
+    """Return the nodes for skipped files or manifests.
 
     Parameters
     ----------
     why
-        A table of `SKIPPED_SCHEMA`.
+        A table of `SKIPPED_SCHEMA` with one row per skipped item.
     what
-        ``file`` or ``manifest``.
+        The noun for the items in labels: ``file`` or ``manifest``.
     single
-        The maximum number of items that are drawn as single nodes. More are grouped by term.
+        If there are at most this many items, each gets a node. Otherwise, items that were skipped by the same term of
+        the filter and the same kind of metadata form a group, and each group gets a node.
     most
-        The maximum number of nodes for groups, the largest groups first. If there are more groups, one more node counts
-        the items of all others.
+        The maximum number of groups that get a node each; the groups with the most items are preferred. All other
+        groups share one more node.
     """
     if len(why) <= single:
         return [_one(record, what) for record in why.to_pylist()]
@@ -114,11 +121,11 @@ def _groups(why: pa.Table) -> list[dict[str, Any]]:
         - ``term``: the term of the filter that excludes the items, such as ``id > 9``; None for empty manifests.
         - ``by``: the kind of metadata that proves that no row matches, such as ``partition`` or ``bounds``.
         - ``row_count``: the number of items.
-        - ``row_min``: the row, in ``why``, of the first item.
+        - ``row_min``: the row, in ``why``, of the first item of the group.
         - ``files_sum``, ``rows_sum``, ``bytes_sum``: the sums of the columns ``files``, ``rows`` and ``bytes``.
         - ``files_count``, ``rows_count``, ``bytes_count``: the number of items whose value in that column is not null.
           If it is less than ``row_count``, the sum is incomplete.
-        - ``ranges``: the number of different ranges (column, lower and upper bound) among the items.
+        - ``ranges``: the number of different combinations of ``column``, ``lower`` and ``upper`` among the items.
     """
     table = why.select(["term", "by", "column", "lower", "upper", "files", "rows", "bytes"])
     table = table.append_column("row", pa.array(np.arange(len(why))))

@@ -37,7 +37,15 @@ def basename(location: str | None) -> str:
 
 
 def held(rows: int | None, size: int | None, files: int | None = None) -> str:
-    """Format counts as ``12 files · 60 rows · 2.4 KiB``; parts that are None are left out."""
+    """Return a text such as ``12 files · 60 rows · 2.4 KiB``; a parameter that is None is left out.
+
+    Parameters
+    ----------
+    rows, files
+        The numbers of rows and files.
+    size
+        The number of bytes.
+    """
     parts = [
         None if files is None else amount(files, "file"),
         None if rows is None else amount(rows, "row"),
@@ -47,10 +55,11 @@ def held(rows: int | None, size: int | None, files: int | None = None) -> str:
 
 
 def damage(plan: PlannedScan) -> str:
-    """Return a warning to append to the summary of a plan whose rows may be wrong or missing.
+    """Return a warning to append to the summary of a plan; empty if no problem was found.
 
-    This is so if some metadata cannot be read (``plan.notes`` names the damaged files), or if it can be read but
-    contradicts itself (``plan.doubts`` has the reasons). The text is empty for any other plan.
+    The warning is that rows may be wrong or missing in the result of the scan. One cause is metadata that cannot be
+    read; ``plan.notes`` names these files. The other is metadata that can be read but contradicts itself;
+    ``plan.doubts`` has the contradictions.
     """
     known = 0 if plan.appends is None else len(plan.appends.notes)
     if len(plan.notes) <= known:
@@ -94,7 +103,9 @@ def file_lines(task: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the lines of text in the node of a data file that is read.
 
     They show its partition, its rows and bytes, the number of deletes that apply, how many row groups are read, and the
-    part of the filter that its rows must still be tested with. Lines without content are left out.
+    residual filter, such as ``to check: id > 9``: what remains of the filter without the terms that the partition
+    values prove true or false. A line is left out if there is nothing to show, as when no delete applies or when the
+    residual is the whole filter.
 
     Parameters
     ----------

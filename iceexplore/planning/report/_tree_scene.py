@@ -1,4 +1,7 @@
-"""Build the nodes and edges of a drawn plan. Objects are created only for what is shown."""
+"""Build the nodes and edges of a drawn plan.
+
+The drawing has a maximum number of nodes. The nodes of all other manifests, files and deletes are never created.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class _Root:
     leaves
         The manifests that get a node each, and the files that a V4 root lists itself.
     folded
-        The other manifests that were read; one node counts them.
+        The other manifests that were read. A single node shows their number.
     cuts
         The nodes for manifests that are skipped.
     """
@@ -76,12 +79,12 @@ class _Root:
 
     @property
     def count(self) -> int:
-        """Number of nodes, not counting those of files that are read."""
+        """Number of nodes that the root and everything below it need, without the nodes of data files that are read."""
         return 1 + len(self.cuts) + bool(self.folded) + sum(bool(f.node) + len(f.cuts) for f in self.leaves)
 
 
 def plan_scene(plan: PlannedScan, max_nodes: int) -> Scene:
-    """Draw a plan.
+    """Draw a plan as a tree of nodes, with edges from deletes to the data files to which they apply.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ class _Drawing:
         self.nodes: list[SceneNode] = []
         ends = np.cumsum([0, *(leaf.kept_files for leaf in plan.leaves)])
         self.starts = {id(leaf): int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
-        self.shown: dict[int, str] = {}  # node ids by task number
+        self.shown: dict[int, str] = {}  # key: row of a shown file in `tasks_table`; value: node id
         self.read = [0] * len(plan.roots)
         for leaf in plan.leaves:
             self.read[leaf.scan] += leaf.kept_files
@@ -128,7 +131,7 @@ class _Drawing:
         return Scene(f"{plan.state.name}: {plan.filter.text}", self.summary(), tuple(self.nodes), tuple(edges), wrap=3)
 
     def room(self, part: int) -> int:
-        """Return how many nodes may be used for one purpose, such as deletes.
+        """Return how many nodes may be used for one kind of item, such as roots or deletes.
 
         This is the maximum number of nodes in the drawing divided by ``part``, but at least 2: if the drawing may have
         60 nodes, ``room(4)`` is 15.
@@ -136,7 +139,7 @@ class _Drawing:
         return max(2, self.budget // part)
 
     def summary(self) -> str:
-        """Summarize the plan in a sentence."""
+        """Summarize the plan in a phrase, such as ``reads 3 of 12 data files in 2 manifests, 2.4 KiB``."""
         plan = self.plan
         if not plan.roots and plan.appends is None:
             return "the table has no snapshot: there is nothing to read"
@@ -150,7 +153,11 @@ class _Drawing:
         return text + rest + damage(plan)
 
     def table(self) -> SceneNode:
-        """Return the node of the table, with the planned snapshots."""
+        """Return the node of the table, which shows the id of the planned snapshot.
+
+        For an incremental plan, it shows the range of snapshots whose appended files are planned, with the lines
+        ``appends after 3`` and ``up to 7``.
+        """
         plan = self.plan
         snapshot, appends = plan.state.snapshot, plan.appends
         if appends is not None:
@@ -162,9 +169,10 @@ class _Drawing:
         return SceneNode("table", "table", plan.state.name, tuple(lines), version)
 
     def chosen(self) -> tuple[list[int], list[int]]:
-        """Choose the roots to show, and return their indices in ``plan.roots`` and the indices of the other roots.
+        """Choose the roots to show.
 
-        If an incremental plan has more roots than may be shown, roots with a file that the plan reads are preferred.
+        The result has two lists of indices in ``plan.roots``: first of the roots to show, then of all other roots. If
+        an incremental plan has more roots than may be shown, roots with a file that the plan reads are preferred.
         """
         every = list(range(len(self.plan.roots)))
         room = self.room(8)
@@ -174,9 +182,9 @@ class _Drawing:
         return [i for i in every if i in picked], [i for i in every if i not in picked]
 
     def root(self, index: int, roots: int) -> _Root:
-        """Return the nodes of a root, of its manifests, and of what is skipped below them.
+        """Return the nodes of a root, of its manifests, and of the manifests and files that are skipped.
 
-        If the root has more manifests than may be shown, manifests with a file that the plan reads are preferred.
+        If more manifests were read than can get a node each, those with a file that the plan reads are preferred.
 
         Parameters
         ----------
@@ -214,7 +222,7 @@ class _Drawing:
         return _Root(node, leaves, folded, gone)
 
     def reasons(self, index: int, leaves: Sequence[LeafScan]) -> dict[int | None, pa.Table]:
-        """Explain for some manifests of a root why some of their files are skipped.
+        """Explain, for each of the given manifests of a root, why its skipped files are skipped.
 
         The manifests are in the cache, because planning has read them.
 
@@ -223,7 +231,8 @@ class _Drawing:
         index
             The index of the root in ``plan.roots``.
         leaves
-            The manifests. One element may be for the files that a V4 root lists itself.
+            The manifests. If a V4 root lists data files itself, one more element, whose ``root_row`` is None, is for
+            these files.
 
         Returns
         -------
@@ -257,7 +266,11 @@ class _Drawing:
             self.cut(group.parent, group.level, "data-file", cut)
 
     def rest(self, root: _Root) -> None:
-        """Add a node that counts the manifests that were read but are not shown, and the nodes of skipped manifests."""
+        """Add the last nodes below a root: those that represent several manifests, and those of skipped manifests.
+
+        If some manifests were read but have no node of their own, one node shows their number. Then the nodes in
+        ``root.cuts`` are added, which are for skipped manifests.
+        """
         if root.folded:
             kept, files = (sum(getattr(leaf, n) for leaf in root.folded) for n in ("kept_files", "files"))
             lines = [f"{kept:,} of {amount(files, 'file')} read"]
@@ -268,7 +281,13 @@ class _Drawing:
             self.cut(root.node.id, 2, "data-manifest", cut)
 
     def other_roots(self, folded: Sequence[int]) -> None:
-        """Add one node for all roots of an incremental plan that are not shown; ``folded`` has their indices."""
+        """Add one node that represents all roots of an incremental plan that have no node of their own.
+
+        Parameters
+        ----------
+        folded
+            The indices of these roots in ``plan.roots``.
+        """
         scans = [self.plan.roots[i] for i in folded]
         opened, rows = sum(len(s.kept) for s in scans), sum(len(s.rows) for s in scans)
         within = set(folded)
@@ -316,7 +335,7 @@ class _Drawing:
         kind
             The kind of the new node: ``data-manifest`` or ``data-file``.
         cut
-            The texts of the new node.
+            The label, lines and tooltip of the new node, and the number of items that it represents.
         """
         marks: set[Mark] = {"pruned"} if cut.count == 1 else {"pruned", "folded"}
         name = f"skipped:{len(self.nodes)}"

@@ -1,4 +1,4 @@
-"""Draw the manifests, files, bytes and rows that remain after each level of a plan as bars."""
+"""Draw bars for the numbers of manifests, files, bytes and rows that remain after each level of a plan."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["Waterfall", "waterfall_of"]
 _EXPLAINED = 100_000
 _TERMS = 2
 _AT_MOST = "upper limit"
-#: Names of levels to display, where they differ from those in the data.
+#: Levels that are displayed under another name. The key is the name in the column ``level``; the value is displayed.
 _LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
-#: A remaining amount, and whether it is an upper limit.
+#: The number that remains after a level (None if it is unknown), and whether this number is only an upper limit.
 _Measure: TypeAlias = tuple[int | None, bool]
 
 
@@ -40,9 +40,10 @@ _Measure: TypeAlias = tuple[int | None, bool]
 class Waterfall(BarPicture):
     """The numbers of manifests, files, bytes and rows that remain after each level of a plan, shown as bars.
 
-    The first level is the whole table. The next levels are what remains after the filter is evaluated on the manifest
-    list or root manifest, then on the leaf manifests, and then, if the plan prunes row groups, on those. If deletes
-    apply, the last level is what remains after them.
+    The first level is the whole table. The next level is what remains after the filter is evaluated on the manifest
+    list or root manifest, and the next what remains after it is evaluated on the leaf manifests. If the plan prunes row
+    groups, one more level is what remains after that. If deletes apply to the files, the last level is what remains
+    after the deleted rows are removed.
 
     Attributes
     ----------
@@ -104,9 +105,10 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
         The number that remains after the level; None if it is unknown. Then there is no bar for manifests and row
         groups, and an empty one with the text ``not known`` for the other units.
     before
-        The number that remained after the latest earlier level for which it is known (None if there is none), and
-        whether that number is an upper limit. The percentage in the text is ``value`` divided by this number. It is
-        left out if this number is unknown or an upper limit, or if the level removed nothing.
+        A pair: the number that remained after an earlier level, and whether that number is only an upper limit. The
+        level is the latest for which the number is known; if there is none, the number is None. The percentage in the
+        text is ``value`` divided by this number. There is no percentage if the number is None or an upper limit, or if
+        nothing was removed after that level.
     most
         Whether ``value`` is an upper limit. Then the text begins with ``up to``.
     """
@@ -120,12 +122,15 @@ def _bar(unit: str, value: int | None, before: _Measure, most: bool) -> Bar | No
 
 
 def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
-    """Return a plan's waterfall, with deletes as the last level.
+    """Return bars for what remains after each level of a plan.
+
+    If deletes apply to the files that the plan reads, the last level is what remains after the deletes.
 
     Parameters
     ----------
     exact
-        Also read pruned manifests, for numbers that the root does not contain.
+        Also read the pruned manifests, to count their files, rows and bytes for the first level. If False, these
+        numbers are taken from the root and from the snapshot's summary; they are null if these do not contain them.
     """
     table = levels_table(plan, exact=exact)
     notes = _notes(plan, table)
@@ -138,7 +143,13 @@ def waterfall_of(plan: PlannedScan, *, exact: bool = False) -> Waterfall:
 
 
 def _summary(plan: PlannedScan, first: Mapping[str, Any]) -> str:
-    """Summarize the plan in a sentence."""
+    """Summarize the plan in a phrase, such as ``reads 3 of 12 data files, 2.4 KiB of 9.6 KiB``.
+
+    Parameters
+    ----------
+    first
+        The first row of the table of levels: the numbers for the whole table.
+    """
     if not plan.roots and plan.appends is None:
         return "the table has no snapshot: there is nothing to read"
     count, size = len(plan), pc.sum(plan.files.files.entries["file_size_in_bytes"]).as_py() or 0
@@ -155,8 +166,9 @@ def _notes(plan: PlannedScan, levels: pa.Table) -> list[str]:
     """Return one note per level, such as ``12 files skipped by id > 9; 3 for other reasons``.
 
     A note has the two terms of the filter that skipped most items at the level. If the plan skips too many items to
-    count them by term, the note refers to ``.skipped`` instead. If manifests could not be read in full, the note of the
-    leaf manifests begins with their number. A level at which nothing was skipped has an empty note.
+    count them by term, the note refers to ``.skipped`` instead. If some manifests could not be read in full, the note
+    of the level ``after the leaf manifests`` begins with the number of these manifests. A level at which nothing was
+    skipped has an empty note.
 
     Parameters
     ----------
@@ -207,7 +219,7 @@ def _deletes(plan: PlannedScan, levels: pa.Table) -> dict[str, Any]:
     Parameters
     ----------
     levels
-        The levels so far: a table of `LEVELS_SCHEMA` with the additional column ``note``.
+        All earlier levels: a table of `LEVELS_SCHEMA` with the additional column ``note``.
     """
     entries = plan.files.matched.deletes.entries
     if not len(entries):
