@@ -103,7 +103,8 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
         found = header.get(number)
         if not isinstance(found, dict):
             raise _bad(f"a Bloom filter lacks its {what}", location, offset)
-        # The field is a union. Its only member so far is BLOCK, XXHASH or UNCOMPRESSED, each with the field id 1.
+        # Each of the three fields is a Thrift union that has only one member so far, with the field id 1: BLOCK for the
+        # algorithm, XXHASH for the hash, and UNCOMPRESSED for the compression.
         if 1 not in found:
             raise UnsupportedError(f"{location}: the Bloom filter at byte {offset} has an unknown {what}")
     return count

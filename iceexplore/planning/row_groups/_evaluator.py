@@ -81,9 +81,14 @@ class Reason:
 
 @dataclass(frozen=True)
 class Judged:
-    """A mask of the row groups that may have a matching row, and one reason per row group.
+    """The result of evaluating a filter on the row groups of a data file.
 
-    The reason is None for a row group that may have a matching row.
+    Attributes
+    ----------
+    may
+        One boolean per row group: True if the row group may have a row that matches the filter.
+    reasons
+        One element per row group: the reason why no row matches, or None if a row may match.
     """
 
     may: _Mask
@@ -91,9 +96,18 @@ class Judged:
 
 
 def stored_column(groups: RowGroups, at: int, field: NestedField) -> Column:
-    """Return the metrics of a column that the file has, from its Parquet leaf with the index ``at``.
+    """Return the metrics of a column that a Parquet file stores.
 
-    Bounds are unknown if their stored type cannot be converted to the type of the column.
+    A bound is unknown if its stored value cannot be converted to the type of the column.
+
+    Parameters
+    ----------
+    groups
+        The row groups and leaf columns of the file, from its footer.
+    at
+        The index, in ``groups.leaves``, of the leaf that stores the column.
+    field
+        The column in the table's schema.
     """
     leaf = groups.leaves[at]
     chunks = tuple(g.chunks[at] for g in groups.groups)
@@ -118,18 +132,21 @@ def _read(read: BoundReader | None, raw: PlainValue, up: bool) -> PlainValue:
 def lacking_column(groups: RowGroups, path: Sequence[NestedField], constants: Mapping[int, AnyScalar]) -> Column | None:
     """Return the metrics of a column that the file lacks; None if its values are unknown.
 
-    All rows have the same value. If ``constants`` has an identity partition value of the column, it is that value. If
-    not, it is the column's initial default or, without a default, null.
+    As the file does not store the column, readers use one value for all rows: the partition value of the column in
+    ``constants``. If there is no such value, they use the column's initial default or, without a default, null.
 
     The values are unknown in two cases:
 
-    - The partition value is null, but the column has a default. This package and Java then read null, whereas other
-      readers read the default.
-    - There is no partition value, the column is inside a struct, and the column or the struct has a default. It is
-      unknown in which rows the struct is null, and a default does not apply to these.
+    - The partition value is null, but the column or a struct that contains it has an initial default. In this case,
+      this package and Java read null, whereas other readers read the default.
+    - There is no partition value, the column is inside a struct, and the column or a struct that contains it has an
+      initial default. The default does not apply to rows in which the struct is null, and it is unknown which rows
+      these are.
 
     Parameters
     ----------
+    groups
+        The row groups of the file, from its footer.
     path
         The fields from the top level to the column: the result of `struct_path`.
     constants
@@ -164,10 +181,18 @@ def judge_groups(
     ----------
     expression
         The filter.
+    groups
+        The row groups of the file, from its footer.
     columns
-        The columns of the filter by field id; None for a column about which nothing is known.
+        For each field id of the filter's columns, the metrics of the column, or None if its values are unknown.
     bloom
-        The table state and the location of the data file, if its Bloom filters may be read; None to read none.
+        A pair of the table state and the location of the data file, to use the Bloom filters in this file; None to use
+        no Bloom filters.
+
+    Returns
+    -------
+    Judged
+        For each row group, whether it may have a matching row and, if not, the reason.
     """
     n = len(groups.groups)
     found = _walk(expression, n, columns, bloom)
@@ -201,11 +226,21 @@ def _walk(
 
 
 def _all_of(reasons: Sequence[Reason | None]) -> Reason | None:
-    """Join the reasons why no row of a row group matches the branches of an ``or`` into one reason.
+    """Return why no row of a row group matches an ``or``, by joining the reasons for its branches.
 
-    There is one reason per branch. The texts ``term``, ``by`` and ``why`` of the reasons are concatenated. If all
-    reasons have the same column, the result has the column, bounds and null count of the first reason; if not, these
-    are None. Items that are None are ignored; the result is None if all are.
+    The texts ``term``, ``by`` and ``why`` of the reasons are joined. If all reasons have the same ``column``, the
+    result has the column, bounds and null count of the first reason. If the columns differ, the result has None for
+    these attributes.
+
+    Parameters
+    ----------
+    reasons
+        For each branch of the ``or``, the reason why no row matches the branch. Items that are None are skipped.
+
+    Returns
+    -------
+    Reason or None
+        None if all items are None.
     """
     given = [r for r in reasons if r is not None]
     if not given:

@@ -31,7 +31,11 @@ UNCERTAIN = -2
 
 
 def struct_path(schema: Schema, field_id: int) -> tuple[NestedField, ...]:
-    """Return the fields on the path from the top level to a column through structs; empty if there is no such path."""
+    """Return the fields that lead from the top level of the schema to a column.
+
+    For the column ``a.b.c``, where ``a`` and ``b`` are structs, these are the fields ``a``, ``a.b`` and ``a.b.c``. The
+    result is empty if the column is inside a list or map, or if the schema has no field with this id.
+    """
 
     def down(fields: Sequence[NestedField]) -> tuple[NestedField, ...]:
         for f in fields:
@@ -53,9 +57,10 @@ def leaf_of(
     - If the file has any field ids, the leaf is found by field id. If no leaf has the column's id, but some leaf has no
       id at all, the result is `UNCERTAIN`: some readers apply the name mapping to such a leaf, others do not.
     - If the file has no field ids, the leaf is found by the names in the table's name mapping.
-    - If the table has no name mapping either, Java assigns the ids 1, 2, 3, ... to the top-level columns of the file,
-      whereas other readers use the column names. The leaf is found if both rules lead to it; if not, and for all
-      columns inside structs, the result is `UNCERTAIN`.
+    - If the file has no field ids and the table has no name mapping, readers differ: Java assigns the ids 1, 2, 3, ...
+      to the top-level columns of the file, whereas other readers use the column names. The leaf of a top-level column
+      is found only if both rules lead to it: it has the column's name, and its position, counted from 1, is the
+      column's field id. Otherwise, and for a column inside a struct, the result is `UNCERTAIN`.
 
     The result is also `UNCERTAIN` if the id or name belongs to several leaves, or to a struct, list or map.
 
@@ -132,7 +137,23 @@ _LEAST = 8
 
 
 class _File(NamedTuple):
-    """A data file of the plan, with the values that are needed to evaluate its row groups."""
+    """A data file of the plan, with what is needed to evaluate its row groups.
+
+    Attributes
+    ----------
+    at
+        The row number of the file in the plan's `FileTasks`.
+    location, format
+        The location of the file, and the name of its format.
+    rows, size
+        The file's record count and its size in bytes; None if its manifest entry does not have them.
+    residual
+        The filter to evaluate: the part of the plan's filter that the file's partition values do not decide.
+    constants
+        The file's partition values of fields with the identity transform, by the field id of the source column.
+    updated
+        Whether the data file has column files (V4 draft), which contain newer values of some of its columns.
+    """
 
     at: int
     location: str
@@ -152,14 +173,17 @@ def row_groups_of(state: TableState, tasks: FileTasks, *, bloom: bool = False) -
     counts, and their bounds may be truncated, so a row group is never reported as matching completely. Bounds of types
     for which Parquet defines no order are not used.
 
-    Row groups cannot be evaluated if the file's format has none, if its footer cannot be read, or if column files
-    replace some of its values. Such a file has to be read as a whole. It has one row in the result, with an explanation
-    in ``why``. Errors of footers are also added to ``state.problems``.
+    Row groups cannot be evaluated in three cases: the file's format has none, its footer cannot be read, or the file
+    has column files (V4 draft), which contain newer values of some of its columns. Such a file has to be read as a
+    whole. It has one row in the result, with an explanation in ``why``. Errors of footers are also added to
+    ``state.problems``.
 
     Parameters
     ----------
+    state
+        The planned state of the table.
     tasks
-        The files; each costs at least one request.
+        The data files, each with its residual filter. Each file whose footer is read costs at least one request.
     bloom
         Also read Bloom filters for ``=`` and ``in``, with one request per row group and column.
 
@@ -207,16 +231,24 @@ def _files(state: TableState, tasks: FileTasks) -> Iterator[_File]:
 
 
 def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None) -> dict[int, Any]:
-    """Return the partition values of fields with the identity transform, by the field id of the source column.
+    """Return the partition values of a data file for the partition fields with the identity transform.
 
-    A value may be null. If the data file lacks the source column, `lacking_column` takes the value from here.
+    If the data file lacks the source column of such a field, readers use the partition value for all rows.
 
     Parameters
     ----------
+    tasks
+        The files of the plan, with their partition values.
     at
         The row of the file in ``tasks``.
     spec_id
-        The id of the file's partition spec.
+        The id of the file's partition spec; None if unknown.
+
+    Returns
+    -------
+    dict
+        The keys are the field ids of the source columns. The values are the partition values as Arrow scalars, which
+        may be null. Empty if the spec is unknown.
     """
     spec = None if spec_id is None else state.metadata.spec(spec_id)
     partition = tasks.files.partition
@@ -231,7 +263,10 @@ def _constants(state: TableState, tasks: FileTasks, at: int, spec_id: int | None
 
 
 def _judged(state: TableState, file: _File, bloom: bool) -> tuple[RowGroups | None, Judged | str]:
-    """Return the row groups of a file and their evaluation, or the reason why they are not evaluated."""
+    """Return the row groups of a file, and which of them may have a matching row.
+
+    If the row groups cannot be evaluated, return None and the reason as text. ``bloom`` is True to use Bloom filters.
+    """
     known = format_named(file.format)
     if known is None or not known.has_row_groups:
         return None, f"{file.format.upper()} files are read whole: they have no row groups to prune"

@@ -116,7 +116,8 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
             if decimal_of(number, scale) != literal:
                 return []
             if physical == "BYTE_ARRAY":
-                # A writer may put redundant sign bytes before a number, so it is unknown which bytes were hashed.
+                # A number may be stored with more bytes than needed, for example 5 as 05 or 00 05. It is unknown
+                # which of these the writer hashed.
                 return None
             if physical == "FIXED_LEN_BYTE_ARRAY":
                 return _big_endian(number, leaf.length)

@@ -63,8 +63,8 @@ def leaf_ids(schema: Schema, columns: tuple[str, ...]) -> list[int]:
 def column_bytes(plan: PlannedScan) -> Int64s:
     """Return, for each data file of the plan, the stored bytes of the columns that the plan reads.
 
-    The result is null where unknown (V4 has no column sizes). The sizes are in the plan's manifests, which are read
-    again, if possible from the cache.
+    The result is null for a file if no column size is known (V4 has no column sizes), and for all files if
+    ``plan.columns`` is None. The sizes are in the plan's manifests, which are read again, if possible from the cache.
     """
     tasks = plan.files
     ids = leaf_ids(plan.state.schema, plan.columns or ())
@@ -87,17 +87,21 @@ def column_bytes(plan: PlannedScan) -> Int64s:
 
 
 def _data_ordinals(leaf: Manifest) -> AnyArray:
-    """Return the ordinal (position in the manifest) of each entry that is a data file; null for other entries.
+    """Return the ordinal of each entry that is a data file; null for other entries.
 
-    In the V4 draft, an ordinal alone does not identify a data file, because the entry of the file's deletion
-    vector has the same ordinal.
+    The ordinal is the position in the stored manifest. In the V4 draft, a data file and its deletion vector are stored
+    at one position. After reading, they are two entries with the same ordinal. In the result, the entry of the data
+    file has this ordinal, and the entry of the deletion vector has null.
     """
     is_data = pc.fill_null(pc.equal(whole(leaf.entries["content_type"]), 0), False)
     return pc.if_else(is_data, whole(leaf.entries["ordinal"]), pa.scalar(None, pa.int64()))
 
 
 def _sizes(leaf: Manifest, ids: list[int]) -> AnyArray:
-    """Return, per entry of a manifest, the sum of the column sizes of these field ids; null where none is known."""
+    """Return, for each entry of a manifest, the total size in bytes of the columns whose field ids are in ``ids``.
+
+    A column whose size is unknown adds nothing. The result is null for an entry if all the sizes are unknown.
+    """
     total: AnyArray = pa.nulls(len(leaf), pa.int64())
     for field_id in ids:
         size = leaf.stats(field_id).column_size

@@ -67,8 +67,9 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
     - A problem that `Table.check` found, if it affects the planned snapshot. This includes problems of manifests that
       the plan skips, because the plan may skip a manifest due to its problem.
 
-    A problem with metadata that is used only for filtering is a reason only if the plan has a filter. A manifest that
-    cannot be read is not one of the reasons, because the plan's notes name it.
+    Some metadata, such as column bounds, is used only to prune files by the filter. A problem in such metadata is a
+    reason only if the plan has a filter. A manifest that cannot be read is not one of the reasons, because the plan's
+    notes name it.
 
     Parameters
     ----------
@@ -79,8 +80,9 @@ def doubts_of(plan: _Plan, *, lineage: bool = False) -> dict[Kind, str]:
     Returns
     -------
     dict
-        One sentence for each pair of a problem code and a field. The sentence describes the first problem with this
-        code and field, and gives the number of further problems with the same code and field.
+        The keys are pairs of a problem code and the metadata field that the problem names, such as ``102 partition``;
+        the field is None if the problem names none. Each value is a sentence, which describes the first problem with
+        this code and field, and gives the number of further problems with the same code and field.
     """
     wanted: set[Concern | None] = {"rows"}
     if plan.filter.expression != ALWAYS:
@@ -124,9 +126,12 @@ def _concerns_document(state: TableState, item: Problem) -> bool:
 
 
 def _of_snapshot(state: TableState, snapshots: frozenset[int]) -> bool:
-    """Return whether ``snapshots``, a set of snapshot ids, contains the state's snapshot or is empty.
+    """Return whether a problem affects the state's snapshot.
 
-    The set has the ids of the snapshots that a problem affects; it is empty if the problem affects all snapshots.
+    Parameters
+    ----------
+    snapshots
+        The ids of the snapshots that the problem affects; empty if it affects all snapshots.
     """
     return not snapshots or (state.snapshot is not None and state.snapshot.snapshot_id in snapshots)
 
@@ -157,12 +162,13 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
         if (place in roots or place in manifests) and item.severity == "error" and item.code in _UNREAD:
             continue
         if place in roots:
-            # A problem with metadata that is used only for filtering matters only if a manifest was pruned.
+            # Some values in a root are used only to prune manifests. If such a value is wrong but no manifest was
+            # pruned, the plan is not affected.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:
-            # Perhaps only another snapshot lists the data file twice. The plan is affected only if it contains the file
-            # twice.
+            # This problem means that a snapshot lists the same data file twice. It may be another snapshot than the
+            # planned one, so the plan is affected only if it contains the file twice.
             if counts.get(place, 0) > 1:
                 out.append(item)
         elif place in manifests or place in deletes or place in counts:
@@ -201,12 +207,15 @@ def _sentence(group: Sequence[Problem]) -> str:
 
 
 def refuse_doubts(plan: _Plan) -> None:
-    """Raise an error if rows of the plan may be wrong or missing; called for reads with ``strict=True``.
+    """Raise an error if rows of the plan may be wrong or missing.
+
+    This is called only if the table is read with ``strict=True``.
 
     Raises
     ------
     FormatError, FileMissingError, StorageError
-        The first of the reasons that `doubts_of` returns. The problem code determines the class of the error.
+        There is a reason why rows may be wrong or missing (see `doubts_of`). The error reports the first reason. Its
+        class depends on the problem code of this reason.
     """
     for (code, field), text in doubts_of(plan).items():
         Problems(strict=True).add(problem(code, plan.state.metadata_location, text, field=field, severity="error"))

@@ -36,18 +36,19 @@ class LeafScan:
     scan
         Index, among the plan's roots, of the root that lists the manifest.
     root_row
-        Row of the manifest in the root; None for the files that a V4 root lists itself.
+        Row number of the manifest in the root; None for the files that a V4 root lists itself.
     location
-        Location of the manifest, or of the root.
+        Location of the manifest. For the files that a V4 root lists itself, the location of the root.
     length
-        Bytes of the manifest as read; 0 if it could not be read.
+        Size of the file at this location, in bytes; 0 if it could not be read.
     files, rows, bytes
-        Live data files in it, their rows and bytes; in an incremental plan, only files that the appends added. A count
-        that is missing in a damaged entry is 0.
+        Number of the live data files, and the sums of their record counts and of their sizes in bytes. In an
+        incremental plan, only files that one of the planned snapshots added are counted. If a damaged entry has no
+        record count or size, 0 is added.
     kept_files, kept_rows, kept_bytes
         How many of these files, rows and bytes the plan reads.
     readable
-        Whether all of its entries could be read.
+        Whether all entries of the manifest could be read.
     """
 
     scan: int
@@ -72,9 +73,9 @@ class Picked:
     leaf
         The counts of the manifest.
     batch
-        The entries of the files, with their ordinals in the manifest.
+        The entries of the files. Their column ``ordinal`` is the position of each entry in the manifest.
     whole
-        One boolean per file: whether metadata proves that every row matches.
+        One boolean per file: whether metadata proves that every row matches the filter.
     """
 
     leaf: LeafScan
@@ -83,9 +84,15 @@ class Picked:
 
 
 def parts_of(columns: Collection[int]) -> frozenset[str]:
-    """Return the names of the parts of a manifest to decode, if the metrics of these columns (field ids) are needed.
+    """Return which parts of the manifests a scan has to decode.
 
-    The parts are ``entries``, ``partition`` and, if there are any columns, ``stats``.
+    The result always contains ``entries`` and ``partition``. It contains ``stats``, the column metrics, only if there
+    is an id in ``columns``.
+
+    Parameters
+    ----------
+    columns
+        Field ids of the columns whose metrics the scan uses.
     """
     return frozenset({"entries", "partition", "stats"} if columns else {"entries", "partition"})
 
@@ -97,19 +104,23 @@ def leaves_of(
     rows: Iterable[int],
     columns: Collection[int] | None = None,
 ) -> Iterator[Manifest]:
-    """Yield some manifests of a root, in the order of ``rows``.
+    """Read the manifests in the given rows of a root, and yield them in the order of ``rows``.
 
-    While the caller uses one manifest, threads read the next ones. If a V4 root lists data files itself, they are
-    yielded first, in the form of a manifest whose ``root_row`` is None.
+    While the caller uses one manifest, threads read the next ones. If a V4 root lists files itself, an additional
+    manifest comes first: it contains only the entries of these files, and its ``root_row`` is None.
 
     Parameters
     ----------
+    state
+        The planned state of the table, whose reader is used.
+    scan
+        The root that lists the manifests.
     parts
-        The parts of a manifest to decode: the result of `parts_of`.
+        The parts of a manifest to decode, such as ``entries``; see `parts_of`.
     rows
         Row numbers, in the root, of the manifests.
     columns
-        Field ids of the columns whose statistics are needed; None for all columns. See `ManifestReader.leaves`.
+        Field ids of the columns whose metrics are needed if ``parts`` contains ``stats``; None for all columns.
     """
     direct = state.reader.direct(scan.root)
     if direct is not None:
@@ -122,14 +133,21 @@ def leaves_of(
 def pick(
     state: TableState, scan: RootScan, index: int, leaf: Manifest, wanted: Filter, columns: Iterable[int]
 ) -> Picked:
-    """Select the files of one manifest that may have a row that matches the filter, ``wanted``.
+    """Select the data files of one manifest that may have a row that matches the filter.
 
     Parameters
     ----------
-    index
-        Index of the root among the plan's roots.
+    state
+        The planned state of the table.
+    scan, index
+        The root that lists the manifest, and the index of this root among the plan's roots.
+    leaf
+        The manifest, or the entries of the files that a V4 root lists itself.
+    wanted
+        The filter.
     columns
-        Field ids of the column metrics to keep: those of the filter's columns and of equality deletes.
+        Field ids of the columns whose metrics are kept with the selected files: the columns of the filter, and the
+        columns that equality deletes compare.
     """
     batch = _filtered(EntryBatch.of(leaf, sorted(set(columns))), candidates(scan, leaf))
     may, must = wanted.evaluate(batch, state.metadata)
@@ -180,13 +198,17 @@ def concat_selected(picked: list[Picked]) -> tuple[EntryBatch, Int64s, pa.Boolea
     Returns
     -------
     tuple
-        The entries of the files; the root row of each file's manifest, null for a file that a V4 root lists itself; and
-        for each file, whether metadata proves that every row matches the filter.
+        The manifest entries of the files, and two arrays with one element per file:
+
+        - The row number, in the root, of the manifest that lists the file; null for a file that a V4 root lists itself.
+        - Whether metadata proves that every row of the file matches the filter.
     """
     filled = [p for p in picked if len(p.batch)]
     ordinals = [whole(p.batch.entries["ordinal"]) for p in filled]
     batch = concat_batches(p.batch for p in filled)
-    if len(filled) > 1:  # `concat_batches` renumbers entries: restore their ordinals
+    # An entry's ordinal is its position in its own manifest. `concat_batches` has replaced the ordinals by new numbers
+    # from 0, so set them again.
+    if len(filled) > 1:
         batch = batch.with_columns(ordinal=pa.concat_arrays(ordinals))
     elif filled:
         batch = batch.with_columns(ordinal=ordinals[0])

@@ -75,20 +75,25 @@ class RootScan:
         return replace(self, rows=self.rows[mask], filled=self.filled[mask], may=self.may[mask])
 
     def delete_rows(self, state: TableState, wanted: Filter, read: npt.NDArray[np.int64]) -> list[int]:
-        """Find the delete manifests that may hold deletes for files of some data manifests.
+        """Find the delete manifests that may hold deletes for files of the data manifests in ``read``.
 
-        In V4, the root may name a data manifest in the field ``referenced_file`` of a delete manifest. The delete
-        manifest is then affiliated with this data manifest: it has deletes only for the files of this data manifest.
+        A live delete manifest of the root is left out in three cases:
+
+        - It has no live deletes, according to the file counts in the root.
+        - All its deletes are in partitions that the filter excludes. For example, the filter is ``day = 3``, where
+          ``day`` is a partition field, and the manifest has only deletes of day 5. The manifests of global equality
+          deletes are not left out for this reason, because these deletes apply to every partition.
+        - It has deletes only for the files of one data manifest, and this data manifest is live but not in ``read``. A
+          V4 root names this data manifest in the field ``referenced_file`` of the delete manifest's entry.
 
         Parameters
         ----------
+        state
+            The planned state of the table.
         wanted
-            The filter. Only its conditions on partition values prune delete manifests. They can do so because a delete
-            applies only to data files of its own partition, except for global equality deletes, whose manifests are
-            not pruned.
+            The filter.
         read
-            Row numbers, in the root, of the data manifests. A delete manifest that is affiliated with another live data
-            manifest of the root is left out.
+            Row numbers, in the root, of data manifests.
 
         Returns
         -------
@@ -123,18 +128,22 @@ def scan_root(
     added_by: frozenset[int] | None = None,
     seen: set[str] | None = None,
 ) -> RootScan:
-    """Select the manifests of a root without reading them.
+    """Select the data manifests of a root that a plan has to consider, without reading these manifests.
 
     Parameters
     ----------
+    state, snapshot, root
+        The planned state of the table, the snapshot of the root, and the root.
+    wanted
+        The filter.
     added_by
         For an incremental plan, which also passes ``seen``: the ids of the snapshots whose added files are planned. A
         manifest that any other snapshot added is left out. If the root does not state which snapshot added a manifest,
         the manifest is kept.
     seen
-        For an incremental plan, which has several roots: the locations of the manifests that were kept from the roots
-        before this one. These manifests are left out here, so that no manifest is planned twice. The function adds the
-        locations of the manifests that it keeps from this root, including those that the filter prunes.
+        For an incremental plan, which calls this function for several roots, one after another: a set with the
+        locations of the manifests that are in the results for earlier roots. A manifest in this set is left out, so
+        that no manifest is planned twice. The function adds the locations of the manifests in its own result.
     """
     rows = np.array(live_manifests(root, _DATA), dtype=np.int64)
     if added_by is not None and seen is not None and len(rows):
@@ -148,7 +157,17 @@ def scan_root(
 
 
 def candidates(scan: RootScan, leaf: Manifest) -> pa.BooleanArray:
-    """Return which entries of a leaf, or of the root, are data files that the plan would read without a filter."""
+    """Return, for each entry of a manifest, whether it is a data file that the plan would read without a filter.
+
+    These are the live data files. In an incremental plan, they are only those that a planned snapshot added.
+
+    Parameters
+    ----------
+    scan
+        The root that lists the manifest.
+    leaf
+        A manifest, or the entries of the files that a V4 root lists itself.
+    """
     mask = pc.and_(live(leaf.entries), whole(pc.fill_null(pc.equal(leaf.entries["content_type"], 0), False)))
     if scan.added_by is not None:
         ids = pa.array(sorted(scan.added_by), pa.int64())
@@ -184,8 +203,9 @@ def _filled(root: Manifest, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_
         empty &= ~bool_array(pc.greater(pc.struct_field(stats, f"{unit}_rows_count"), 0))
     removals = Removals(root)
     if removals:
-        # A manifest DV may remove both live and DELETED entries, and the number of entries that it removes does not
-        # show which. If it removes as many entries as the manifest has, no live file remains; otherwise one may remain.
+        # A manifest DV may remove live entries and DELETED entries, but only the total number of removed entries is
+        # used here. If it equals the number of all entries in the manifest, no live file remains. If it is smaller, a
+        # live file may remain.
         stored = pc.add(held, counts["deleted"]).to_pylist()
         names = whole(root.entries["location"]).take(build.array(rows)).to_pylist()
         counted = bool_array(pc.greater(held, 0)) | (not root.dialect.deletion_vectors_on_entries)

@@ -37,23 +37,27 @@ class PlannedScan:
         One row per data file to read.
     options
         How files are split.
-    roots, leaves
-        The manifest lists or root manifests, and the counts of each manifest that was read. There is one root
-        (none if the table has no snapshot). An incremental plan has one root per append, and a task's ``root_row`` is a
-        row in the root of the append that added the file.
+    roots
+        The manifest list or root manifest of the planned snapshot; empty if the table has no snapshot. An incremental
+        plan has one root for each snapshot whose added files are planned. In such a plan, ``files.root_row`` is the row
+        number in the root of the snapshot that added the file.
+    leaves
+        For each data manifest that was read, the number of its files, rows and bytes, and how many of these the plan
+        reads. If a V4 root lists data files itself, there is one more element for these files.
     delete_rows
         Row numbers, in the root, of the delete manifests that the filter does not rule out. Some of these manifests are
         not read, because their sequence numbers or partitions show that no delete in them applies to a planned file.
     row_groups
         For a plan with ``row_groups=True``, one row per row group (`iceexplore.planning.row_groups_of`); else None.
     appends
-        For an incremental plan, the appends that it covers; else None.
+        For an incremental plan, the snapshots whose added files are planned; else None.
     notes
         Notes for users: manifests that could not be read, snapshots that were skipped.
     seconds
         Duration of planning.
     log
-        Reads of the storage during planning; a manifest that was already decoded causes none.
+        The reads from the storage during planning. A manifest that was read before and is still in the cache in
+        decoded form is not read again.
     """
 
     state: TableState
@@ -88,10 +92,15 @@ class PlannedScan:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons why rows may be wrong or missing although everything could be read, each with its problem code.
+        """Reasons why rows may be wrong or missing, each a sentence with a problem code.
 
-        These are contradictions that reading has found among the metadata file, the root, and the manifests and files
-        that the plan depends on, and problems that `Table.check` has found in the planned snapshot.
+        There are two kinds of reasons:
+
+        - Problems that were found when metadata was read, if they affect this plan. For example, the summary of the
+          snapshot states other totals than its root.
+        - Problems that `Table.check` has found in the planned snapshot.
+
+        Manifests that could not be read are reported in `notes`, not here.
         """
         return tuple(doubts_of(self).values())
 

@@ -23,7 +23,8 @@ __all__ = ["DeleteCounts", "SplitOptions", "combined_by_group", "combined_table"
 
 _Longs = npt.NDArray[np.int64]
 _SPLITTABLE = pa.array([f.name for f in DATA_FILE_FORMATS if f.splittable])
-#: Plans with more splits are refused: a manifest may state wrong file sizes, on which the number of splits depends.
+#: Plans with more splits are refused. Without this limit, a wrong file size in a manifest could lead to billions of
+#: splits.
 _MOST_SPLITS = 50_000_000
 #: Larger file sizes in a manifest are treated as this size, so that sums do not overflow.
 _MOST_BYTES = 2**60
@@ -38,9 +39,11 @@ class SplitOptions:
     size
         Bytes of a split in a file without split offsets, and maximum weight of a combined task.
     lookback
-        Number of combined tasks to which splits can be added at the same time; see `split_table`.
+        Maximum number of open tasks. A task is open as long as splits may be added to it. If there would be more open
+        tasks, the one with the highest weight is closed.
     open_file_cost
-        Cost of opening a file, expressed in bytes.
+        Bytes that opening a file is considered to cost. The weight of a split is at least this number for its data
+        file, plus the same number for each delete that applies to the file.
     """
 
     size: int = 128 * 1024 * 1024
@@ -49,21 +52,24 @@ class SplitOptions:
 
     @classmethod
     def of(cls, properties: Mapping[str, str], **given: int | None) -> SplitOptions:
-        """Return options: the given values, otherwise those of the table properties, otherwise Iceberg's defaults.
+        """Return the split options that apply to a table.
+
+        A value in ``given`` comes first. For an option without such a value, the table property is used. If the table
+        has no valid value of this property, Iceberg's default is used.
 
         Parameters
         ----------
         properties
             The table properties, of which ``read.split.target-size``, ``read.split.planning-lookback`` and
-            ``read.split.open-file-cost`` are used. A size or lookback of 0 is ignored, and so is a value that
-            is not a whole number.
+            ``read.split.open-file-cost`` are used. A property is ignored if it is not a whole number of at most 18
+            digits. A size or lookback of 0 is ignored, too.
         given
             Values of ``size``, ``lookback`` and ``open_file_cost``; None has the same effect as no value.
 
         Raises
         ------
         OptionError
-            A value is not a whole number or too large, a size or lookback is below 1, or a cost is below 0.
+            A value in ``given`` is not a whole number below 2**62, a size or lookback is below 1, or a cost is below 0.
         """
         made = {}
         options = (
@@ -101,9 +107,10 @@ class DeleteCounts:
 
 
 def content_sizes(deletes: EntryBatch) -> _Longs:
-    """Return the bytes to read for each delete, as Java's ``ScanTaskUtil`` does.
+    """Return the number of bytes to read for each delete file or deletion vector.
 
-    These are the size of a delete file or, for a deletion vector, the size of its blob in the Puffin file.
+    For a delete file, this is the file size. For a deletion vector, it is the size of its blob in the Puffin file, as
+    in Java's ``ScanTaskUtil``.
     """
     sizes = pc.coalesce(
         pc.struct_field(whole(deletes.entries["deletion_vector"]), "size_in_bytes"),
@@ -138,7 +145,7 @@ def split_counts(tasks: FileTasks, size: int) -> _Longs:
 
 @dataclass(frozen=True)
 class _Cut:
-    """The way each file is split: at its offsets, at regular intervals, or not at all."""
+    """How each file is split: at the split offsets in its manifest entry, at regular intervals, or not at all."""
 
     lengths: _Longs  # bytes of each file
     offsets: _Longs  # split offsets of all files, concatenated
@@ -177,25 +184,33 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     A file with split offsets is split at these, any other file every ``options.size`` bytes. A file of a format that
     cannot be split is one split.
 
-    Splits are then combined into tasks with a total weight of up to ``options.size`` each; a split with a higher weight
-    is a task by itself. The weight of a split is the sum of its bytes and the bytes of the deletes that apply to its
-    file, but at least ``options.open_file_cost`` for the data file and for each delete. At most ``options.lookback``
-    tasks are open to further splits at the same time; when there are more, the one with the highest weight is closed.
+    Each split has a weight: its bytes plus the bytes of all deletes that apply to its file. The weight is at least
+    ``options.open_file_cost`` for the data file, plus the same number for each of these deletes. For example, if 2
+    deletes apply to a file, the weight of each of its splits is at least 3 times ``options.open_file_cost``.
+
+    Splits are then combined into tasks. The weights of the splits in a task add up to at most ``options.size``; a split
+    with a higher weight is a task by itself. A task is open as long as splits may be added to it. At most
+    ``options.lookback`` tasks are open at the same time: if there would be more, the open task with the highest weight
+    is closed.
 
     Unlike this function, Spark also adjusts the split size to its parallelism (``read.split.adaptive-size.enabled``).
 
     Parameters
     ----------
     tasks
-        The data files.
+        The data files, and the deletes that apply to each of them.
+    options
+        The split size, the maximum number of open tasks, and the cost of opening a file.
 
     Returns
     -------
     pyarrow.Table
-        ``task``: row number of the data file in ``tasks``. ``start``, ``length``: position of the split's first
-        byte in the file, and number of its bytes. ``rows``: number of rows, estimated from the bytes. ``deletes``,
-        ``delete_bytes``: number and bytes of the deletes that apply to the file. ``weight``: as above. ``combined``:
-        number, from 0, of the combined task that reads the split.
+        - ``task`` is the row number of the data file in ``tasks``.
+        - ``start`` is the position of the split's first byte in the file, and ``length`` the number of its bytes.
+        - ``rows`` is the number of its rows, estimated from its bytes.
+        - ``deletes`` and ``delete_bytes`` are the number and the bytes of the deletes that apply to the file.
+        - ``weight`` is the weight of the split.
+        - ``combined`` is the number, from 0, of the combined task that reads the split.
 
     Raises
     ------
@@ -209,8 +224,9 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     first_offset = np.zeros(len(tasks), dtype=np.int64)
     first_offset[cut.by_offset] = cut.offsets[cut.starts[cut.by_offset]]
     readable = np.maximum(cut.lengths - first_offset, 1)
-    # A split has the same share of the file's rows as of its bytes. Bytes before the first split offset are in no split
-    # and do not count as bytes of the file (Java: BaseContentScanTask.estimateRowsCount).
+    # Estimate rows from bytes: a split with 25 % of the file's bytes is assumed to have 25 % of its rows. The bytes
+    # before the first split offset are not counted, because no split has them (Java:
+    # BaseContentScanTask.estimateRowsCount).
     rows = length / readable[task] * records[task]
     return build.table(
         {
@@ -268,23 +284,30 @@ def _pieces(tasks: FileTasks, size: int | _Longs) -> tuple[_Cut, _Longs, _Longs,
 
 
 def combined_by_group(tasks: FileTasks, group: _Longs, sizes: _Longs, *, lookback: int) -> tuple[_Longs, _Longs]:
-    """Return the combined tasks that result if each group of files is planned by itself.
+    """Split files that belong to groups, and combine the splits of each group into tasks.
 
-    Spark plans a rewrite in this way (``SparkStagedScan``), with an ``open_file_cost`` of 0.
+    No task reads files of two groups. Spark combines splits in this way when it rewrites groups of files
+    (``SparkStagedScan``). Opening a file costs nothing here: the weight of a split is its bytes plus the bytes of all
+    deletes that apply to its file.
 
     Parameters
     ----------
+    tasks
+        The files of all groups.
     group
-        Per file, the number of its group, from 0.
+        For each file, the number of its group, from 0.
     sizes
-        Per group, the bytes of a split and of a combined task.
+        For each group, the bytes of a split in a file without split offsets, which is also the maximum weight of a
+        combined task.
     lookback
-        Number of combined tasks to which splits can be added at the same time; see `split_table`.
+        Maximum number of open tasks per group. A task is open as long as splits may be added to it. If there would be
+        more open tasks, the one with the highest weight is closed.
 
     Returns
     -------
     tuple
-        Per split, in the order of the groups: the row of its file, and the number of its combined task, from 0.
+        Two arrays with one element per split, sorted by group: the row number of the split's file in ``tasks``, and the
+        number of its combined task. Tasks are numbered from 0 across all groups.
 
     Raises
     ------
