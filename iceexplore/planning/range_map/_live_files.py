@@ -91,7 +91,7 @@ def read_live_files(plan: PlannedScan, columns: Collection[int]) -> Generator[st
 
 
 def finished(steps: Generator[str, None, T]) -> T:
-    """Run a generator to its end, and return its result."""
+    """Run a generator to its end, ignore the texts that it yields, and return its return value."""
     while True:
         try:
             next(steps)
@@ -103,8 +103,9 @@ def finished(steps: Generator[str, None, T]) -> T:
 def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
     """Return the index in ``files`` of each data file that the plan reads, in the order of the plan's tasks.
 
-    As ``files`` may lack locations, a file is identified by its root, the row of its manifest in the root, and the
-    number of its entry in the manifest.
+    The plan's files are found in ``files`` by three numbers, not by location, because the locations in ``files`` may be
+    null: the index of the root, the row of the file's manifest in this root, and the number of the file's entry in this
+    manifest.
 
     Parameters
     ----------

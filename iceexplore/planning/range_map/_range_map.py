@@ -26,10 +26,12 @@ __all__ = ["DRAWN", "KINDS", "RangeBy", "RangeMap", "VERDICTS", "cells_of", "exa
 
 #: The order of files from top to bottom: by the start of their range, by partition, or by the snapshot that added them.
 RangeBy: TypeAlias = Literal["range", "partition", "snapshot"]
-#: If there are more files than this, they are counted per cell instead of drawn one by one.
+#: Up to this many files are drawn one by one. If more have a range, similar files are merged into a cell, a rectangle
+#: of the picture that is darker if it represents more files.
 DRAWN = 1500
 _READ = 1
-#: The verdicts of a plan on a file, each stored as its index in this tuple.
+#: What a plan does with a file, its "verdict": it reads the file, or it skips the file for the reason in the text.
+#: `RangeMap.verdict` contains indices in this tuple.
 VERDICTS = (
     "read, all rows match",
     "read, rows filtered",
@@ -37,39 +39,47 @@ VERDICTS = (
     "skipped by partition",
     "skipped by column metrics",
 )
-#: What is known about a file's values of the column: a range, nothing, or that all are null. It is stored as the index
-#: in this tuple.
+#: What is known about a file's values of the column: a range that contains them, nothing, or that all of them are null
+#: or NaN. `RangeMap.kind` contains indices in this tuple.
 KINDS = ("range", "no bounds", "only nulls")
 
-#: If files are counted per cell, a picture has at most this many rows and, if possible, at most this many cells. The
-#: third number limits the names of groups (partitions or snapshots) that are written beside the rows of any picture.
+#: A picture of more than `DRAWN` files has at most `_ROWS` rows and, if possible, at most `_CELLS` cells. In any
+#: picture, at most `_NAMES` names of partitions or snapshots are written beside the rows.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
-#: Resolutions from fine to coarse: number of rows, and number of stops that are merged into one. The first resolution
-#: with at most `_CELLS` cells is drawn.
+#: Resolutions to try, from fine to coarse. Each is a number of rows and a step: with the step 4, ranges of files begin
+#: and end only at every 4th stop. The first resolution with at most `_CELLS` cells is drawn; if none has so few, the
+#: last one is drawn.
 _COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeMap(RangePicture):
-    """A picture of each live file's range of values in one column, with the filter's range of this column as a band.
+    """A picture of the range of values that each live data file has in one column.
 
-    A file is drawn as a bar from its lower to its upper bound. More than `DRAWN` files are merged into cells, which are
-    darker where there are more files.
+    A file is drawn as a horizontal bar from its lower to its upper bound. If more than `DRAWN` files have a range,
+    similar files are merged into a cell, which is darker if it represents more files.
 
-    Users can move the edges of the filter's range, but only to certain values, called stops; `lit` returns the files
-    that the plan would then read, with the filter's other conditions unchanged. Bars, too, begin and end at stops. They
-    are drawn such that a bar overlaps the band exactly if the plan would read the file for a filter that consists of
-    the range alone.
+    A filter such as ``id >= 5 and id <= 9 and a = 1`` limits the column ``id`` to a range with two edges, 5 and 9. This
+    range is drawn as a vertical band across all bars. Users can move its edges, but only to certain values, called
+    stops. `lit` returns the files that the plan would then read; the other conditions, here ``a = 1``, do not change.
+
+    Bars, too, begin and end at stops. A bar overlaps the band if, and only if, the plan would read the file for a
+    filter that consists of the range alone.
 
     Attributes
     ----------
-    title, column, filter
-        The table's name, the column's name, and the filter.
+    title
+        The table's name.
+    column
+        The column's name.
+    filter
+        The plan's filter, as text.
     by
-        The order of files: by the start of their ``range``, by ``partition`` or by ``snapshot``.
+        The order of the files, from top to bottom: ``range`` (by the start of their range), ``partition`` (by their
+        partition) or ``snapshot`` (by the snapshot that added them).
     stops
-        Values of the column to which the filter's edges can be moved.
+        Values of the column to which the edges of the filter's range can be moved.
     labels, literals
         The stops as short texts for display, and as SQL literals.
     lower, upper
@@ -84,17 +94,18 @@ class RangeMap(RangePicture):
         One per file: the file's range as indices of stops. If the upper edge of the filter's range is at a stop before
         `first`, the plan skips the file. It also skips the file if the lower edge is at the stop `last` or after it.
     kind
-        One per file: the index in `KINDS`.
+        One per file: what is known about its values of the column, as an index in `KINDS`.
     open
-        One per file: False if the filter's other conditions alone make the plan skip the file.
+        One per file: True if the plan would read it for a filter without the range, that is, for `rest` and `partition`
+        alone.
     verdict
-        One per file: the index in `VERDICTS`.
+        One per file: whether the plan reads it, or why the plan skips it, as an index in `VERDICTS`.
     rows, bytes
         One per file: its number of rows, and its size in bytes.
     group
         One per file: the index in `groups` of the file's partition or snapshot; 0 if `by` is ``range``.
     groups
-        The names of the partitions or snapshots, in the order of the picture.
+        The names of the partitions or snapshots, from top to bottom; one empty name if `by` is ``range``.
     files
         The metadata of the files.
     notes
@@ -130,7 +141,7 @@ class RangeMap(RangePicture):
 
     @property
     def name(self) -> str:
-        """The column as SQL."""
+        """The column's name as SQL, in quotes if it needs them."""
         return name_sql(self.column)
 
     def lit(self, lower: int | None, upper: int | None) -> Mask:
@@ -158,7 +169,8 @@ class RangeMap(RangePicture):
     def filter_text(self, lower: int | None, upper: int | None) -> str:
         """Return the filter as SQL, with the edges of its range moved to these stops.
 
-        The range comes first in the text, because a new map for this filter shows the filter's first column by default.
+        The range comes first in the text, before the other conditions. If users plan with this text, the map of the new
+        plan shows the same column again, because a map shows the first column in the filter by default.
 
         Parameters
         ----------
@@ -190,7 +202,11 @@ class RangeMap(RangePicture):
 
     @cached_property
     def counts(self) -> pd.DataFrame:
-        """One row per verdict: ``verdict``, ``files``, ``rows``, ``bytes``, ``no_bounds`` (files without a range)."""
+        """One row per text in `VERDICTS`, with the numbers of files to which it applies, of their rows and bytes.
+
+        The columns are ``verdict``, ``files``, ``rows``, ``bytes`` and ``no_bounds``. The last one is the number of
+        these files that have no range: their values are unknown, or all are null or NaN.
+        """
         out = []
         for number, verdict in enumerate(VERDICTS):
             mine = self.verdict == number
@@ -202,7 +218,11 @@ class RangeMap(RangePicture):
 
     @cached_property
     def order(self) -> _Ints:
-        """Indices of the files with a range, from top to bottom: by group, then by start and end of their range."""
+        """Indices of the files with a range, in the order in which they are drawn, from top to bottom.
+
+        If `by` is ``partition`` or ``snapshot``, files of the same partition or snapshot come together. Among these, or
+        if `by` is ``range``, files are sorted by the start of their range, then by its end.
+        """
         group = np.zeros(len(self), np.int64) if self.by == "range" else self.group
         places = np.lexsort((self.last, self.first, group))
         ranged: _Ints = places[self.kind[places] == 0]
@@ -210,7 +230,7 @@ class RangeMap(RangePicture):
 
     @property
     def is_binned(self) -> bool:
-        """Whether files are counted per cell instead of drawn one by one."""
+        """Whether more than `DRAWN` files have a range, so that they are merged into cells instead of drawn singly."""
         return len(self.order) > DRAWN
 
     @cached_property
@@ -228,14 +248,14 @@ class RangeMap(RangePicture):
 
 
 def cells_of(found: RangeMap) -> RangeCells:
-    """Return the cells of the picture, which represent the files that have a range.
+    """Return the cells to draw for a range map: each is a rectangle that represents one or more files with a range.
 
-    For up to `DRAWN` files, each file is a cell in a row of its own.
+    If at most `DRAWN` files have a range, each file is a cell in a row of its own.
 
-    If there are more files, they are distributed over at most `_ROWS` rows, and files with the same row, range, verdict
-    and `RangeMap.open` are counted in one cell. While there are more than `_CELLS` cells, this is repeated with ranges
-    that are rounded outwards to every 2nd, 4th or 8th stop, then with fewer rows. With a single row, any number of
-    cells is accepted.
+    Otherwise, the files are distributed over at most `_ROWS` rows. One cell represents all files with the same row, the
+    same range, the same `RangeMap.verdict` and the same `RangeMap.open`. If this makes more than `_CELLS` cells, it is
+    tried again with ranges that are rounded outwards to every 2nd, 4th or 8th stop, then with fewer rows. The last try
+    has a single row, and its result is returned even if it has more cells.
     """
     order = found.order
     if not found.is_binned:
@@ -259,23 +279,31 @@ def cells_of(found: RangeMap) -> RangeCells:
 
 
 def exact_cells(found: RangeMap) -> RangeCells:
-    """Count the files by range, verdict and `RangeMap.open`, and return each combination that occurs as a cell.
+    """Merge the files of a range map into cells for counting: files with the same range are in the same cell.
+
+    They must also have the same `RangeMap.verdict` (whether the plan reads the file, or why not) and the same
+    `RangeMap.open` (whether the other conditions of the filter let the plan read the file). Files without a range are
+    left out.
 
     While a user moves an edge of the filter's range, the number of files that the plan would read is computed from
-    these cells. Therefore, unlike in `cells_of`, ranges are not rounded. All cells are in row 0. Files without a range
-    are left out.
+    these cells. The number must be exact, so ranges are not rounded, as they may be in `cells_of`. The cells are not
+    drawn; the row of each is 0.
     """
     order = found.order
     return _grouped(found, order, np.zeros(len(order), np.int64), found.first[order], found.last[order])
 
 
 def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Ints) -> RangeCells:
-    """Merge the files with the same row, range, verdict and `RangeMap.open` into one cell each, and count them.
+    """Merge files into cells, and count the files and bytes in each cell.
+
+    A cell consists of all files with the same row, range, `RangeMap.verdict` and `RangeMap.open`.
 
     Parameters
     ----------
+    found
+        The map, with one verdict per file.
     order
-        Indices of the files to count.
+        Indices, in the map, of the files to merge.
     row, first, last
         For each file in ``order``, the row of the picture in which it is drawn, and its range as indices of stops. The
         range may be rounded.
@@ -294,10 +322,18 @@ def _grouped(found: RangeMap, order: _Ints, row: _Ints, first: _Ints, last: _Int
 
 
 def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
-    """Return the row in the picture of each file in ``order``, for at most ``rows`` rows.
+    """Distribute files over the rows of the picture, and return the index of each file's row.
 
-    If files are ordered by range, each row gets equally many files. If they are in groups, a row is one group or, if
-    there are more groups than rows, several consecutive groups.
+    If the map orders files by range, all rows have about the same number of files. If it orders them by partition (or
+    snapshot), each row has the files of one partition. If there are more than ``rows`` partitions, a row has the files
+    of several consecutive ones.
+
+    Parameters
+    ----------
+    order
+        Indices of the files, from top to bottom.
+    rows
+        The maximum number of rows.
     """
     if found.by == "range":
         return np.arange(len(order)) * rows // max(1, len(order))
@@ -307,17 +343,20 @@ def _rows(found: RangeMap, order: _Ints, rows: int) -> _Ints:
 
 
 def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """Return the names to write beside the rows of the picture, as pairs of row and name.
+    """Return the names of partitions (or snapshots) to write beside rows of the picture, as pairs of row and name.
 
-    A row gets a name if a group of files begins in it; if several begin there, the name is that of the first. If there
-    are more than `_NAMES` such rows, only every second of them, or every third and so on, gets its name.
+    A name is written beside the row that has the first files of this partition. If several partitions begin in one row,
+    only the first of their names is written. If more than `_NAMES` names remain, only every second of them is written,
+    or every third, and so on.
 
     Parameters
     ----------
-    group, row
-        For each drawn file, in the order of the picture, the index of its group in ``groups``, and its row.
+    group
+        For each file, from top to bottom, the index in ``groups`` of its partition or snapshot.
+    row
+        For each of the same files, the index of its row.
     groups
-        The names of the groups.
+        The names of all partitions or snapshots.
     """
     if not len(group):
         return ()
@@ -328,7 +367,7 @@ def _names(group: _Ints, row: _Ints, groups: tuple[str, ...]) -> tuple[tuple[int
 
 
 def _drawn(found: RangeMap) -> RangeChart:
-    """Return the picture of a range map."""
+    """Convert a range map into plain data, from which the picture is drawn."""
     strips = []
     for number, name in enumerate(KINDS):
         counts = np.bincount(found.verdict[found.kind == number], minlength=len(VERDICTS))

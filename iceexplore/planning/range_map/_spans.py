@@ -58,11 +58,14 @@ class Spans:
     known: Mask
 
     def and_(self, other: Spans) -> Spans:
-        """Return, for each file, the intersection of its ranges in ``self`` and ``other``."""
+        """Intersect, for each file, its range in ``self`` with its range in ``other``.
+
+        The result is `known` if one of the two ranges is.
+        """
         return Spans(np.maximum(self.first, other.first), np.minimum(self.last, other.last), self.known | other.known)
 
     def take(self, rows: npt.ArrayLike) -> Spans:
-        """Return the ranges of the files with these indices, in this order."""
+        """Return the ranges of some files: those whose indices are in ``rows``, in the order of ``rows``."""
         at = np.asarray(rows)
         return Spans(self.first[at], self.last[at], self.known[at])
 
@@ -103,30 +106,31 @@ class StopPredicates:
     def spans(self, rows: int, sources: MetricsSources) -> Spans:
         """Return the range of each file or manifest, as indices of stops.
 
-        Partition values (for manifests, partition summaries) and the column's metrics each limit the range. The result
-        is the intersection of these limits.
+        A range is computed from each kind of metrics that the files or manifests have: from the values of each
+        partition field (for manifests, from its partition summary), and from the bounds of the column. The result is
+        the intersection of these ranges.
 
         Parameters
         ----------
         rows
             Number of files or manifests.
         sources
-            A function that takes a predicate and returns the metrics of these files or manifests on which the predicate
-            can be evaluated.
+            A function that takes a predicate, such as ``id >= 5``, and returns a list of metrics on which it can be
+            evaluated: for each partition field of ``id``, and for ``id`` itself. Each has ``rows`` elements.
         """
         count = len(self.lower)
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # `sources` returns the metrics on which a given predicate can be evaluated. For some predicates, mostly at the
-        # first or last stop, it leaves out a partition field, because the predicate has no projection to the field.
-        # Therefore call it for three predicates. The longest list has the most fields, so use it.
+        # `sources(p)` leaves out the partition fields to which the predicate `p` has no projection. This happens mostly
+        # to predicates at the first or last stop. All partition fields are needed here, so call it with a predicate in
+        # the middle, the first one and the last one, and use the longest of the three lists.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
-                continue  # no comparison can be projected to this field, for example because it stores buckets
+                continue  # no predicate has a projection to this partition field, as with the transform bucket[16]
             last = _allowed(source, self.lower)
-            # `_allowed` needs the widest predicate first. For upper edges, it is that of the last stop.
+            # `_allowed` takes the widest predicate first. Of `id <= 0`, `id <= 10` and `id <= 20`, this is the last.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
@@ -137,17 +141,20 @@ class StopPredicates:
         return out
 
     def unusable(self, sources: Sequence[MetricsSource]) -> set[int]:
-        """Return the indices of stops to drop, because their predicates have no projection to some partition field.
+        """Return the indices of the stops to which users should not be able to move an edge.
 
-        At such a stop, the partition field excludes no file. At the stops before and after it, the field may exclude
-        files. While a user moves an edge, these files would be skipped, read at this one stop, and skipped again.
+        These are stops at which a partition field excludes no file, because the predicate of an edge at this stop has
+        no projection to the field, although predicates at other stops have one. For example, a file is skipped because
+        of its partition value if the edge is at the stop 10 or at the stop 30. If the predicate at the stop 20 has no
+        projection, the file is read if the edge is at 20. Users would not understand this.
 
-        A field to which none of the predicates has a projection is ignored.
+        A partition field to which no predicate at all has a projection is ignored.
 
         Parameters
         ----------
         sources
-            The metrics on which the predicates are evaluated, including the partition fields.
+            The metrics on which the predicates are evaluated: one element per partition field of the column, and one
+            for the column itself.
         """
         out: set[int] = set()
         for source in sources:
@@ -170,11 +177,19 @@ def _projected(source: MetricsSource, p: Predicate) -> Predicate | None:
 
 
 def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
-    """Count, for each file or manifest that ``source`` describes, the predicates of ``side`` that do not exclude it.
+    """Count, for each file or manifest, the predicates in ``side`` that may match one of its rows.
 
-    The predicates must be in order from the widest to the narrowest, so that a file that one predicate excludes is also
-    excluded by all later ones. The number is therefore found by bisection, for all files at once. If the bounds cannot
-    be compared with the literals directly, every predicate is evaluated instead.
+    The number is found by bisection, for all files at once. For this, bounds and literals must have types that can be
+    compared, and the operators of all predicates, after projection, must be ``>`` and ``>=`` only, or ``<`` and ``<=``
+    only. Otherwise, every predicate is evaluated.
+
+    Parameters
+    ----------
+    source
+        The metrics of the files or manifests, for the column or for a partition field.
+    side
+        Predicates from the widest to the narrowest, such as ``id >= 0``, ``id >= 10`` and ``id >= 20``. If one of them
+        matches no row of a file, neither does any later one.
     """
     asked = [_projected(source, p) for p in side]
     kinds = {p.op for p in asked if p is not None}
@@ -200,9 +215,9 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # If all values of a file are null or NaN, no comparison is true, so every predicate excludes the file. Partition
-    # values are exact metrics: the value of a file is its lower and its upper bound. If it is null, every predicate
-    # excludes the file too; in other metrics, a null bound means unknown and excludes nothing.
+    # If all values of a file are null or NaN (`nothing`), no comparison is true, so the number is 0. Otherwise, a null
+    # bound usually means that the bound is unknown. In exact metrics, such as partition values, both bounds are the
+    # value itself: if they are null, the value is null, and the number is 0 too.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 

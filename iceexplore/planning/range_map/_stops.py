@@ -23,7 +23,8 @@ from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
-#: Approximate number of bounds that are sampled to choose stops.
+#: Stops are chosen from samples of the files' lower bounds and upper bounds: at least this many of each, or all of them
+#: if there are fewer.
 _SAMPLE = 50_000
 #: Equally spaced stops are not used if fewer than a tenth (1 / ``_CROWDED``) of the intervals between them contain a
 #: bound of a file. Instead, the bounds themselves become stops, and are displayed at equal distances.
@@ -34,8 +35,8 @@ _ROOM = 0.15
 #: Maximum length of a stop's text or bytes.
 _LONGEST = 64
 _SECOND = 1_000_000
-#: Possible distances between the stops of a time or timestamp column, in microseconds. Longer distances are 1, 2 or 5
-#: times a power of ten, in days.
+#: Possible distances between two stops of a time or timestamp column, in microseconds, up to 12 hours. Longer distances
+#: are a number of days: 1, 2, 5, 10, 20, 50 and so on.
 _TIMES = (
     *(m * 10**e for e in range(6) for m in (1, 2, 5)),
     *(n * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),
@@ -100,10 +101,12 @@ class Stops:
     positions
         Where each stop is drawn on the axis, from 0 to 1.
     lower_ops
-        For each stop, the operator that a lower edge has there: ``>=``, with one exception. If the filter itself has a
-        lower edge with ``>``, such as ``id > 5``, the operator at this stop (5) is ``>``.
+        For each stop, the operator of a lower edge that is moved to it: ``>=``, so that the edge at the stop 7 is
+        ``id >= 7``. If the lower edge of the plan's own filter has ``>``, such as ``id > 5``, the operator at the stop
+        5 is ``>``.
     upper_ops
-        The same for upper edges: ``<=``, or ``<`` at the stop where the filter itself has it.
+        For each stop, the operator of an upper edge that is moved to it: ``<=``. If the upper edge of the plan's own
+        filter has ``<``, such as ``id < 9``, the operator at the stop 9 is ``<``.
     even
         Whether the stops are drawn at equal distances, even if the differences between their values are not equal.
     """
@@ -128,7 +131,7 @@ class Stops:
         return self.values.index(value)
 
     def without(self, dropped: Iterable[int]) -> Stops:
-        """Return the stops except those with the dropped indices."""
+        """Return a copy that lacks the stops at the indices in ``dropped``."""
         gone = set(dropped)
 
         def kept(items: Sequence[Any]) -> tuple[Any, ...]:
@@ -142,10 +145,10 @@ def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, m
 
     They are chosen from the bounds of the files. The result is None if there are no finite bounds.
 
-    For numbers, dates and times, stops are usually round values at equal distances. If only a few of the intervals
-    between such stops contain bounds (`_is_crowded`), most stops would be useless. In this case, and for texts and
-    bytes, some of the bounds become the stops, and the map shows them at equal distances. A boolean column has the
-    stops False and True.
+    For numbers, dates and times, stops are usually round values at equal distances, such as 0, 10, 20 and 30. If almost
+    all bounds are between the same few stops (`_is_crowded`), such stops would not separate the files. In this case,
+    and for texts and bytes, some of the bounds are chosen as stops, and the map shows them at equal distances. A
+    boolean column has the stops False and True.
 
     Parameters
     ----------
@@ -156,7 +159,7 @@ def stops_of(kind: Type, lower: AnyArray, upper: AnyArray, edges: RangeFilter, m
     edges
         The filter's range of the column. The literals of its edges become stops too.
     most
-        The approximate maximum number of stops, without those of ``edges``.
+        The approximate maximum number of stops, not counting the literals of ``edges``.
     """
     literals = [p.literals[0] for p in (edges.lower, edges.upper) if p is not None]
     low, high = (_sampled(comparable(side)) for side in (lower, upper))
@@ -195,10 +198,11 @@ def _sampled(values: AnyArray) -> list[Any]:
 
 
 def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -> bool:
-    """Return whether only a few of the intervals between stops contain a bound, so that most stops are useless.
+    """Return whether almost all bounds are between the same few stops, so that the other stops are useless.
 
-    This is the case if the number of intervals with a bound is less than a tenth (1 / `_CROWDED`) of the number of
-    stops, and also less than a tenth of the number of distinct bounds.
+    To find out, the intervals between neighboring stops that contain a bound are counted. The result is True if this
+    number is less than a tenth (1 / `_CROWDED`) of the number of stops, and less than a tenth of the number of distinct
+    bounds.
 
     Parameters
     ----------
@@ -284,9 +288,11 @@ def _nice(wanted: Decimal, *, least: int = 0) -> Decimal:
 
     Parameters
     ----------
+    wanted
+        The number to round. If it is 0 or negative, and ``least`` is 0, the result is 1.
     least
-        The lowest possible result. If ``wanted`` is not above ``least``, the result is ``least``, without rounding. The
-        default of 0 is an exception: the result is then 1 if ``wanted`` is 0 or negative.
+        The lowest possible result, 0 or positive. If it is positive and ``wanted`` is not above it, it is returned as
+        it is, without rounding.
     """
     if wanted <= least or wanted <= 0:
         return Decimal(least or 1)

@@ -32,8 +32,10 @@ _MOST_JUDGED = 200_000
 def plan_totals(plan: PlannedScan) -> dict[str, int | None]:
     """Return the plan's totals by name, such as ``files`` and ``bytes`` (those of the data files that it reads).
 
-    Two totals may be unknown, and are then None: ``files_in_table`` (all live data files) and ``skipped_files`` (those
-    that the plan does not read). They include the files of skipped manifests, and a root need not count these files.
+    Two totals may be None: ``files_in_table`` (all live data files) and ``skipped_files`` (those that the plan does not
+    read). Both include the files in skipped manifests. As planning does not read these manifests, the numbers of their
+    files are taken from the root; if it lacks one of these numbers, the two totals are unknown.
+
     ``row_groups`` and ``row_groups_in_files`` are left out if the plan has not checked row groups.
     """
     return plan.once("plan_totals", lambda: _plan_totals(plan))
@@ -74,16 +76,17 @@ def _plan_totals(plan: PlannedScan) -> dict[str, int | None]:
 def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
     """Return the reasons why the plan skips manifests, files and row groups; the one that excludes most files is first.
 
-    Each reason is a dictionary with these keys:
+    Each reason is a dictionary with these keys (an item is a manifest, a data file or a row group):
 
     - ``kind``: what is skipped, one of ``manifest``, ``data file`` and ``row group``.
-    - ``level``: the name of the level that excludes these items, such as ``leaf manifest``.
+    - ``level``: the step of planning that excludes these items: ``manifest list`` or, in V4, ``root manifest``, then
+      ``leaf manifest``, then ``row group``.
     - ``term``: the condition of the filter that excludes them; None for manifests without live files.
     - ``by``: the kind of metadata that proves it, such as ``partition`` or ``bounds``.
     - ``count_all``: the number of items that are skipped for this reason.
-    - ``files_sum``: the number of data files that are skipped for this reason, including those in skipped manifests.
-      Manifests whose files the root does not count are ignored. None if there are only such manifests, and for row
-      groups.
+    - ``files_sum``: the number of data files that are skipped for this reason. For skipped manifests, the root's counts
+      of their files are added up, without manifests for which the root has no count. None if it has no count for any
+      of these manifests. Also None if the items are row groups.
     """
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):

@@ -62,10 +62,11 @@ def _facts(plan: PlannedScan) -> dict[str, str]:
 
 
 def _after(plan: PlannedScan) -> str:
-    """Return the id of the snapshot after which an incremental plan begins, as text.
+    """Return, as text, the id of the snapshot where an incremental plan starts.
 
-    The text is ``the oldest`` if an incremental plan begins with the table's oldest snapshot. For a plan that is not
-    incremental, it is ``not incremental``.
+    The plan reads the files that later snapshots added, without those of this snapshot. The text is ``the oldest`` if
+    there is no such limit: the plan then includes the files that the oldest snapshot added. For a plan that is not
+    incremental, the text is ``not incremental``.
     """
     if plan.appends is None:
         return "not incremental"
@@ -88,9 +89,10 @@ def summarize(
     differing
         The result of `describe_differences`.
     counts
-        Number of data files that ``both``, only ``a`` and only ``b`` read.
+        Numbers of data files by the key ``both`` (both plans read them), ``a`` or ``b`` (only this plan reads them).
     numbers
-        The totals of ``b`` minus those of ``a``, by name: ``files``, ``rows``, ``bytes``, ``metadata_bytes``.
+        The totals of the plan ``b`` minus those of the plan ``a``, by name. Only ``files``, ``rows``, ``bytes`` and
+        ``metadata_bytes`` are used; None and missing totals count as 0.
     """
     names = ", ".join(what for what, _, _ in differing)
     first = f"The plans differ in {names}." if differing else "Both plans have the same settings and table state."
@@ -129,9 +131,17 @@ _GONE = "not in the other plan's snapshot"
 
 
 def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
-    """Explain why a plan does not read the data files at these locations.
+    """Explain why a plan does not read certain data files.
 
-    The plan's manifests, including pruned ones, are read until all files are found.
+    The plan's data manifests, including pruned ones, are read until all these files are found.
+
+    Parameters
+    ----------
+    plan
+        The plan that does not read the files. The column ``absent`` of the result calls it "the other plan", because
+        the files are those that are read by the plan with which it is compared.
+    locations
+        The locations of the files.
 
     Returns
     -------
@@ -141,9 +151,6 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
         - ``skipped``: the plan's filter excludes the file. The other columns explain why; see `PlanComparison.alone`.
         - ``not in the other plan's snapshot``: the file is not live in the snapshot of ``plan`` or, if ``plan`` is
           incremental, none of its appends added the file. The other columns are null.
-
-        In a comparison, the locations are those of files that only one of two plans reads; "the other plan" is
-        ``plan``.
     """
     rows: list[pa.Table] = []
     places: list[np.ndarray] = []
@@ -169,7 +176,7 @@ def absent_from(plan: PlannedScan, locations: AnyArray) -> pa.Table:
     return pa.table([absent, *found.take(there).columns], schema=ABSENT_SCHEMA)
 
 
-#: Totals in display order, with their descriptions.
+#: The plan totals that a comparison shows, in this order: the name of each, and what it counts.
 _WORDS = {
     "files": "data files read",
     "rows": "rows in files read",
@@ -244,10 +251,11 @@ class PlanComparison:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """Settings in which the plans differ, one row each: ``what``, ``a`` and ``b``.
+        """One row per setting in which the plans differ: ``what`` (its name), and its values in plans ``a`` and ``b``.
 
-        ``what`` is one of filter, columns, table, snapshot, from snapshot, format version, schema, partition spec, row
-        groups, split size.
+        The names are ``filter``, ``columns``, ``table``, ``snapshot``, ``from snapshot`` (where an incremental plan
+        starts), ``format version``, ``schema``, ``partition spec``, ``row groups`` (whether the plan has checked them)
+        and ``split size``. All values are texts for display.
         """
         rows = [{"what": what, "a": x, "b": y} for what, x, y in self._asked]
         return to_frame(pa.Table.from_pylist(rows, schema=_DIFFERENCES))
@@ -308,7 +316,11 @@ class PlanComparison:
 
     @cached_property
     def numbers(self) -> pd.DataFrame:
-        """One row per total: ``number`` (its name), ``means``, ``a``, ``b`` and ``difference``; null where unknown."""
+        """One row per total of the plans, such as the number of files that they read.
+
+        The columns are ``number`` (the total's name), ``means`` (what it counts), ``a`` and ``b`` (its values in the
+        two plans) and ``difference`` (``b`` minus ``a``). The values are null where unknown.
+        """
         return to_frame(self.numbers_arrow)
 
     def __repr__(self) -> str:

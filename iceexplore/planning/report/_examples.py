@@ -76,7 +76,8 @@ def examples_of(state: TableState) -> Examples:
 def _first_leaf(state: TableState) -> Manifest | None:
     """Return the first live data manifest; None if there is none.
 
-    A V4 root may list data files itself. In this case, return the files in the root, in the form of a manifest.
+    If a V4 root lists data files itself, the result is instead a `Manifest` object with the root's entries of files,
+    without its entries of manifests.
     """
     root = state.root()
     if root is None:
@@ -97,7 +98,7 @@ def _bounds(stats: pa.StructArray, kind: Type) -> list[Any]:
     Parameters
     ----------
     stats
-        The metrics of the column, one struct per file.
+        The metrics of the column: one struct per file, with the fields ``lower`` and ``upper``, among others.
     kind
         The type of the column.
     """
@@ -129,7 +130,10 @@ def _text(value: PlainValue, kind: Type) -> str | None:
 
 
 def _some(found: Sequence[str]) -> tuple[str, ...]:
-    """Return at most five of the values: the first, the last, and values at regular intervals between them."""
+    """Return at most five items of ``found``: the first, the last, and three at regular intervals between them.
+
+    If there are at most five, all are returned.
+    """
     if len(found) <= _VALUES:
         return tuple(found)
     at = np.linspace(0, len(found) - 1, _VALUES).round().astype(int)
@@ -149,11 +153,14 @@ def _order(state: TableState, ids: list[int]) -> list[int]:
 
 
 def _filters(columns: Sequence[Column], middle: Mapping[int, str], nulls: Sequence[Column]) -> Iterator[str]:
-    """Yield up to four filters as SQL: up to three comparisons such as ``id = 5``, then one of another kind.
+    """Yield up to four filters as SQL.
 
-    For each type, only the first column of this type is compared. All date and time types count as one type; there are
-    no comparisons of binary columns. The last filter joins the first two comparisons with ``and``. If there are fewer
-    than two comparisons, it is instead ``is null`` for the first column in ``nulls``, if there is one.
+    First come up to three comparisons of single columns, such as ``id = 5``. Their columns have different types: of two
+    long columns, only the first is compared. All date and time types count as one type. Binary columns are not
+    compared.
+
+    If there are two or three comparisons, one more filter follows, which joins the first two with ``and``. If there is
+    none or one, the filter that follows is ``is null`` for the first column in ``nulls``, if there is one.
 
     Parameters
     ----------

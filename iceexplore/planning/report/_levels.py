@@ -1,4 +1,9 @@
-"""Count the manifests, files, bytes and rows that remain after each level of a plan; null where unknown."""
+"""Count the manifests, files, bytes and rows that remain after each level of a plan.
+
+The levels are the steps in which planning excludes files. First, whole manifests are pruned with the metrics in the
+root (the manifest list, or the root manifest of V4). Then data files are pruned with the metrics in the remaining
+manifests, and then row groups with the metrics in the footers of data files.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WHOLE_TABLE", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
-#: ``known`` states where the numbers of files, rows and bytes come from, and which of them are unknown and why.
+#: The columns of `levels_table`. ``known`` is a text: where the numbers of files, rows and bytes in this row come from,
+#: which of them are unknown, and why.
 LEVELS_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
@@ -29,11 +35,13 @@ LEVELS_SCHEMA = build.schema(
 
 
 _UNITS = ("files", "rows", "bytes")
-#: Names of two levels: all live files, and the files that remain after the filter is evaluated on the leaf manifests.
+#: Two texts in the column ``level`` of `levels_table`. The row `WHOLE_TABLE` counts all live files, before any are
+#: skipped (an incremental plan has the text ``appended`` instead). The row `LEAF_LEVEL` counts the files that remain
+#: after the filter is evaluated on the entries of the leaf manifests.
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
-#: The column ``known`` contains this text if the number of bytes includes delete files. The data files alone then have
-#: fewer bytes.
+#: The column ``known`` of `levels_table` contains this text if the number of bytes, which is then taken from the
+#: snapshot's summary, includes delete files, and also if the summary does not state how many delete files there are.
 WITH_DELETES = "including delete files"
 
 
@@ -54,12 +62,17 @@ def root_level(plan: PlannedScan) -> str:
 
 
 def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
-    """Return a table of `LEVELS_SCHEMA`: one row per level, with the numbers that remain after it.
+    """Count the manifests, data files, rows and bytes that remain after each step of planning.
+
+    The table has `LEVELS_SCHEMA`. Its first row counts all live files. The second row counts those that remain after
+    manifests are pruned, and the third row those that remain after data files are pruned. If the plan has checked row
+    groups, a last row counts what remains after row groups are pruned.
 
     Parameters
     ----------
     exact
-        Also read pruned manifests, for numbers that the root does not contain.
+        True to read the pruned manifests too, so that the first row has all its numbers. If False, numbers that are
+        neither in the root nor in the snapshot's summary are null.
     """
     name = root_level(plan)
     read = [leaf for leaf in plan.leaves if leaf.root_row is not None]
@@ -91,9 +104,9 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 
     No manifest is read. A root does not count bytes, so the bytes are None, or 0 if there are no live files.
 
-    If a manifest DV removes entries from a manifest, these are subtracted from the number of files (None if the DV's
-    count is unknown). It is not known how many rows the removed files have, so the rows are None, or 0 if no file
-    remains.
+    If a manifest DV removes entries from a manifest, their number is subtracted from the number of files; if it is not
+    known how many entries the DV removes, the number of files is None. It is never known how many rows the removed
+    files have, so the number of rows is None, or 0 if no file remains.
 
     For an incremental plan, all numbers are None, because a root does not count files by the snapshot that added them.
     """
@@ -117,15 +130,15 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
 
 
 def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
-    """Return the first row of the table of levels, which counts all live data files, before any are skipped.
+    """Return the first row of `levels_table`, which counts all live data files, before any are skipped.
 
     For an incremental plan, these are all files that its appends added.
 
     Parameters
     ----------
     exact
-        Also read pruned manifests. If False, their files are counted from the root and from the snapshot's summary, and
-        numbers that these do not contain are null.
+        True to read the pruned manifests and count their files. If False, the root's counts of files and rows are used,
+        and the bytes are taken from the snapshot's summary. A number is null if it is missing there.
     """
     manifests = sum(len(scan.rows) for scan in plan.roots)
     seen = [sum(getattr(leaf, unit) for leaf in plan.leaves) for unit in _UNITS]
@@ -157,10 +170,11 @@ def _whole_table(plan: PlannedScan, exact: bool) -> dict[str, Any]:
 
 
 def _summary_bytes(plan: PlannedScan) -> tuple[int | None, str]:
-    """Return the total size of a snapshot's files in bytes, as its summary states it, and a text about this number.
+    """Return the total size in bytes of all files in the plan's snapshot, and a text about this number.
 
-    Delete files are included. The size is None if the summary does not state it, or if the plan is incremental. The
-    text is for the column ``known``, such as ``bytes from the snapshot's summary``.
+    The size is ``total-files-size`` in the snapshot's summary, which includes delete files. It is None if the summary
+    lacks it, or if the plan is incremental. The text states the source of the number, for the column ``known`` of
+    `levels_table`: ``bytes from the snapshot's summary``, for example.
     """
     summary = (plan.state.snapshot.summary if plan.state.snapshot is not None else None) or {}
     total, deletes = (_number(summary.get(f"total-{key}")) for key in ("files-size", "delete-files"))
