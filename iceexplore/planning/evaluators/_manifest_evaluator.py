@@ -66,10 +66,10 @@ def may_hold(
         ``data`` for manifests of data files: the scan needs a data file if a row may match the filter.
 
         ``deletes`` for manifests of delete files: the scan needs a delete file if it may apply to a row that matches.
-        In this case, only the metrics of partition fields are used. Other metrics describe the contents of the delete
-        files, such as paths, positions, and columns of equality delete files that are not compared with the rows. As an
-        unpartitioned spec has no partition fields, its manifests are always kept. As a manifest of a V4 root may hold
-        deletes of several specs, only the partition fields that all specs share are used.
+        In this case, only the metrics of partition fields are used. Column metrics describe the contents of the delete
+        files: file paths, positions and, in equality delete files, also columns that do not identify the deleted rows.
+        An unpartitioned spec has no partition fields, so a manifest of such a spec is always kept. A manifest of a V4
+        root may hold deletes of several specs, so a partition field is used only if every spec of the table has it.
 
     Returns
     -------
@@ -109,8 +109,8 @@ class ManifestMetricsSources:
         self._root = root
         self._rows = np.asarray(rows, np.int64)
         self._statistics = statistics
-        # A V4 manifest may hold deletes of any spec, and the root's metrics of a partition field do not cover deletes
-        # whose spec lacks the field. So only partition fields that all specs share can be used (`_bounds`).
+        # A V4 manifest may hold deletes of several specs. The root's metrics of a partition field do not describe the
+        # deletes whose spec lacks this field. So only a partition field that every spec has may be used (`_bounds`).
         self._mixed = not statistics and root.dialect.has_root_manifest
         self._expressions = frozenset(e.expr_id for e in state.metadata.expressions)
         self._columns: dict[int, ColumnMetrics | None] = {}
@@ -120,11 +120,15 @@ class ManifestMetricsSources:
         self.specs: list[tuple[PartitionSpec, Mask]] = [(spec, mine) for spec, mine in found if spec is not None]
 
     def __call__(self, p: Predicate | Computed) -> list[MetricsSource]:
-        """Return the metrics that may prove, for some manifests, that no row satisfies the comparison.
+        """Return the metrics that may prove, for some manifests, that no row satisfies ``p``.
 
-        First come the metrics of those partition fields that are derived from the compared column, one element for each
-        field of each partition spec. If the object was created with ``statistics=True``, these are followed by the
-        metrics that a V4 root stores for the column itself and for transformed values of the column.
+        For a predicate on a column, such as ``id = 5``, these are the metrics of the partition fields that are computed
+        from ``id``, such as ``bucket[16](id)``. If two partition specs have such a field, the list has an element for
+        each. With ``statistics=True``, the metrics that a V4 root has of ``id``, and of transforms of ``id``, follow.
+
+        For a comparison of a computed value, such as ``day(ts) = date '2024-05-17'``, these are the metrics of the
+        partition fields that store ``day(ts)``. With ``statistics=True``, the metrics that a V4 root has of
+        ``day(ts)``, and of ``ts`` (converted to metrics of ``day(ts)``), follow.
         """
         if isinstance(p, Computed):
             return self._about_value(p)
@@ -164,11 +168,14 @@ class ManifestMetricsSources:
         return out + [statistics_source(p, e) for e in evidence if e is not None]
 
     def statistics(self, p: Predicate) -> list[MetricsSource]:
-        """Return a V4 root's metrics for each manifest: those of the predicate's column, and those of transforms of it.
+        """Return a V4 root's metrics of the column that ``p`` compares, and of transforms of this column.
 
-        A root has metrics of a transform, such as ``bucket[16](id)``, only if the table's ``expressions`` (V4) include
-        this transform. They are returned together with the projection of the predicate to the transform. The list is
-        empty if the root has no metrics of the column or its transforms.
+        For ``id = 5``, the first element has the metrics of ``id``. It is followed by one element for each transform of
+        ``id`` of which the root has metrics, such as ``bucket[16](id)``. In such an element, the predicate is not ``p``
+        but its projection to the transform: here, that the bucket of ``id`` is the bucket of 5. Metrics of a transform
+        exist only if the table metadata (V4) lists the transform under the key ``expressions``.
+
+        The list is empty if the root has no metrics of the column or of its transforms.
         """
         out = []
         found = self._column(p.field_id)
@@ -187,10 +194,12 @@ class ManifestMetricsSources:
         return out
 
     def may_have(self, wanted: Filter) -> Mask:
-        """Return a mask, one value per manifest: whether it may hold a file in the filter's partition.
+        """Return a mask, one value per manifest: whether it may hold a file with the partition values of a filter.
 
-        `Filter.partition` gives the values of some partition fields. All other partition fields may have any value. If
-        it gives no values, all manifests may hold such a file.
+        The partition values are ``wanted.partition``, a dictionary by partition field name. A partition field that is
+        not in the dictionary may have any value. If the dictionary is empty, the mask is True for all manifests.
+        Otherwise, it is False only where the root's metrics of a partition field prove that no file has the given
+        value.
         """
         may = np.ones(len(self._rows), np.bool_)
         for spec, mine in self.specs if wanted.partition else ():
@@ -215,7 +224,16 @@ class ManifestMetricsSources:
         return not self._mixed or all(any((f.source_ids, f.transform) == same for f in s.fields) for s in specs)
 
     def _column(self, number: int) -> ColumnMetrics | None:
-        """Return a V4 root's metrics of the column or expression with this id; None if the root has none."""
+        """Return the metrics that a V4 root has of a column or a transform, one row per manifest.
+
+        The result is None if the root has no such metrics.
+
+        Parameters
+        ----------
+        number
+            The field id of a column. For a transform, such as ``day(ts)``: the id with which the table metadata (V4)
+            lists it under the key ``expressions``.
+        """
         if number not in self._columns:
             found = self._root.stats(number)
             given = (found.value_count, found.lower, found.null_count)
@@ -236,17 +254,20 @@ class ManifestMetricsSources:
         Parameters
         ----------
         mine
-            One value per manifest: whether the spec is that of the manifest.
+            One value per manifest: True if the root states that the manifest has this spec.
         """
         if spec.spec_id not in self._fields:
             self._fields[spec.spec_id] = self._summaries(spec, mine) or self._derived(spec)
         return self._fields[spec.spec_id]
 
     def _derived(self, spec: PartitionSpec) -> dict[str, ColumnMetrics]:
-        """Return a V4 root's metrics for the partition fields of a spec, by field id as text.
+        """Return a V4 root's metrics for the partition fields of a spec.
 
-        An identity field has the metrics of its column. Any other field has the metrics of the same transform in the
-        table's ``expressions``. Fields without such metrics are left out.
+        The keys are the ids of the partition fields, as text. A V4 root has metrics of columns, and of the transforms
+        that the table metadata lists under the key ``expressions``. For a field with the transform ``identity``, the
+        result has the metrics of its source column. For a field such as ``bucket[16](id)``, it has the metrics of the
+        item in ``expressions`` with the same transform and source column. Fields without such metrics, fields
+        with several source columns and fields with an unknown transform are left out.
         """
         out = {}
         for f in spec.fields:
@@ -273,7 +294,7 @@ class ManifestMetricsSources:
         Parameters
         ----------
         mine
-            One value per manifest: whether the spec is that of the manifest.
+            One value per manifest: True if the manifest list states that the manifest has this spec.
         """
         column = whole(self._root.entries["partition_summaries"]).take(build.array(self._rows))
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))

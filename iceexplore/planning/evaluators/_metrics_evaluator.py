@@ -102,8 +102,9 @@ def counts_deny(p: Predicate, e: ColumnMetrics) -> Mask:
 def bounds_deny(p: Predicate, e: ColumnMetrics) -> Mask:
     """Return a mask, one value per file or manifest: True where the column's bounds prove that no row matches.
 
-    If the metrics are partition values (`ColumnMetrics.exact`), the predicate is evaluated on these values. For
-    ``is-null``, ``not-null``, ``is-nan`` and ``not-nan``, bounds prove nothing, so that every value is False.
+    For ``is-null``, ``not-null``, ``is-nan`` and ``not-nan``, every value of the mask is False. `counts_deny` evaluates
+    these. For other predicates, if the metrics are partition values (``e.exact`` is True) instead of bounds, the
+    predicate is evaluated on these values.
 
     Parameters
     ----------
@@ -183,7 +184,11 @@ def must_match(p: Predicate, e: ColumnMetrics) -> Mask:
 
 
 def satisfied(p: Predicate, values: AnyArray) -> Mask | None:
-    """Return whether each value satisfies the predicate; None if the values do not have the predicate's type."""
+    """Return a mask, one element per value: whether the value satisfies the predicate.
+
+    Null satisfies only ``is-null`` and ``not-nan``. The result is None if the values have a type that cannot be
+    compared with the predicate's literals.
+    """
     null: Mask = np.asarray(values.is_null())
     nan: Mask = known(pc.is_nan(values)) if pa.types.is_floating(values.type) else np.zeros(len(values), np.bool_)
     out: Mask
@@ -242,8 +247,9 @@ def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
         try:
             return pa.scalar(value, kind)
         except pa.ArrowInvalid:
-            # The literal has more digits than the type of the bounds allows, so it keeps a decimal type of its own.
-            # Check with a null whether Arrow can compare the two decimal types; if not, `equal` raises an error.
+            # The literal has more digits than the type of the bounds allows, so convert it to a decimal type that can
+            # hold it. If Arrow cannot compare this type with that of the bounds, `equal` raises an error, for which
+            # callers return None.
             own = build.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own
@@ -265,7 +271,10 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
 
 
 def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return a mask that is true where no literal is between the bounds."""
+    """Return a mask, one value per file or manifest: True where certainly no literal is between its bounds.
+
+    Of more than 200 texts, bytes or decimals, only the lowest and the highest are compared with the bounds.
+    """
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))
     if len(literals) > _LONG_LIST:
@@ -289,7 +298,10 @@ def _none_between(low: AnyArray, high: AnyArray, ordered: npt.NDArray[Any]) -> M
 
 
 def _each_outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
-    """Return a mask, one value per file: true where certainly none of the literals is between the file's bounds."""
+    """Return a mask, one value per file or manifest: True where certainly no literal is between its bounds.
+
+    Every literal is compared with the bounds.
+    """
     out = np.ones(len(low), np.bool_)
     for x in literals:
         out &= known(pc.greater(low, x)) | known(pc.less(high, x))
@@ -302,7 +314,11 @@ def _starts(values: AnyArray, prefix: str | bytes) -> Mask:
 
 
 def _apart(low: AnyArray, high: AnyArray, prefix: str | bytes) -> Mask:
-    """Return a mask that is true where no value between the bounds begins with the prefix."""
+    """Return a mask, one value per file or manifest: True where the bounds exclude every value with this prefix.
+
+    For the prefix ``ice``, this is so if the first three characters of the lower bound are above ``ice``, or if those
+    of the upper bound are below it.
+    """
     cut = pc.utf8_slice_codeunits if pa.types.is_string(low.type) else pc.binary_slice
     x = pa.scalar(prefix, low.type)
     return known(pc.greater(cut(low, 0, len(prefix)), x)) | known(pc.less(cut(high, 0, len(prefix)), x))

@@ -43,7 +43,8 @@ class PartitionColumn:
     type
         The type of the field's values: the result type of its transform.
     source
-        The column from which the values are computed. None if it was dropped, or if the field has several.
+        The column from which the values are computed. None if this column was dropped, or if the values are computed
+        from several columns.
     sources
         All columns from which the values are computed. Empty if any of them was dropped.
     """
@@ -60,7 +61,7 @@ class PartitionColumn:
 
     @property
     def transform(self) -> Transform:
-        """Return the field's transform as an object."""
+        """Return the field's transform, parsed from its notation in the spec, such as ``bucket[16]``."""
         return parse_transform(self.field.transform)
 
 
@@ -178,11 +179,29 @@ def typed_values(kind: Type, values: Sequence[Any], what: str) -> AnyArray:
 
 
 def _plain(base: str, value: PlainValue) -> PlainValue:
-    """Convert numpy scalars, and texts of dates, times, decimals and UUIDs, to Python values; reject wrong types."""
+    """Convert a value to the Python type that `encode_value` expects for an Iceberg type.
+
+    Numpy scalars, and texts of dates, times, timestamps and UUIDs, are converted: for ``date``, ``"2024-05-17"``
+    becomes ``date(2024, 5, 17)``. For ``decimal``, texts and numbers become ``Decimal``. Other values are returned
+    unchanged.
+
+    Parameters
+    ----------
+    base
+        The Iceberg type without its parameters: ``decimal`` for ``decimal(9, 2)``.
+
+    Raises
+    ------
+    TypeError
+        The value has a wrong Python type, such as a text for ``int``. (Not all wrong types are detected here.)
+    ValueError, decimal.InvalidOperation
+        A text cannot be parsed, or a numpy time does not fit the type (see `_plain_time`).
+    """
     if isinstance(value, np.datetime64):
         return _plain_time(base, value)
     if hasattr(value, "item") and not isinstance(value, (bytes, str)):
-        # Convert a numpy scalar to a Python value, except in nanoseconds, which Python's datetime cannot represent.
+        # Convert a numpy scalar to a Python value, unless the Iceberg type has nanoseconds: Python's datetime has only
+        # microseconds.
         value = value.item() if base not in ("timestamp_ns", "timestamptz_ns") else value
     match base:
         case "boolean" if not isinstance(value, bool):
@@ -209,10 +228,25 @@ _UNITS = {"date": "D", "timestamp": "us", "timestamptz": "us", "timestamp_ns": "
 
 
 def _plain_time(base: str, value: np.datetime64) -> PlainValue:
-    """Convert a numpy time to a Python value, or leave it as it is for types of nanoseconds; reject what does not fit.
+    """Convert a numpy datetime64 to a Python date or datetime.
 
-    ``item()`` alone would not do: of a time in nanoseconds it returns an integer, which would be taken for a number in
-    the unit of the type.
+    For ``timestamp_ns`` and ``timestamptz_ns``, return a datetime64 in nanoseconds, because Python's datetime has only
+    microseconds.
+
+    The value is first converted to the unit of the Iceberg type. Without this, ``value.item()`` would return an integer
+    for a datetime64 in nanoseconds, and for ``timestamp``, this integer would be read as a number of microseconds.
+
+    Parameters
+    ----------
+    base
+        The Iceberg type, such as ``date`` or ``timestamptz``.
+
+    Raises
+    ------
+    TypeError
+        The Iceberg type is not a type of dates or timestamps.
+    ValueError
+        The value is NaT (numpy's missing time), or more precise than the type: a time of day for ``date``.
     """
     if base not in _UNITS:
         raise TypeError(f"{value!r} is not a valid {base}")

@@ -28,9 +28,12 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
     Parameters
     ----------
     table
-        Columns are found by field id (``PARQUET:field_id`` in the metadata of the Arrow fields), also inside structs,
-        where a null struct makes its children null. A missing column is null in every row. Values have the column's
-        `arrow_type`, or a type that casts to it without loss (dictionaries, extension types, other widths).
+        The rows. Columns are found by field id (key ``PARQUET:field_id`` in the metadata of the Arrow fields). A column
+        may be inside a struct: in a row in which the struct is null, the column is null too. If a column is missing
+        from the table, it is null in every row.
+
+        Values have the Arrow type of the column's Iceberg type (`arrow_type`), or a type that Arrow can cast to this
+        type without loss: for example, a dictionary, an extension type, or int32 for a column of type long.
 
     Returns
     -------
@@ -54,7 +57,19 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.BooleanArray:
 
 
 def _paths(fields: Iterable[AnyField], path: tuple[int, ...], wanted: set[int]) -> dict[int, tuple[int, ...]]:
-    """Return, for the id of each wanted field that is found, its path: the index of the child at each level."""
+    """Return the paths of wanted fields, by field id; fields that are not found are left out.
+
+    A path has an index for each level. For example, ``(1, 0)`` is the first child of the struct with index 1.
+
+    Parameters
+    ----------
+    fields
+        The fields of a table, or the children of a struct.
+    path
+        The path of the struct whose children are ``fields``; empty for a table. The returned paths begin with it.
+    wanted
+        The ids of the wanted fields.
+    """
     out: dict[int, tuple[int, ...]] = {}
     for i, field in enumerate(fields):
         here = (*path, i)
@@ -69,7 +84,19 @@ def _paths(fields: Iterable[AnyField], path: tuple[int, ...], wanted: set[int]) 
 
 
 def _batch(expression: Expression, paths: dict[int, tuple[int, ...]], columns: list[AnyArray], rows: int) -> Mask:
-    """Return which rows of one batch an expression selects; ``paths`` has the path of each column by field id."""
+    """Return a mask with one value for each row of a batch: whether the expression selects the row.
+
+    Parameters
+    ----------
+    paths
+        The path of each field in the batch, by field id. The first number is an index in ``columns``. For a field
+        inside a struct, the following numbers are the index of the child at each level: ``(1, 0)`` is the first child
+        of ``columns[1]``. A field without a path is null in every row.
+    columns
+        The columns of the batch.
+    rows
+        The number of rows of the batch.
+    """
     read: dict[tuple[int, bool], AnyArray] = {}
 
     def column(field_id: int, kind: Type) -> AnyArray:
@@ -111,9 +138,10 @@ def _values(p: Predicate, column: AnyArray, path: tuple[int, ...]) -> AnyArray:
 
 
 def _inside(column: AnyArray, path: tuple[int, ...]) -> AnyArray:
-    """Return a field inside a struct column; ``path`` has the index of the child at each level.
+    """Return the values of a field inside a struct column.
 
-    If ``path`` is empty, the field is the column itself.
+    ``path`` has the index of the child at each level: ``(0, 2)`` is the third child of the first child of the column.
+    If ``path`` is empty, return the column itself.
     """
     values = _plain(column)
     for i in path:

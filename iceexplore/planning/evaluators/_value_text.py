@@ -1,4 +1,8 @@
-"""Format columns as `Transform.to_human_string` does, without a Python object per value where the type allows."""
+"""Format the values of columns as text, with the same result as `Transform.to_human_string`.
+
+Arrow formats the values for which its text is known to be the same. Python formats all others, each distinct value
+once.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,8 @@ def human_texts(values: AnyArray, kind: Type | None, transform: str = "identity"
             return values.cast(pa.string())
         if pa.types.is_boolean(found):
             return values.cast(pa.string())
-        # For a scale above 6, the text in Python may have an exponent, such as 1E-7, so `_by_value` formats it.
+        # With a scale above 6, Python's text of a small number has an exponent, such as 1E-7. So Arrow formats decimals
+        # only up to a scale of 6, and Python formats the others (`_by_value`).
         if pa.types.is_decimal(found) and found.scale <= 6:
             return values.cast(pa.string())
         if pa.types.is_floating(found):
@@ -65,7 +70,16 @@ def shown(texts: Strings, quoted: bool) -> Strings:
 
 
 def _by_value(values: AnyArray, kind: Type | None, transform: str) -> Strings:
-    """Format values one by one in Python, each distinct value once."""
+    """Format values in Python, each distinct value once; null stays null.
+
+    Parameters
+    ----------
+    kind
+        The Iceberg type of the values. If it is None, it is derived from the Arrow type. If that is not possible, each
+        value is formatted with ``str``.
+    transform
+        The transform of the partition field that has the values; ``identity`` for values of a column.
+    """
     encoded = values.dictionary_encode()
     distinct = encoded.dictionary
     if pa.types.is_date32(distinct.type):

@@ -20,7 +20,8 @@ from iceexplore.planning.evaluators._partition_values import partition_columns
 __all__ = ["GROUPINGS", "Groups", "counted", "partition_codes", "partition_texts"]
 
 _DAY = 86_400_000
-#: Groups of files by age: for each group, the upper limit of the age in milliseconds, and the label.
+#: Groups of files by age, from the lowest age: for each group, a limit in milliseconds, and the label. The ages of the
+#: files in the group are below the limit.
 _AGES = (
     (3_600_000, "under an hour"), (_DAY, "under a day"), (7 * _DAY, "under a week"), (30 * _DAY, "under 30 days"),
     (90 * _DAY, "under 90 days"), (365 * _DAY, "under a year"),
@@ -38,9 +39,9 @@ class Groups:
     Attributes
     ----------
     codes
-        int64, one per file: the number of its group.
+        int64, one per file: the number of its group, which is a row number in `columns`.
     columns
-        Descriptions of the groups, one row each; the first column is the label.
+        Descriptions of the groups, one row each. The first column is the label of the group.
     """
 
     codes: npt.NDArray[np.int64]
@@ -74,7 +75,11 @@ def _by_partition(state: TableState, files: EntryBatch) -> Groups:
 
 
 def partition_codes(files: EntryBatch) -> npt.NDArray[np.int64]:
-    """Return the number of each file's partition, from 0; files of equal spec and tuple have equal numbers."""
+    """Return, for each file, the number that identifies its partition; the numbers begin at 0.
+
+    Files are in the same partition if they have the same partition spec and the same partition tuple. The partitions
+    are numbered in ascending order of spec id, then of the partition values.
+    """
     return _distinct(_tuples(files))[0]
 
 
@@ -157,7 +162,8 @@ def _by_snapshot(state: TableState, files: EntryBatch) -> Groups:
 def _by_age(state: TableState, files: EntryBatch) -> Groups:
     """Group files by age: the time from the snapshot that added a file to the snapshot of ``state``.
 
-    If ``state`` has no snapshot, the age ends at the newest snapshot of the table.
+    If ``state`` has no snapshot, the newest snapshot of the table is used instead. If the snapshot that added a file
+    has expired, the file's age is unknown, and the file is in the group ``snapshot has expired``.
     """
     ids = whole(files.entries["snapshot_id"])
     times = {s.snapshot_id: s.timestamp_ms for s in state.metadata.snapshots}
@@ -207,13 +213,20 @@ GROUPINGS: dict[str, Callable[[TableState, EntryBatch], Groups]] = {
 
 
 def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArray]:
-    """Give a number to each distinct combination of values; a row has one value in each of the arrays in ``keys``.
+    """Assign a number to each distinct combination of values in several arrays.
+
+    Row i of the arrays is the combination of their values at index i. The combinations are numbered from 0 in ascending
+    order: by the first array, then by the second, and so on. Null is lower than any value.
+
+    Parameters
+    ----------
+    keys
+        The arrays, all of the same length; the names are not used.
 
     Returns
     -------
     tuple
-        For each row, the number of its combination; and for each number, the index of the first row that has it. The
-        numbers start at 0, in the order of the combinations: by the first array, then by the next; null comes first.
+        Two arrays: for each row, the number of its combination; and for each combination, the index of its first row.
     """
     count = len(next(iter(keys.values())))
     total = np.zeros(count, dtype=np.int64)
@@ -221,7 +234,7 @@ def _distinct(keys: dict[str, AnyArray]) -> tuple[npt.NDArray[np.int64], AnyArra
         own = _ordered(array)
         total = _ordered(pa.array(total * (int(own.max(initial=0)) + 1) + own))
     firsts = np.empty(int(total.max(initial=-1)) + 1, dtype=np.int64)
-    # Rows are assigned from the last to the first, so that the first row of each code overwrites the others.
+    # Several rows may have the same combination. The last one that is written remains, so begin with the last row.
     firsts[total[::-1]] = np.arange(count - 1, -1, -1)
     return total, pa.array(firsts)
 
@@ -240,7 +253,11 @@ def _indices(encoded: AnyDictionaryArray) -> npt.NDArray[np.int64]:
 
 
 def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
-    """Sort groups by ``by``, which has one number per group."""
+    """Sort groups in ascending order of the numbers in ``by``, which has one number per group.
+
+    The group numbers of the files, in ``groups.codes``, are changed to match. Groups with equal numbers in ``by`` keep
+    their order.
+    """
     order = np.argsort(by, kind="stable")
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
@@ -248,7 +265,15 @@ def _sorted(groups: Groups, by: npt.NDArray[np.int64]) -> Groups:
 
 
 def _used(codes: npt.NDArray[np.int64], columns: pa.Table) -> Groups:
-    """Drop groups without files, and renumber the others from 0 in the same order."""
+    """Return the groups that have files, renumbered from 0 in the same order.
+
+    Parameters
+    ----------
+    codes
+        One per file: the number of its group.
+    columns
+        Descriptions of all groups, one row each: row n describes group n.
+    """
     there, dense = np.unique(codes, return_inverse=True)
     return Groups(dense.astype(np.int64), columns.take(build.array(there)))
 

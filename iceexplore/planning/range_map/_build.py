@@ -72,9 +72,11 @@ def range_columns(schema: Schema) -> dict[str, NestedField]:
 
 
 def default_column(plan: PlannedScan) -> str | None:
-    """Return the filter's first column, else the first of the sort order, of the partition fields, or of the schema.
+    """Return the dotted name of the column that a range map shows if the user has not chosen one.
 
-    Only the columns that `range_columns` returns are considered; if there are none, the result is None.
+    This is the first column in the filter. If the filter has none, it is the first source column of the default
+    sort order; else the first source column of the default partition spec; else the first column of the schema. Columns
+    are considered only if `range_columns` returns them. If it returns none, the result is None.
     """
     columns = range_columns(plan.state.schema)
     by_id = {f.field_id: name for name, f in columns.items()}
@@ -121,9 +123,9 @@ def range_map_steps(
         See `range_map_of`.
     known
         A cache for the live files of one table state. Pass an empty dictionary in the first call, and the same one in
-        later calls. It has at most one item: the live files, by the set of field ids whose column metrics were read
-        with them. If the set contains all field ids that the map needs, these files are used. Otherwise, all data
-        manifests are read again, and the item is replaced.
+        later calls. It has at most one item. The key is a set of field ids, and the value is the live files, read with
+        the column metrics of these fields. If the key contains all field ids that the map needs, these files are used.
+        Otherwise, all data manifests are read again, and the item is replaced.
     """
     field = _column(plan, column)
     _check_by(by)
@@ -132,7 +134,7 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        known.clear()  # keep the files for one set of columns only: those of a large table take much memory
+        known.clear()  # keep one item only: the live files of a large table take much memory
         known[key] = found
     yield "Comparing bounds"
     return range_map_from(plan, field, by, found)
@@ -155,9 +157,10 @@ def _column(plan: PlannedScan, column: str | None) -> tuple[str, NestedField]:
 
 
 def range_ids(plan: PlannedScan, field: NestedField) -> list[int]:
-    """Return the ids of all columns and table expressions whose metrics the range map of ``field`` needs.
+    """Return the ids of all columns and expressions whose metrics the range map of the column ``field`` needs.
 
-    These are the column ``field``, the filter's columns, and the table expressions that the filter compares.
+    These are the field ids of ``field`` and of the filter's columns. If the filter compares a computed value such as
+    ``day(ts)``, the id of this expression is included if the table metadata (V4) lists it under ``expressions``.
     """
     return sorted({field.field_id, *plan.filter.stats_ids})
 
@@ -241,12 +244,19 @@ def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
 
 
 def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[str]:
-    """Return short texts for floats: rounded to the fewest digits, at least six, with which all are distinct.
+    """Return short texts for floats: round them to as few significant digits as possible, but at least six.
 
-    The texts are not rounded if none has more than ten characters, or if no rounding keeps them distinct. ``single``
-    is True for the type float, and False for double.
+    Values with different full texts must have different rounded texts. If no number of digits up to 16 achieves this,
+    or if no full text has more than ten characters, return the full texts.
+
+    Parameters
+    ----------
+    values, texts
+        The floats and their full texts. For the type float, the full texts are built from ``values`` instead.
+    single
+        True for the type float, False for double.
     """
-    if single:  # as a double, 1.3 would be 1.2999999523162842
+    if single:  # in Python, a float is a double: the float 1.3 would be formatted as 1.2999999523162842
         texts = [str(np.float32(v)) for v in values]
     for digits in range(_LEAST_DIGITS, 17):
         if max(map(len, texts), default=0) <= _SHORT_NUMBER:
@@ -290,9 +300,12 @@ def _stops(
 ) -> tuple[Stops, StopPredicates]:
     """Choose the stops of a column: the values to which an edge of the filter's range can be moved.
 
-    Also return the predicates that put an edge at each stop: for the stop 5 of column ``id``, these are ``id >= 5`` and
-    ``id <= 5``. A stop is left out if its predicates, unlike those of other stops, cannot be projected to a partition
-    field of the column (`StopPredicates.unusable`). The present edges of the filter's range are always stops.
+    Also return two predicates per stop: for a lower and for an upper edge at this stop. For the stop 5 of the column
+    ``id``, these are usually ``id >= 5`` and ``id <= 5``.
+
+    The present edges of the filter's range are always stops. Any other stop is left out if its predicates have no
+    projection to a partition field of the column, but predicates of other stops have one. At this stop, the partition
+    field could exclude no file, although it may exclude files at the stops before and after it.
 
     Parameters
     ----------
@@ -303,9 +316,11 @@ def _stops(
     metrics
         The column's metrics, one row per file; None if there are none.
     sources
-        All metrics and partition values of the files.
+        The partition values and column metrics of the files, to determine the stops to leave out. Without bounds in
+        ``metrics``, the stops are chosen from the values of an identity partition field of the column.
     many
-        Whether there are more than `DRAWN` files, for which fewer stops are chosen.
+        True if the map has more than `DRAWN` files. Then at most 96 stops are chosen, otherwise at most 240, not
+        counting the present edges.
     """
     sides = [] if metrics is None or pa.types.is_nested(metrics.lower.type) else [metrics.lower, metrics.upper]
     sides = sides if sides and any(len(s) > s.null_count for s in sides) else _identities(plan, f, sources)
@@ -341,11 +356,11 @@ def stops_of_edges(edges: RangeFilter) -> Stops:
 
 
 def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) -> list[AnyArray]:
-    """Return the values of an identity partition field of the column ``f``, for use as bounds of the column.
+    """Return lower and upper bounds of the column ``f``, taken from an identity partition field of this column.
 
-    They replace the lower and upper bounds of a column for which no file has bounds. So the list has two arrays, which
-    are the same, with one value per file. It is empty if no partition spec has such a field, or if all of the field's
-    values are null.
+    They are used if no file has bounds of the column. All rows of a file have the same value of the field, so this
+    value is both the lower and the upper bound. The list has the same array twice, with one value per file; null for a
+    file without a value. The list is empty if no partition spec has such a field, or if all of its values are null.
 
     Parameters
     ----------
@@ -362,15 +377,19 @@ def _identities(plan: PlannedScan, f: NestedField, sources: FileMetricsSources) 
 
 
 def _of_manifests(plan: PlannedScan, files: LiveFiles, predicates: StopPredicates) -> Spans:
-    """Return, for each file, the range that follows from the root's metrics of the manifest that lists the file.
+    """Return, for each file, the range of stops that is within the bounds of the file's manifest in the root.
 
-    A range is a pair of indices in the list of stops (see `Spans`). If a V4 root lists the file itself, without a
-    manifest, the range includes all stops.
+    A stop is a value to which users can move an edge of the filter's range. The bounds are those in the manifest's
+    partition summaries or, in a V4 root, in its column metrics. For example, with the stops 0, 10, 20 and 30, and a
+    manifest with the bounds 10 and 20, the range is from index 1 up to, but not including, index 3. The plan skips the
+    manifest if the lower edge is above 20, or if the upper edge is below 10.
+
+    The range includes all stops if there are no such bounds, or if a V4 root lists the file itself, without a manifest.
 
     Parameters
     ----------
     predicates
-        The predicates that put an edge of the filter's range at each stop.
+        Two predicates per stop: for a lower and for an upper edge of the filter's range at this stop.
     """
     count = len(predicates.lower)
     total = len(files)
@@ -394,8 +413,8 @@ def _left(plan: PlannedScan, files: LiveFiles, rest: Filter, sources: FileMetric
     Parameters
     ----------
     rest
-        The filter without its range of the map's column. For the column ``id`` and the filter ``id > 5 and a = 1``,
-        this is ``a = 1``.
+        The filter without the conditions that form a range of the column that the map shows. If this column is ``id``
+        and the filter is ``id > 5 and a = 1``, then ``rest`` is ``a = 1``.
     sources
         The partition values and column metrics of the files.
     """
