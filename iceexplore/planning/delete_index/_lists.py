@@ -39,9 +39,9 @@ class Stretches:
 
     @classmethod
     def of(cls, array: AnyArray) -> Stretches:
-        """Read a list or list-view array, which must not contain null.
+        """Convert an Arrow list or list-view array, which must not contain null.
 
-        If lists of a list-view array share a range of values, ``values`` contains this range once.
+        The lists of a list-view array may overlap in memory. `values` then contains the overlapping items only once.
         """
         lists = cast(AnyListViewArray, array)
         values = np.asarray(lists.values).astype(np.int64)
@@ -76,8 +76,9 @@ class Stretches:
         names
             The name of each delete.
         most
-            If the lists would have more names than this in total, long lists are cut: each keeps at most its first
-            ``most // count`` names (``count`` is the number of data files), or one if this is 0.
+            Maximum number of names in all lists together. If there are more, each list keeps only its first ``k``
+            names, where ``k`` is ``most`` divided by the number of data files, but at least 1. For example, if
+            ``most`` is 1000 and there are 300 data files, each list keeps 3 names.
         """
         size = self.size
         if int(size.sum()) > most:
@@ -88,7 +89,7 @@ class Stretches:
         return build.list_array(pa.array(np.concatenate([[0], ends]).astype(np.int32)), flat)
 
 
-#: Maximum number of pairs of a data file and a delete, if the lists of the data files cannot share ranges of one array.
+#: Maximum number of pairs of a data file and a delete in `lists_of`, unless the lists can share ranges of one array.
 MOST_VALUES = 1 << 28
 
 
@@ -113,9 +114,9 @@ class Lists:
         return np.cumsum(change[:-1]) > 0
 
     def array(self, renamed: Ints) -> AnyListViewArray:
-        """Return the lists as an Arrow array, in which ``renamed[d]`` replaces the row number ``d`` of each delete.
+        """Return the lists as an Arrow array, with new row numbers for the deletes.
 
-        Values that are in no list are left out.
+        The new row number of delete ``d`` is ``renamed[d]``. Items of `values` that are in no list are left out.
         """
         used = self.used()
         places = np.concatenate([[0], np.cumsum(used)])
@@ -131,24 +132,24 @@ def no_lists(count: int) -> AnyListViewArray:
 
 
 def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
-    """Combine pairs of a data file and a delete into one list of deletes per file.
+    """Convert pairs of a data file and a delete to one list of deletes per data file.
 
     Parameters
     ----------
     count
         The number of data files.
     found
-        The pairs. Each item of the sequence is either two arrays (data files, deletes) or a `Spans`. No pair may occur
-        twice.
+        The pairs. Each item of the sequence has some of them: either as two arrays of row numbers (data files, deletes)
+        or as a `Spans`. No pair may occur twice.
     without
-        One boolean per data file: True for files whose lists must be empty.
+        One boolean per data file. If it is True, the pairs of this data file are ignored, and its list is empty.
 
     Raises
     ------
     UnsupportedError
-        There are more than 268,435,456 pairs, and the lists cannot share ranges of one array. Lists can share ranges
-        only if all pairs are in one `Spans`. This is not the case if, for example, some position deletes reference one
-        data file each, and others apply to a whole partition.
+        There are more than 268,435,456 pairs. If all pairs are in one `Spans`, any number is allowed, because the lists
+        then share ranges of one array. This is not the case if, for example, some position deletes reference one data
+        file each, and others apply to a whole partition.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

@@ -52,7 +52,7 @@ def match_deletes(
     equality columns. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. Metrics of the other
     columns of an equality delete are ignored.
 
-    These faults are added to ``state.problems``:
+    If one of these faults is found, a problem that describes it is added to ``state.problems``:
 
     - Several deletion vectors reference one data file: the newest is used.
     - A deletion vector references no data file: it does not apply.
@@ -66,9 +66,10 @@ def match_deletes(
     files
         Data files with their partition tuples, and the column metrics of `equality_columns` if available.
     where
-        The filter of the scan; None for none. An equality delete is left out if its partition and the metrics of its
-        equality columns prove that none of its rows matches the filter: rows with the same values do not match the
-        filter either, so the scan does not return them anyway.
+        The filter of the scan; None if there is no filter. An equality delete is left out if its partition tuple and
+        the metrics of its equality columns prove that none of its rows matches the filter. The data rows that it
+        removes have the same values, so they do not match the filter either, and the scan does not need the delete. For
+        example, a delete on ``id`` whose bounds are 1 and 5 is left out if the filter is ``id > 9``.
     manifests
         Row numbers, in the root, of the manifests to read; by default all that may hold deletes. In V4, these include
         data manifests, because V4 stores deletion vectors on the entries of data files.
@@ -94,7 +95,7 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
     Parameters
     ----------
     manifests
-        As in `match_deletes`.
+        Row numbers, in the root, of the manifests to read; by default all that may hold deletes.
     """
     found = live_deletes(state, manifests=manifests)
     ids = pc.unique(pc.list_flatten(found.batch.entries["equality_ids"].filter(pa.array(found.equality))))
@@ -103,18 +104,20 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class DeleteIndex:
-    """A delete index: some deletes, some data files, and the pairs of a data file and a delete that may apply to it.
+    """An index that finds the deletes that apply to each of the given data files, like Java's ``DeleteFileIndex``.
+
+    A data file is identified by its row number in `files`, and a delete by its row number in `found`.
 
     Attributes
     ----------
     state
-        The table state of the snapshot that has the files and deletes. Faults are added to its problems.
+        The table state of the snapshot that the data files and deletes belong to. `result` adds problems to it.
     files
         The data files.
     found
-        The deletes.
+        The live delete files and deletion vectors of the snapshot.
     filter
-        The filter of the scan; None for none.
+        The filter of the scan; None if there is no filter.
     """
 
     state: TableState
@@ -161,16 +164,21 @@ class DeleteIndex:
 
     @cached_property
     def named(self) -> tuple[Ints, Ints, Mask]:
-        """Return pairs of a data file and a delete that references it, and a mask of the pairs.
+        """Return all pairs of a data file and a delete that references this one file, as three arrays.
 
-        The mask is True where the location of the data file and the location in the delete differ, even in canonical
-        form; see `named_files`.
+        The arrays have one item per pair: the row number of the data file, the row number of the delete, and a boolean.
+        The boolean is True if the delete references the data file by a location that differs from the data file's own
+        location even in canonical form, such as ``s3://a/x`` for ``s3://b/x``. Partitions and sequence numbers are not
+        compared.
         """
         return named_files(self.state, whole(self.files.entries["location"]), self.found.referenced)
 
     @cached_property
     def in_scope(self) -> Mask:
-        """Return which pairs of `named` are in one partition and have a data file that is not newer than the delete."""
+        """Return a mask of the pairs of `named`: True if the delete applies to the data file that it references.
+
+        It applies if both have the same partition, and if the data file's sequence number is not above the delete's.
+        """
         files, deletes, _ = self.named
         near = self.groups[0][files] == self.groups[1][deletes]
         out: Mask = near & (self.file_sequence[files] <= self.found.sequence[deletes])
@@ -188,9 +196,11 @@ class DeleteIndex:
         return out
 
     def position_pairs(self) -> list[Found]:
-        """Return pairs of a data file and a position delete file that applies to it.
+        """Return all pairs of a data file and a position delete file (not a deletion vector) that applies to it.
 
-        Position delete files that the data file's deletion vector replaces are included.
+        The first item of the list has the pairs of deletes that reference one data file. The second item has the pairs
+        of the other deletes (`of_partition`); it is missing if there are no such deletes. Pairs in which the data file
+        has a deletion vector are included, although the vector replaces the position delete file.
         """
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.position[deletes]
@@ -201,10 +211,11 @@ class DeleteIndex:
 
     @cached_property
     def of_partition(self) -> Mask:
-        """Return which position deletes may apply to any file of their partition: they reference no single data file.
+        """Return a mask of `found`: True for position delete files that may apply to several data files.
 
-        A delete whose two bounds of ``file_path`` are equal is included if no data file has this location. Its bounds
-        may be truncated, so they are compared with the data files' locations as a range of paths.
+        These are the ones that reference no single data file. If the lower and the upper bound of ``file_path`` are
+        equal, the delete usually references the data file at this location. But if no data file is there, the mask is
+        True for this delete too: writers truncate bounds, so both may be the beginning of several longer paths.
         """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False
@@ -213,25 +224,27 @@ class DeleteIndex:
 
     @property
     def position_scope(self) -> Scope:
-        """Return the scope that pairs each delete of `of_partition` with the data files of its partition.
+        """Return the input for pairing position delete files with all data files of their partition.
 
-        Data files with a higher sequence number than the delete are left out. `joined` reads this scope.
+        Only the position delete files that may apply to several data files (`of_partition`) are paired. `joined` makes
+        the pairs, and leaves out data files with a higher sequence number than the delete.
         """
         rows = np.flatnonzero(self.of_partition)
         return Scope(self.groups[0], self.file_sequence, self.groups[1], self.found.sequence, rows)
 
     def path_intervals(self, rows: Ints) -> list[Intervals]:
-        """Return the data files' locations and the ``file_path`` bounds of some deletes, as `Intervals` for `joined`.
+        """Return the data files' locations, and the ``file_path`` bounds of deletes, as intervals that can be compared.
 
         Parameters
         ----------
         rows
-            Row numbers, in `found`, of the deletes whose bounds to use. Bounds of other deletes count as unknown.
+            Row numbers, in `found`, of the deletes whose bounds are used. All other deletes get the widest interval,
+            which overlaps every other, as if their bounds were missing.
 
         Returns
         -------
         list
-            One item; none if no delete in ``rows`` has both bounds.
+            A list of one `Intervals` object; an empty list if no delete in ``rows`` has both bounds.
         """
         low, high = path_bounds(self.found.batch)
         mine = np.zeros(len(self.found), dtype=bool)
@@ -243,7 +256,10 @@ class DeleteIndex:
         return [path_intervals(locations, low, high, self._cut, self.state.storage.prefixes)]
 
     def _cut(self, values: AnyArray) -> Mask:
-        """Return which bounds of ``file_path`` may be truncated, judging by their length."""
+        """Return which of ``values``, which are bounds of ``file_path``, a writer may have truncated.
+
+        These are the bounds whose length is one to which writers truncate.
+        """
         return cut_off(self.state.metadata, None, values)
 
     @cached_property
@@ -263,20 +279,21 @@ class DeleteIndex:
         return out
 
     def equality_pairs(self) -> list[Found]:
-        """Return pairs of a data file and an equality delete that applies to it.
+        """Return all pairs of a data file and an equality delete that applies to it.
 
-        The list has one item for each item of `equality_scopes`. A pair is left out if the metrics of an equality
-        column prove that no row of the data file equals a row of the delete. If there are too many pairs to compare
-        their metrics, all of them are kept; see `joined`.
+        The list has up to two items: the pairs of deletes that apply only within their partition, and the pairs of
+        global deletes. A pair is left out if the metrics of an equality column prove that no row of the data file
+        equals a row of the delete. If an item has too many pairs to compare their metrics, it keeps all of them: see
+        `joined`.
         """
         return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
 
     def equality_scopes(self) -> list[Scope]:
-        """Return the scopes that pair equality deletes with data files, for `joined`.
+        """Return the inputs for pairing equality deletes with data files: up to two `Scope` objects.
 
-        One scope has the deletes that apply only within their partition, the other has the global deletes
-        (`is_global`), which apply in all partitions. A scope without deletes is left out. Deletes that the filter
-        excludes (`ruled_out`) are in neither.
+        The first is for the deletes that apply only within their partition. The second is for the global deletes
+        (those of an unpartitioned spec), which apply in all partitions. If there are no deletes of one kind, its
+        object is left out. Deletes that the filter excludes (`ruled_out`) are in neither object.
         """
         wanted = self.found.equality & ~self.ruled_out
         # Unlike a position delete, an equality delete does not apply to files with its own sequence number.
@@ -288,12 +305,15 @@ class DeleteIndex:
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]
 
     def result(self, *, replaced: bool = False) -> MatchedDeletes:
-        """Return the deletes that apply to each file, and add faults to the state's problems (see `match_deletes`).
+        """Return the deletes that apply to each data file, and add a problem to `state` for each fault that is found.
+
+        `match_deletes` lists the possible faults.
 
         Parameters
         ----------
         replaced
-            Whether to include position delete files that a deletion vector of the same data file replaces.
+            If True, the position delete files of a data file are included even if it has a deletion vector, which
+            replaces them.
         """
         count = len(self.files)
         if not len(self.found):
@@ -317,7 +337,10 @@ class DeleteIndex:
         )
 
     def _note(self) -> None:
-        """Add faults to the state's problems, at most `_MOST_NOTES` of each kind; `match_deletes` explains them."""
+        """Add a problem to `state` for each fault in how deletes reference data files.
+
+        For each kind of fault, at most `_MOST_NOTES` problems are added. `match_deletes` lists the kinds.
+        """
         nameless = self.found.vector & bool_array(self.found.referenced.is_null())
         for at in np.flatnonzero(nameless)[:_MOST_NOTES].tolist():
             where = self.found.batch.entries["location"][at].as_py()
@@ -337,8 +360,10 @@ class DeleteIndex:
         Parameters
         ----------
         kind
-            ``otherwise`` (the delete references the data file by a different location), ``double`` (the data file has
-            several deletion vectors) or ``apart`` (the data file is in another partition, or newer than the delete).
+            The kind of fault. For ``"otherwise"``, the location in the delete differs from that of the data file, even
+            in canonical form. For ``"double"``, the data file has several deletion vectors, and ``delete`` is not the
+            newest one. For ``"apart"``, the two have different partitions, or the data file has a higher sequence
+            number than the delete.
         file, delete
             Row numbers in `files` and `found`.
         count

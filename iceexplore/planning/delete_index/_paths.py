@@ -2,9 +2,9 @@
 
 Locations are compared in four ways, one after the other: exactly as written; in canonical form; by the real file that
 they resolve to, if the table has moved; and by path alone, without scheme and authority. In a moved table, two
-locations may resolve to one file: for example, two old prefixes are now the same folder, or only the end of an old path
-was found (`iceexplore.storage.Storage.place`). A delete must find its data file in all these cases; otherwise the rows
-that it removed would reappear.
+different locations may resolve to one file (`iceexplore.storage.Storage.place`): for example, the files that were once
+under ``s3://a/t`` and those under ``s3://b/t`` may now be in the same folder. If a delete were not paired with its data
+file, the rows that it removes would reappear.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     locations
         Locations of the data files.
     referenced
-        The data file that each delete references; null for none.
+        For each delete, the location of the one data file that it references; null if it references no single file.
 
     Returns
     -------
     files, deletes
-        Indices into the two arrays.
+        Two arrays with one item per pair: the index of the data file in ``locations``, and the index of the delete in
+        ``referenced``.
     otherwise
-        One boolean per pair: True if the location of the data file and the location in the delete differ, even in
-        canonical form. There are two such cases. In a moved table, both locations may resolve to the same real file.
-        In any table, their paths may be equal although scheme or authority differ, such as ``s3://a/x`` and
-        ``s3://b/x``. The second case makes a pair only if it is unambiguous: no live data file of the state has the
-        location in the delete, and no two live data files at different locations have this path.
+        One boolean per pair: True if the two locations differ even in canonical form. They form a pair nevertheless if,
+        in a moved table, both resolve to the same real file; or if only scheme or authority differ, as in ``s3://a/x``
+        and ``s3://b/x``. In the second case, two more conditions must hold for the snapshot's live data files: none is
+        at the location that the delete references, and only one of their locations has this path.
     """
     locations = pc.fill_null(locations, "")
     # Build the hash table of `referenced`, not of `locations`: deletes are usually fewer than data files.
@@ -58,9 +58,9 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     met[ours[ours >= 0]] = True
     lost = np.flatnonzero(theirs >= 0)
     lost = lost[~met[theirs[lost]]]
-    # A data file and a delete are a pair if the file's number in `ours` equals the delete's number in `theirs`. Files
-    # whose location, as written, occurs in no delete have -1, but so do the deletes that reference no data file. So
-    # give each of these files a number that no delete has.
+    # A data file and a delete are a pair if the file's number in `ours` equals the delete's number in `theirs`. So far,
+    # -1 occurs in both arrays: for data files whose location is in no delete, and for deletes that reference no data
+    # file. These must not form pairs. So replace each -1 in `ours` by a number that no delete has.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
     otherwise = np.zeros(len(referenced), dtype=bool)
@@ -81,24 +81,28 @@ def _by_meaning(
     theirs: Ints,
     otherwise: Mask,
 ) -> None:
-    """Find the data files of deletes that reference them by a location in another form, such as ``s3a:`` for ``s3:``.
+    """Find the data files of deletes that reference them by another location, such as ``s3a://b/x`` for ``s3://b/x``.
 
     Locations are compared in canonical form, then by the real file that they resolve to (only in a moved table), then
-    by path without scheme and authority. The file names, after the last slash, must be equal in all three cases.
+    by path without scheme and authority. The file names, after the last slash, must be equal in all three cases. The
+    last three parameters are changed in place.
 
     Parameters
     ----------
-    locations, referenced
-        See `named_files`.
+    locations
+        Locations of the data files.
+    referenced
+        For each delete, the location of the one data file that it references; null if it references no single file.
     lost
-        Row numbers of the deletes whose data files are to be found.
+        Row numbers of the deletes whose data files are to be found: no data file has exactly the location that they
+        reference.
     ours, theirs
-        One number per data file, and one per delete. A delete references the data files that have its number. Both
-        arrays are changed in place: ``theirs[d]`` becomes the number of the data file that is found for delete ``d``,
-        and data files with the same location get the same number in ``ours``.
+        One number per data file, and one per delete. Data file ``f`` and delete ``d`` are a pair if ``ours[f]`` equals
+        ``theirs[d]``. If a data file is found for a delete, ``theirs`` gets the number of this data file. Several data
+        files at the same location get the same number in ``ours``.
     otherwise
-        One boolean per delete, changed in place: set to True if a data file is found, but its location and the location
-        in the delete differ even in canonical form.
+        One boolean per delete. It is set to True if a data file is found for the delete, but the two locations differ
+        even in canonical form.
     """
     names = referenced.take(build.array(lost))
     near, lost = _alike(locations, names, lost, moved=bool(state.storage.moved))
@@ -106,8 +110,8 @@ def _by_meaning(
     if not len(near) or not len(lost):
         return
     texts = build.to_pylist(locations.take(build.array(near)))
-    # If several data files have the same location (a file that was added twice), give them the same number, so that a
-    # delete that references this location is paired with all of them.
+    # If a data file was added twice, two rows have its location. Give both rows the same number, so that a delete that
+    # references this location is paired with both.
     for text, row in zip(texts, near.tolist(), strict=True):
         ours[row] = first.setdefault(text, int(ours[row]))
     by_place = {canonical(text): int(ours[row]) for text, row in zip(texts, near.tolist(), strict=True)}
@@ -137,12 +141,13 @@ def _by_meaning(
 
 
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Return the data files that some delete in ``lost`` may reference, and the deletes that may reference one.
+    """Select the data files and deletes among which pairs are possible, by the texts of their locations.
 
-    This is a quick first selection; both results are row numbers. A delete may reference a data file only if the file
-    name, after the last slash, is the same in both locations. The whole path, without scheme and authority, must also
-    be the same, unless one file may have several paths: in a moved table, or if one of the selected locations is not
-    normalized (`_odd`).
+    First, file names (the part after the last slash) are compared. A data file is kept if a location in ``names`` has
+    the same file name; a delete is kept if the location that it references has the same file name as a data file. Then
+    whole paths, without scheme and authority, are compared in the same way. The second step is left out if one file may
+    have different paths: if the table has moved, or if a location that was kept is not normalized (for example, it
+    contains ``//``).
 
     Parameters
     ----------
@@ -151,9 +156,14 @@ def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tu
     names
         For each delete in ``lost``, the location of the data file that it references.
     lost
-        Row numbers of deletes.
+        Row numbers of the deletes for which no data file has been found yet.
     moved
-        Whether the table has moved, so that different paths may lead to the same file.
+        Whether the table's files have been moved since its metadata was written.
+
+    Returns
+    -------
+    tuple
+        The row numbers of the data files that were kept, and those of the deletes.
     """
     ours, theirs = _last(locations), _last(names)
     near = np.flatnonzero(bool_array(pc.is_in(ours, value_set=pc.unique(theirs))))
@@ -174,10 +184,11 @@ def _last(values: Strings) -> Strings:
 
 
 def live_places(state: TableState, paths: Collection[str]) -> dict[str, str]:
-    """Return the locations of the state's live data files whose path is one of ``paths``.
+    """Return the locations of those live data files of the snapshot whose path is one of ``paths``.
 
-    A path is a location without scheme and authority. The keys of the result are the locations in canonical form, and
-    the values are the same locations as written in the manifests. This reads all data manifests.
+    A path is a location without scheme and authority, such as ``/t/x`` of ``s3://b/t/x``. The keys of the result are
+    the locations in canonical form, and the values are the same locations as written in the manifests. This reads all
+    live data manifests.
     """
     root = state.root()
     if root is None:
@@ -203,11 +214,15 @@ def path_intervals(
     cut: Callable[[AnyArray], Mask],
     prefixes: Sequence[str] = (),
 ) -> Intervals:
-    """Return locations of data files, and bounds of ``file_path``, as intervals of paths without scheme and authority.
+    """Return the locations of data files, and the bounds of ``file_path`` of deletes, as intervals of paths.
 
-    The two bounds of a delete exclude no data file if one of them is missing, may be truncated or is not normalized
-    (`_odd`), if the lower one is above the upper one, or if their schemes or authorities differ. A data file whose own
-    location is not normalized is never excluded. An upper bound includes every path that begins with it.
+    The path is the location without scheme and authority. The interval of a data file is its own path; the interval of
+    a delete goes from the lower bound to the upper bound, and includes every path that begins with the upper bound. If
+    the intervals do not overlap, the delete does not apply to the data file.
+
+    A delete gets the widest interval, which overlaps every other, if its bounds cannot be used: one of them is missing,
+    may be truncated or is not normalized (for example, it contains ``//``); the lower one is above the upper one; or
+    their schemes or authorities differ. A data file whose location is not normalized gets the widest interval too.
 
     Parameters
     ----------
@@ -216,12 +231,12 @@ def path_intervals(
     low, high
         The lower and the upper bound of ``file_path`` of each delete; null if missing.
     cut
-        Function that returns which bounds may be truncated.
+        A function that is called with the lower or the upper bounds, and returns which of them may be truncated.
     prefixes
-        Known prefixes of a moved table, the longest first (`Storage.prefixes`); empty if the table has not moved. The
-        same file may have a location under each prefix, so locations under different prefixes cannot be compared. Only
-        one prefix is used: the one that has the most data files under it. Bounds that are not under this prefix exclude
-        nothing, and data files that are not under it are never excluded.
+        If the table has moved, its known prefixes (the folders that its locations begin with, such as
+        ``s3://bucket/t``), the longest first; otherwise empty. One file may have a location under each prefix, so
+        only locations under the same prefix can be compared. The prefix with the most data files is chosen. All other
+        data files, and the deletes of which a bound is not under this prefix, get the widest interval.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)
@@ -229,7 +244,7 @@ def path_intervals(
     known &= ~_odd(low) & ~_odd(high) & ~cut(low) & ~cut(high)
     if prefixes:
         mine, lows, highs = (_prefix_of(values, prefixes) for values in (locations, low, high))
-        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the prefix that most data files are under
+        usual = np.bincount(mine + 1, minlength=2)[1:].argmax()  # the index of the prefix that has the most data files
         free |= mine != usual
         known &= (lows == usual) & (highs == usual)
     return Intervals(
@@ -238,7 +253,11 @@ def path_intervals(
 
 
 def _prefix_of(values: Strings, prefixes: Sequence[str]) -> Ints:
-    """Return the index of the prefix that each location's path is under; -1 for none."""
+    """Return, for each location in ``values``, the index of the first item of ``prefixes`` that the location is under.
+
+    For example, ``s3://b/t/data/x`` is under ``s3://b/t``. Scheme and authority are ignored. The index is -1 if the
+    location is under none of the prefixes.
+    """
     tails = _tail(values)
     out = np.full(len(values), -1, dtype=np.int64)
     for i, prefix in enumerate(prefixes):
@@ -247,12 +266,13 @@ def _prefix_of(values: Strings, prefixes: Sequence[str]) -> Ints:
 
 
 def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
-    """Return the ranks of ``locations``, of ``low`` and of ``high`` in one common order of their paths.
+    """Sort the paths in all three arrays together, and return the rank of each path, as one array per parameter.
 
-    Scheme and authority are ignored. A path in ``high`` ranks above all paths that begin with it. Null has rank -1.
+    Scheme and authority are ignored. A path in ``high`` ranks above all paths that begin with it: ``/a`` in ``high``
+    ranks above ``/a/x``. Null has rank -1.
     """
-    # No UTF-8 text contains the byte 0xff, and all its bytes are lower. So an upper bound to which 0xff is appended is
-    # above all paths that begin with the bound.
+    # Every byte of a UTF-8 text is lower than 0xff. So if 0xff is appended to an upper bound, the result is above all
+    # paths that begin with the bound.
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")
     order = ranks(_tail(locations), _tail(low), beyond)
     assert order is not None  # texts are always comparable

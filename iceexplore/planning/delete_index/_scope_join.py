@@ -1,4 +1,4 @@
-"""Pair data files with deletes of the same group (such as a partition), by sequence numbers and overlapping bounds."""
+"""Pair data files with the deletes that may apply to them, by partition, sequence number and column bounds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from iceexplore.planning.delete_index._equality_bounds import END, Intervals
 
 __all__ = ["Found", "Scope", "Spans", "joined", "pieces", "total_of"]
 
-#: If there are more pairs of a data file and a delete than this, their bounds are not compared, and no pair is
-#: excluded.
+#: Maximum number of pairs of a data file and a delete whose bounds `joined` compares. If there are more, it compares
+#: none of them, and excludes no pair.
 MOST_PAIRS = 1 << 25
 #: Approximate number of pairs that `pieces` yields at a time, which limits the memory for comparing their bounds.
 _AT_ONCE = 1 << 20
@@ -25,16 +25,16 @@ _AT_ONCE = 1 << 20
 class Spans:
     """Pairs of a data file and a delete in a compact form: the deletes of each data file are one slice of `order`.
 
-    In the second result of `Scope.overlapping`, files and deletes are swapped: there, the data files of each delete are
-    one slice of `order`.
+    Slice ``i`` is ``order[start[i]:stop[i]]``; it is empty if ``stop[i] <= start[i]``. Usually, it has the row numbers
+    of the deletes of data file ``i``. The second result of `Scope.overlapping` is the other way round: there, slice
+    ``i`` has the row numbers of the data files of the delete ``Scope.deletes[i]``.
 
     Attributes
     ----------
     order
-        Row numbers of deletes (if swapped, of data files). Slices may overlap.
+        Row numbers of deletes or, in the second case, of data files. Slices may overlap.
     start, stop
-        One value per data file (if swapped, one per item of `Scope.deletes`). The slice of data file ``i`` is
-        ``order[start[i]:stop[i]]``; it is empty if ``stop[i] <= start[i]``.
+        Where each slice starts and stops in `order`: one value per slice.
     """
 
     order: Ints
@@ -48,10 +48,11 @@ Found: TypeAlias = tuple[Ints, Ints] | Spans
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The data files and deletes to join.
+    """The data files and deletes from which pairs are made, with their groups and sequence numbers.
 
-    A delete may apply to a data file if both are in the same group and the file's sequence number is not above the
-    delete's. A group is a partition; for global equality deletes, all data files are in one group.
+    A delete is paired with a data file if both are in the same group, and if the data file's sequence number is not
+    above the delete's. Each partition is one group. For global equality deletes, which apply in all partitions, all
+    data files and deletes are in one group.
 
     Attributes
     ----------
@@ -61,7 +62,8 @@ class Scope:
         Data sequence numbers, one per data file and one per delete. Those of equality deletes are reduced by one,
         because an equality delete applies only to data files with a lower sequence number.
     deletes
-        Row numbers of the deletes to join, as indices into `delete_group` and `delete_sequence`; others are ignored.
+        Row numbers of the deletes to pair: indices into `delete_group` and `delete_sequence`. No other deletes are
+        paired.
     """
 
     file_group: Ints
@@ -71,14 +73,14 @@ class Scope:
     deletes: Ints
 
     def spans(self) -> Spans:
-        """Return, for each file, the deletes of its group whose sequence numbers are not below that of the file."""
+        """Return, for each data file, the deletes of its group whose sequence numbers are at least that of the file."""
         group, sequence = self.delete_group[self.deletes], self.delete_sequence[self.deletes]
         levels = np.unique(sequence)
         place, width = np.searchsorted(levels, sequence), len(levels) + 1
         order = np.lexsort((self.deletes, place, group))
-        # A key combines the group and the rank of the sequence number (`place`). Sort the deletes by key. Then those
-        # that apply to a file are adjacent: in the file's group, they start with the first that has at least the file's
-        # own sequence number, and go on to the end of the group.
+        # A key combines the group of a delete and the rank of its sequence number (`place`). Deletes are sorted by key,
+        # so the deletes to pair with a data file are one slice. It begins with the first delete of the file's group
+        # that has at least the file's sequence number, and ends with the last delete of the group.
         keys = group[order] * width + place[order]
         first = self.file_group * width + np.searchsorted(levels, self.file_sequence, "left")
         start = np.searchsorted(keys, first, "left")
@@ -87,23 +89,25 @@ class Scope:
         return Spans(self.deletes[order], start, stop)
 
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
-        """Return the pairs within a group whose intervals of one column overlap; sequence numbers are not compared.
+        """Return the pairs of a data file and a delete in one group whose intervals of one column overlap.
 
-        Two intervals overlap if one of them begins inside the other. Each pair is in only one of the two results.
+        Sequence numbers are not compared. Two intervals overlap if the second begins inside the first, or the first
+        inside the second. The two results are for these two cases, and each pair is in only one of them.
 
         Parameters
         ----------
         intervals
-            The intervals of all data files and deletes. This method compares the intervals that `Intervals.widened`
-            returns, so the result may include pairs that `Intervals.apart` excludes.
+            The column's intervals in all data files and deletes. A delete that does not compare the column, or that
+            may match nulls or NaN, first gets the widest interval (`Intervals.widened`), so that no pair is missed.
+            Because of this, the results may contain pairs without a common value.
 
         Returns
         -------
         by_file
             For each data file, the deletes whose interval begins inside the data file's interval or at its start.
         by_delete
-            For each of `deletes`, the data files whose interval begins inside the delete's interval, but not at its
-            start. Files and deletes are swapped in this result; see `Spans`.
+            For each item of `deletes`, the data files whose interval begins inside the delete's interval, but not at
+            its start. So this result lists data files per delete, where a `Spans` normally lists deletes per data file.
         """
         wide = intervals.widened()
         width = END + 2
@@ -123,17 +127,21 @@ class Scope:
 
 
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
-    """Return the pairs in a scope, without those that the intervals of at least one column exclude.
+    """Return the pairs of a data file and a delete in ``scope``, except those that metrics exclude.
 
-    If the scope has more than `_AT_ONCE` pairs, the column that excludes the most pairs is used first.
-    `Scope.overlapping` finds the pairs that this column does not exclude, and only these are then compared by all
-    columns. If there are more than `MOST_PAIRS` of them, no pair is excluded at all: readers then apply more deletes
-    than necessary, which is slower but equally correct.
+    A pair is excluded if there is a column that the delete compares, and of which the two have no value in common. For
+    example, the bounds of this column are 1 and 5 in the data file, but 7 and 9 in the delete.
+
+    If there are more than `_AT_ONCE` pairs, the column that excludes the most is used first, and only the pairs that it
+    does not exclude are compared by all columns. If even these are more than `MOST_PAIRS`, no pair is excluded. Readers
+    then apply more deletes than necessary, which is slower but equally correct.
 
     Parameters
     ----------
+    scope
+        The data files and deletes to pair, with their groups and sequence numbers.
     intervals
-        The intervals of each column whose bounds can exclude a pair; see `Intervals.apart`.
+        One item per column to compare: the column's intervals in all data files and deletes.
 
     Returns
     -------
@@ -158,8 +166,8 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     for flipped, way in enumerate((spans,) if best is None else best):
         for files, deletes in pieces(way):
             if flipped:
-                # In the second result of `overlapping`, files and deletes are swapped: here, `files` are indices into
-                # `scope.deletes`, and `deletes` are row numbers of data files.
+                # The second result of `overlapping` lists data files per delete. So before this line, `files` are
+                # indices into `scope.deletes`, and `deletes` are row numbers of data files.
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
             if best is not None:
@@ -181,11 +189,12 @@ def total_of(spans: Spans) -> int:
 def pieces(spans: Spans) -> Iterator[tuple[Ints, Ints]]:
     """Yield all pairs of ``spans`` in chunks of about `_AT_ONCE` pairs; each chunk is two arrays of equal length.
 
-    For each pair, the first array has the number of a data file (its index in ``spans.start``), and the second has the
-    row number of a delete (an item of ``spans.order``). If files and deletes are swapped (see `Spans`), the first array
-    has indices into `Scope.deletes`, and the second has row numbers of data files.
+    Item ``i`` of both arrays is one pair. Usually, ``spans`` lists deletes per data file: then the first array has row
+    numbers of data files, and the second has row numbers of deletes. The second result of `Scope.overlapping` lists
+    data files per delete: then the first array has indices into `Scope.deletes`, and the second has row numbers of data
+    files.
 
-    The pairs of one data file are never split, so a chunk may be larger than `_AT_ONCE`.
+    All pairs with the same item of the first array are in one chunk, so a chunk may have more than `_AT_ONCE` pairs.
     """
     sizes = np.maximum(spans.stop - spans.start, 0)
     ends = np.cumsum(sizes)

@@ -47,7 +47,7 @@ class Reasons:
     matching: DeleteIndex
 
     def of_vector(self, file: int, delete: int) -> Reason:
-        """Explain that a data file's deletion vector replaces a position delete or an older deletion vector."""
+        """Explain that the data file's deletion vector replaces a position delete file or another deletion vector."""
         m = self.matching
         newest = int(m.vector[file])
         place = m.found.batch.entries["location"][newest].as_py()
@@ -58,7 +58,7 @@ class Reasons:
         return "vector", f"a deletion vector replaces it: {place}"
 
     def of_path(self, file: int, delete: int) -> Reason:
-        """Explain that a position delete's bounds of ``file_path`` exclude a data file of its partition."""
+        """Explain that the location of the data file is outside the position delete's bounds of ``file_path``."""
         low, high = (b[delete].as_py() for b in path_bounds(self.matching.found.batch))
         return "file-path", f"it removes rows only of data files whose locations are from {low} to {high}"
 
@@ -78,18 +78,21 @@ class Reasons:
 
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
-        """Return the metrics of one column in one file; empty if there are none."""
+        """Return the metrics, such as ``lower`` and ``null_count``, of one column of the file in one row of a batch.
+
+        ``column`` is the column's field id. The result is empty if the file has no metrics of the column.
+        """
         # The cast corrects pyarrow-stubs, which declare that ``as_py`` of a struct returns a list of dictionaries.
         return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
 
     @staticmethod
     def _range(stats: dict[str, Any], kind: Type) -> str:
-        """Return bounds as text, such as ``1 to 5``; ``?`` for a missing bound."""
+        """Return the lower and the upper bound in ``stats`` as text, such as ``1 to 5``; ``?`` for a missing bound."""
         values = (stats["lower"], stats["upper"])
         return " to ".join("?" if v is None else format_value(kind, v) for v in values)
 
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
-        """Explain why the plan has no data file to which a delete could apply.
+        """Explain why a delete applies to no data file of the plan.
 
         The reason is the filter, the location that the delete references, its partition or its sequence number; column
         bounds and null counts are not compared.
@@ -97,8 +100,9 @@ class Reasons:
         Parameters
         ----------
         live
-            Locations of live data files, from `live_places`. All live data files that have the path of the referenced
-            location must be among them. They are not used if the delete references no data file.
+            The result of `live_places`: locations of live data files, by canonical form. If the delete references one
+            data file, these must include all live data files with the same path (the location without scheme and
+            authority). Otherwise they are not used.
         """
         m = self.matching
         if m.ruled_out[delete]:
@@ -146,7 +150,8 @@ class Reasons:
         referenced
             The location that the delete references.
         live
-            Locations of live data files, as in `alone`.
+            The locations, by canonical form, of all live data files with the same path as ``referenced``. Locations
+            with other paths are ignored. A path is a location without scheme and authority.
         """
         if canonical(referenced) in live:
             return "not-in-plan", f"its data file is not in the plan: {referenced}"
@@ -214,10 +219,14 @@ def unmatched_deletes(
     where: Filter | None = None,
     limit: int = 1000,
 ) -> pa.Table:
-    """Return deletes that match no data file, and pairs of a data file and a delete that does not apply to it.
+    """Return a table that explains why deletes do not apply to data files of a plan.
 
-    This reads all manifests that may hold deletes. It also reads all data manifests if there is a delete that
-    references one data file but matches none.
+    The table has two kinds of rows. A row for a single delete explains why it applies to none of the data files. A row
+    for a delete and a data file explains why the delete does not apply to this file, although its partition and
+    sequence number allow it.
+
+    This reads all manifests that may hold deletes. It also reads all live data manifests if a delete of the first kind
+    references one data file.
 
     Parameters
     ----------
@@ -226,17 +235,18 @@ def unmatched_deletes(
     matched
         The result of `match_deletes` for these files.
     where
-        The filter that `match_deletes` used; None for none.
+        The filter with which `match_deletes` was called; None if there is no filter.
     limit
-        Maximum number of deletes and pairs to return. If there are more, an additional last row counts the rest.
+        Maximum number of rows. If there are more, one more row is added, with the code ``more``: it counts the rows
+        that are not shown.
 
     Returns
     -------
     pyarrow.Table
-        The columns are those of `UNMATCHED_SCHEMA`. In a row without ``data_file``, the delete can apply to none of the
-        data files because of the filter, the location that it references, its partition or its sequence number. In a
-        row with ``data_file``, partition and sequence number would let the delete apply to this data file, but its
-        bounds or null counts exclude the file, or a deletion vector replaces the delete.
+        The columns are those of `UNMATCHED_SCHEMA`. If ``data_file`` is null, the row is for a single delete: it
+        applies to no data file because of the filter, the location that it references, its partition or its sequence
+        number. Otherwise the row is for a delete and a data file: the delete's bounds or null counts exclude the file,
+        or the file's deletion vector replaces the delete.
     """
     found = live_deletes(state)
     matching = DeleteIndex(state, files, found, where)
@@ -259,7 +269,16 @@ def unmatched_deletes(
 
 
 def _row(m: DeleteIndex, delete: int, file: int | None, code: str, reason: str) -> dict[str, Any]:
-    """Return a row of `UNMATCHED_SCHEMA`; ``delete`` and ``file`` are row numbers in the delete index."""
+    """Return a row of the table that `unmatched_deletes` returns, as a dictionary of its columns.
+
+    Parameters
+    ----------
+    delete, file
+        Row numbers in the delete index ``m``, of the delete and of the data file. ``file`` is None if the row is for
+        the delete alone, because it applies to no data file.
+    code, reason
+        Why the delete does not apply: one of the codes of `UNMATCHED_SCHEMA`, and a text.
+    """
     kind = "vector" if m.found.vector[delete] else "equality" if m.found.equality[delete] else "position"
     return {
         "delete_file": m.found.batch.entries["location"][delete].as_py(),
@@ -283,25 +302,26 @@ def applied_of(found: DeleteFiles, matched: MatchedDeletes) -> Mask:
 
 
 def _keys(batch: EntryBatch) -> Strings:
-    """Return a text for each delete by which it is recognized: location, offset and referenced data file."""
+    """Return a text for each delete that identifies it: its location, offset in a Puffin file, and referenced file."""
     location, named = (whole(batch.entries[name]) for name in ("location", "referenced_file"))
     offset = pc.struct_field(whole(batch.entries["deletion_vector"]), "offset").cast(pa.string())
     return pc.binary_join_element_wise(*(pc.fill_null(a, "") for a in (location, offset, named)), "\n")
 
 
 class _Scopes:
-    """The pairs of a data file and a delete whose partitions and sequence numbers let the delete apply.
+    """Candidate pairs: a data file and a delete that may apply to it, because partition and sequence number allow it.
 
-    Bounds are not compared, and deletion vectors do not replace other deletes here. A delete that references one data
-    file is paired only with this file. Equality deletes that the filter excludes are in no pair.
+    In some candidate pairs, the delete does not apply after all: its bounds exclude the data file, or the data file's
+    deletion vector replaces it. A delete that references one data file forms a candidate pair only with this file.
+    Equality deletes that the filter excludes form none.
     """
 
     def __init__(self, matching: DeleteIndex, applied: Mask) -> None:
         self.matching = m = matching
-        # `of_partition` also has deletes whose two bounds of file_path are equal, but are not the location of any data
-        # file of the plan. Either the bounds are truncated, or the plan does not have the one data file that the delete
-        # references. If the delete is applied to some file, the bounds are truncated: pair the delete with its whole
-        # partition. If not, leave it out here, and `Reasons.alone` explains why the plan does not have its data file.
+        # `of_partition` includes deletes whose lower and upper bound of file_path are equal, although no data file of
+        # the plan has this location. If such a delete applies to some data file, its bounds are truncated: pair it with
+        # all data files of its partition. If not, it probably references one data file, which the plan does not have:
+        # do not pair it. `Reasons.alone` then explains why the plan does not have the file.
         own = m.of_partition & (~m.found.by_bounds | applied)
         position = m.position_scope
         self._position = replace(position, deletes=np.flatnonzero(own))
@@ -310,7 +330,10 @@ class _Scopes:
         self.reached = self._reached()
 
     def _reached(self) -> Mask:
-        """Return which deletes are in at least one pair (see `_Scopes`)."""
+        """Return which deletes are in at least one candidate pair.
+
+        That is, the delete's partition and sequence number allow it to apply to at least one data file.
+        """
         m = self.matching
         out = np.zeros(len(m.found), dtype=bool)
         out[m.named[1][m.in_scope]] = True
@@ -323,10 +346,11 @@ class _Scopes:
         return out
 
     def skipped(self, matched: MatchedDeletes) -> tuple[int, int]:
-        """Return the number of pairs (see `_Scopes`) in which the delete is not applied to the data file.
+        """Return the number of candidate pairs in which the delete does not apply to the data file.
 
-        The first number counts the pairs with a deletion vector or position delete, the second those with an equality
-        delete. ``matched`` has the deletes that are applied.
+        In a candidate pair, partition and sequence number allow the delete to apply. The first number counts the pairs
+        with a deletion vector or a position delete file, the second those with an equality delete. ``matched`` has the
+        deletes that do apply.
         """
         by_position, by_value = (
             int(pc.sum(pc.list_value_length(a), min_count=0).as_py()) for a in (matched.positions, matched.equality)
@@ -336,10 +360,10 @@ class _Scopes:
         return max(0, here - by_position), max(0, sum(map(total_of, self._equality)) - by_value)
 
     def positions(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Yield each pair (see `_Scopes`) in which a deletion vector or position delete is not applied to the file.
+        """Explain each candidate pair in which a deletion vector or position delete file does not apply.
 
-        Each item consists of the row number of the data file, the row number of the delete, and the reason (code and
-        text), which a method of ``reasons`` returns.
+        In a candidate pair, partition and sequence number allow the delete to apply. Each item that this yields
+        consists of the row number of the data file, the row number of the delete, and the reason: a code and a text.
         """
         m = self.matching
         files, deletes, _ = m.named
@@ -358,10 +382,10 @@ class _Scopes:
                 yield f, d, reasons.of_path(f, d) if apart[at] else reasons.of_vector(f, d)
 
     def equality(self, reasons: Reasons) -> Iterator[tuple[int, int, tuple[str, str]]]:
-        """Yield each pair (see `_Scopes`) in which an equality delete is not applied to the file.
+        """Explain each candidate pair in which an equality delete does not apply.
 
-        Each item consists of the row number of the data file, the row number of the delete, and the reason (code and
-        text), which a method of ``reasons`` returns.
+        In a candidate pair, partition and sequence number allow the delete to apply. Each item that this yields
+        consists of the row number of the data file, the row number of the delete, and the reason: a code and a text.
         """
         columns = list(self.matching.equality_bounds.values())
         for spans in self._equality:

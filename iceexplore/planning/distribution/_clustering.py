@@ -34,29 +34,31 @@ _MOST_COLUMNS = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Clustering:
-    """Measures of how well files are clustered by single columns, computed from the bounds in column metrics.
+    """Measures of how well the data files are clustered by each column, computed from the bounds in column metrics.
 
-    The depth at a value is the number of files whose range contains it, which is the number of files that a query for
-    this value reads. The depth of a file is the largest depth in its range (as in Snowflake's ``average_depth``): 1 if
-    no other file overlaps its range, as when files are sorted by the column, and the number of files if every file
-    spans the whole range. Bounds of long texts are truncated, so ranges may overlap although the values do not.
+    The range of a file goes from its lower to its upper bound of the column. The depth at a value is the number of
+    files whose range contains the value: a query for this value reads this number of files. The depth of a file is the
+    largest depth at any value in its range (as in Snowflake's ``average_depth``). It is 1 if no other range overlaps
+    the file's range, as when the table is sorted by the column. It is the number of files if all of them have the same
+    range. Bounds of long texts are truncated, so ranges may overlap although the values do not.
 
     Attributes
     ----------
     name
         The table's name.
     files
-        The number of data files.
+        The number of data files that the plan reads.
     columns
-        An Arrow table with a row per column: ``column``, its name; ``files``, the number of files with bounds;
-        ``constant``, how many of these have equal bounds; ``average_depth`` and ``max_depth`` of the files;
-        ``average_overlaps``, the average number of other files that overlap a file's range; and
-        ``partition_average_depth`` and ``partition_max_depth``, which count only files of the same partition: these are
-        the depths that sorting within partitions can reduce (null if the table has no partitioned spec).
+        An Arrow table with a row per measured column of the table. ``column`` is its name, ``files`` the number of
+        files with both bounds, and ``constant`` the number of files whose two bounds are equal. ``average_depth`` and
+        ``max_depth`` are the average and the maximum of the files' depths. ``average_overlaps`` is the average, over
+        the files, of the number of other files whose ranges overlap. ``partition_average_depth`` and
+        ``partition_max_depth`` are depths too, but count only files of the same partition: sorting within partitions
+        can reduce these. They are null if the table has no partitioned spec.
     notes
-        Sentences about columns that are missing in `columns`. If the caller or the sort order chose the columns, a
-        sentence names those of them that have no comparable bounds. If not, only the first 20 columns with bounds are
-        measured; if there are more columns with bounds, a sentence mentions this.
+        Sentences about columns that were not measured. If the caller or the table's sort order chose the columns, a
+        sentence names the chosen columns without comparable bounds. Otherwise only the first 20 columns with bounds are
+        measured, and a sentence is added if there are more.
     """
 
     name: str
@@ -89,7 +91,7 @@ class Clustering:
 
     @property
     def _whole(self) -> bool:
-        """Return whether depths within partitions are null for all measured columns, as in an unpartitioned table."""
+        """Return whether `columns` has no depths within partitions: all are null, as in an unpartitioned table."""
         return self.columns["partition_max_depth"].null_count == len(self.columns)
 
     def _card(self) -> Card:
@@ -117,13 +119,15 @@ _COLUMNS = build.schema(
 
 
 def clustering_of(plan: PlannedScan, columns: Iterable[str] | None = None) -> Clustering:
-    """Measure the clustering of the files that a plan reads; this reads all data manifests, but no data file.
+    """Measure how well the data files that a plan reads are clustered by columns.
+
+    This reads all live data manifests, but no data file.
 
     Parameters
     ----------
     columns
-        Names of columns, dotted inside structs; by default the columns of the table's sort order, or without one the
-        first 20 columns that have bounds.
+        Names of the columns to measure; a field of a struct has a dotted name, such as ``address.city``. By default,
+        the columns of the table's sort order are measured, or the first 20 columns with bounds if it has no sort order.
 
     Raises
     ------
@@ -212,16 +216,17 @@ def _columns(schema: Schema) -> list[tuple[str, Any]]:
 def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: bool) -> dict[str, Any] | None:
     """Measure one column, and return the result as a row of `Clustering.columns`.
 
-    The result is None if no file has both bounds of the column, or if values of its type cannot be compared.
+    Only files with both bounds of the column are measured. The result is None if there are none, or if values of the
+    column's type cannot be compared.
 
     Parameters
     ----------
     name
         The column's name.
     stats
-        The column's metrics, one item per data file; None if no data file has any.
+        The column's metrics, one item per data file; None if no data file has metrics of the column.
     group
-        The number of each data file's partition.
+        One number per data file: files with the same number are in the same partition.
     parted
         Whether at least one of the table's specs is partitioned. If not, the depths within partitions are null.
     """
@@ -265,8 +270,8 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     count = len(low)
     if group is not None:
         width = int(high.max(initial=0)) + 1
-        # Shift the ranks of each group, so that ranges of different groups never overlap. The shifted ranks may have
-        # large gaps; number them without gaps, because the arrays below have one item per rank.
+        # Add a different offset to the ranks of each group, so that ranges of different groups never overlap. Then
+        # number the ranks that occur 0, 1, 2 and so on: the arrays below have one item per rank, so gaps cost memory.
         both = np.concatenate([group * width + low, group * width + high])
         low, high = np.split(np.unique(both, return_inverse=True)[1], 2)
     size = int(high.max(initial=-1)) + 1
@@ -278,10 +283,10 @@ def overlaps(low: Ints, high: Ints, group: Ints | None = None) -> tuple[Ints, In
     out = np.zeros(count, dtype=np.int64)
     power = np.frexp((high - low + 1).astype(np.float64))[1].astype(np.int64) - 1
     for step in range(int(power.max(initial=-1)) + 1):
-        # For each rank, count the ranges that contain it: ``level[r]`` is the highest of these counts among the 2**step
-        # ranks that begin with rank r.
-        # A range in `mine` has at least 2**step ranks, but fewer than twice as many. So two blocks of 2**step ranks
-        # cover it: one that begins with its first rank, and one that ends with its last rank. They may overlap.
+        # The depth at a rank is the number of ranges that contain it. In this step, ``level[r]`` is the largest depth
+        # in the block of 2**step ranks from r on. For example, in step 1, these are the depths at r and at r + 1.
+        # `mine` selects the ranges that have at least 2**step ranks, but fewer than twice as many. Two blocks cover
+        # such a range: one begins with its first rank, one ends with its last rank. The blocks may overlap.
         mine = power == step
         out[mine] = np.maximum(level[low[mine]], level[high[mine] - (1 << step) + 1])
         level = np.maximum(level[: -(1 << step)], level[1 << step :])
