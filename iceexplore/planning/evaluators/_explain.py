@@ -77,7 +77,7 @@ def metrics_as_text(
     # value, as in "id is 10". Otherwise, it is what the null and NaN counts prove, as in "id is never null", or, if the
     # proof is the bounds, these bounds, as in "id is 10 to 20".
     if by == "counts" and not e.exact:
-        known = _counted(p, e.all_null, e.nothing, source.name, subject)
+        known = _counted(p, e.all_null, source.name, subject)
     else:
         quoted = source.type is not None and type_base(source.type) == "string"
         known = _ranged(subject or source.name, shown(lower, quoted), shown(upper, quoted))
@@ -90,7 +90,7 @@ def metrics_as_text(
     return lower, upper, nulls, pc.binary_join_element_wise(known, text, ": ")
 
 
-def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: str) -> Strings:
+def _counted(p: Predicate, all_null: Mask, name: str, subject: str) -> Strings:
     """Describe, for each file or manifest, what its null and NaN counts prove, as in ``id is always null``.
 
     Parameters
@@ -99,8 +99,6 @@ def _counted(p: Predicate, all_null: Mask, nothing: Mask, name: str, subject: st
         A predicate. The counts of every given file or manifest prove that none of its rows satisfies the predicate.
     all_null
         One boolean per file or manifest: True where the column or partition field is null in every row.
-    nothing
-        Not used.
     name
         The name of the column or partition field.
     subject
