@@ -99,8 +99,8 @@ def sizes_figure(state: TableState, tasks: FileTasks) -> HealthFigure:
             f"median size of {amount(len(sizes), 'data file')} is {human_bytes(middle)}."
         )
     codes = partition_codes(tasks.files)
-    # All files whose spec is not the table's default one count as one partition here. Java's planner of
-    # ``rewrite_data_files`` does the same: see `plan_rewrite_data_files`.
+    # All files with another spec than the table's default spec are counted together here, as a single partition. Java's
+    # planner of ``rewrite_data_files`` does the same: see `plan_rewrite_data_files`.
     specs = np.asarray(pc.fill_null(whole(tasks.files.entries["partition_spec_id"]), -1))
     codes[specs != state.metadata.default_spec_id] = len(codes)
     by_partition = np.unique(codes[small], return_counts=True)[1]

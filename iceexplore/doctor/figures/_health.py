@@ -102,8 +102,8 @@ class TableHealth(Mapping[str, HealthFigure]):
     #: The columns whose clustering is measured; None if the caller named none.
     _columns: tuple[str, ...] | None = None
     _figures: dict[FigureKey, HealthFigure] = field(default_factory=dict)
-    #: By a figure's key, what its maintenance procedure would gain. A text instead says why no gain can be stated; it
-    #: is empty if the figure needs no improvement. None if there is nothing for the procedure to work on.
+    #: By a figure's key: what running its maintenance procedure would gain; or a text that says why no gain can be
+    #: stated, empty if the figure needs no improvement; or None if there is nothing for the procedure to work on.
     _gains: dict[str, HealthGain | str | None] = field(default_factory=dict)
 
     @classmethod
@@ -228,7 +228,7 @@ class TableHealth(Mapping[str, HealthFigure]):
         return None if isinstance(found, str) else found
 
     def gain_note(self, key: str) -> str:
-        """Return why there is no gain for a figure; empty if there is one, or if the figure calls for no rewrite."""
+        """Return why `gain` is None for a figure; empty if there is a gain, or if the figure needs no improvement."""
         found = self._planned(key)
         return found if isinstance(found, str) else ""
 

@@ -366,8 +366,8 @@ def _rows_back(draft: Draft, made: list[Recovery], data: list[Recovery], *, with
     data
         The recovery results of the lost data manifests that the step is about.
     with_found
-        False for the step that adds the entries found in other manifests. True for the step after it, which adds
-        entries for files in the data folder.
+        Whether the entries that were found in other manifests have been added before: False for the step that adds
+        them, True for the next step, which adds entries for files in the data folder.
     """
     current = draft.state.snapshot
     if current is None:

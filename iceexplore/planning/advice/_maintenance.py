@@ -144,7 +144,7 @@ def scattered_manifests(
     read
         Number of manifests that the plan reads.
     hold
-        How many of the manifests that the plan reads list a data file that it reads.
+        Number of these manifests that have at least one data file that the plan reads.
     length
         Total size in bytes of the manifests that the plan reads.
     total

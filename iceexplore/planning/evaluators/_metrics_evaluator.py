@@ -273,7 +273,8 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
 def _outside(low: AnyArray, high: AnyArray, literals: list[AnyScalar]) -> Mask:
     """Return a mask, one value per file or manifest: True where certainly no literal is between its bounds.
 
-    Of more than 200 texts, bytes or decimals, only the lowest and the highest are compared with the bounds.
+    If there are more than 200 literals, and they are strings, binary values or decimals, only the lowest and the
+    highest literal are compared with the bounds.
     """
     if len(literals) > 8 and (pa.types.is_integer(low.type) or pa.types.is_floating(low.type)):
         return _none_between(low, high, np.sort(np.array([x.as_py() for x in literals])))

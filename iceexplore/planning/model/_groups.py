@@ -26,7 +26,7 @@ _AGES = (
     (3_600_000, "under an hour"), (_DAY, "under a day"), (7 * _DAY, "under a week"), (30 * _DAY, "under 30 days"),
     (90 * _DAY, "under 90 days"), (365 * _DAY, "under a year"),
 )  # fmt: skip
-_OLDER = "a year and more"
+_OLDER = "a year or more"
 _UNKNOWN = "snapshot has expired"
 #: Upper limit for a file's bytes or rows: larger numbers must be wrong, and their sums could overflow.
 _MOST = 2**50

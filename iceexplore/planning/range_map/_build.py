@@ -244,7 +244,7 @@ def _labels(stops: Stops, kind: Type) -> tuple[str, ...]:
 
 
 def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[str]:
-    """Return short texts for floats: round them to as few significant digits as possible, but at least six.
+    """Return short texts for floating-point numbers, rounded to as few significant digits as possible, at least six.
 
     Values with different full texts must have different rounded texts. If no number of digits up to 16 achieves this,
     or if no full text has more than ten characters, return the full texts.
@@ -252,9 +252,10 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
     Parameters
     ----------
     values, texts
-        The floats and their full texts. For the type float, the full texts are built from ``values`` instead.
+        The numbers and their full texts. If ``single`` is true, ``texts`` is ignored, and the full texts are built from
+        ``values``.
     single
-        True for the type float, False for double.
+        True for Iceberg's type float (32 bits), False for double.
     """
     if single:  # in Python, a float is a double: the float 1.3 would be formatted as 1.2999999523162842
         texts = [str(np.float32(v)) for v in values]

@@ -104,8 +104,8 @@ def planned_rows(plan: PlannedScan, files: LiveFiles) -> Int64s:
     """Return the index in ``files`` of each data file that the plan reads, in the order of the plan's tasks.
 
     The plan's files are found in ``files`` by three numbers, not by location, because the locations in ``files`` may be
-    null: the index of the root, the row of the file's manifest in this root, and the number of the file's entry in this
-    manifest.
+    null: the index of the root in ``plan.roots`` (an incremental plan has several roots), the row of the file's
+    manifest in this root, and the number of the file's entry in this manifest.
 
     Parameters
     ----------

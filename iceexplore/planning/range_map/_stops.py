@@ -35,8 +35,9 @@ _ROOM = 0.15
 #: Maximum length of a stop's text or bytes.
 _LONGEST = 64
 _SECOND = 1_000_000
-#: Possible distances between two stops of a time or timestamp column, in microseconds, up to 12 hours. Longer distances
-#: are a number of days: 1, 2, 5, 10, 20, 50 and so on.
+#: Possible distances between two neighboring stops (the values to which an edge of the filter's range can be moved) of
+#: a time or timestamp column, in microseconds, up to 12 hours. Longer distances are a number of days: 1, 2, 5, 10, 20,
+#: 50 and so on.
 _TIMES = (
     *(m * 10**e for e in range(6) for m in (1, 2, 5)),
     *(n * _SECOND for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),

@@ -82,11 +82,12 @@ def reasons(plan: PlannedScan) -> list[dict[str, Any]]:
     - ``level``: the step of planning that excludes these items: ``manifest list`` or, in V4, ``root manifest``, then
       ``leaf manifest``, then ``row group``.
     - ``term``: the condition of the filter that excludes them; None for manifests without live files.
-    - ``by``: the kind of metadata that proves it, such as ``partition`` or ``bounds``.
+    - ``by``: the kind of metadata that proves that the items hold no matching rows, such as ``partition`` or
+      ``bounds``.
     - ``count_all``: the number of items that are skipped for this reason.
-    - ``files_sum``: the number of data files that are skipped for this reason. For skipped manifests, the root's counts
-      of their files are added up, without manifests for which the root has no count. None if it has no count for any
-      of these manifests. Also None if the items are row groups.
+    - ``files_sum``: the number of data files that are skipped for this reason. For manifests, this is the sum of the
+      file counts in the root; manifests without a count are left out. None if all of the manifests lack a count, or if
+      the items are row groups.
     """
     table = skipped_table(plan).select(["level", "kind", "term", "by", "files"])
     if not len(table):

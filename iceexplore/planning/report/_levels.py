@@ -40,8 +40,8 @@ _UNITS = ("files", "rows", "bytes")
 #: after the filter is evaluated on the entries of the leaf manifests.
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
-#: The column ``known`` of `levels_table` contains this text if the number of bytes, which is then taken from the
-#: snapshot's summary, includes delete files, and also if the summary does not state how many delete files there are.
+#: The column ``known`` of `levels_table` contains this text if the number of bytes is taken from the snapshot's
+#: summary, and includes delete files, or may include them because the summary does not state how many there are.
 WITH_DELETES = "including delete files"
 
 

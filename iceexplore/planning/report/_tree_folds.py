@@ -36,7 +36,8 @@ class Cut:
         match, such as ``bounds: id is 0 to 9``; and the total rows and bytes of the items. Otherwise, there are two:
         the number of different reasons, and the first two terms.
     tooltip
-        The location of the item (of several, of the first) and the full explanation why it is skipped.
+        The location of the item, and the full explanation of why it is skipped. If the node represents several items,
+        those of the first one.
     count
         Number of items that the node represents.
     """

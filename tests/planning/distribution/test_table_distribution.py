@@ -131,7 +131,7 @@ def aged() -> ix.Simulation:
 def test_ages_count_from_the_snapshot_shown() -> None:
     table = aged()
     frame = table.plan().distribution("age").frame
-    assert frame["age"].tolist() == ["under an hour", "under a week", "under 90 days", "a year and more"]
+    assert frame["age"].tolist() == ["under an hour", "under a week", "under 90 days", "a year or more"]
     assert frame["rows"].tolist() == [10, 10, 10, 10]
     earlier = table.at(snapshot=table.metadata.snapshots[1].snapshot_id).plan().distribution("age").frame
     assert earlier["age"].tolist() == ["under an hour", "under a year"]
