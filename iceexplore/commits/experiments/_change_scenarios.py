@@ -335,8 +335,8 @@ def _row(
     read_as: DvEncoding,
 ) -> dict[str, Any]:
     state = box.state
-    # In option 1 of scenario 1, a DELETED manifest means that its files were removed, not compacted: according to the
-    # proposal, "The diff can be computed from applying m1_dv on m1".
+    # In option 1 of scenario 1, a DELETED manifest (m1) means that its files were removed, not compacted. This follows
+    # from the proposal, which computes the removed files "from applying m1_dv on m1".
     deleted: DeletedManifests = "removed" if form == "proposal, option 1" else "compacted"
     found = changes_of(state, snapshot, dv_encoding=read_as, deleted_manifests=deleted)
     before, now = _live(_parent(state, snapshot)), _live(state)

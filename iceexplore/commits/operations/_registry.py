@@ -192,7 +192,7 @@ _FILE_OPERATIONS = (
         simulation=(
             Parameter(
                 "columns", "mapping",
-                "New values by column, as constants or functions of the rows; or only names, for synthetic files.",
+                "New values by column, as constants or functions of the rows; names are enough for synthetic files.",
             ),
             *_COLUMN_UPDATES,
         ),

@@ -460,15 +460,16 @@ def _columns(
 
 
 def _respelled(names: AnyArray, among: AnyArray, moved: Moves) -> pa.StringArray:
-    """Return the new locations for a column of locations that may be written differently from the keys of ``moved``.
+    """Return the new locations of files whose old locations are written differently from the keys of ``moved``.
 
     Parameters
     ----------
     names
-        The locations to look up, each with `Moves.find`, which is slower than a comparison of texts.
+        The locations in ``among`` that a plain comparison with the keys did not find. Only these are looked up with
+        `Moves.find`, because it is slow.
     among
-        The column. The result has one row for each of its rows: the new location, or null if the location is not in
-        ``names`` or its file has not moved.
+        A column of locations. The result has one row for each of its rows: the new location, or null if the location is
+        not in ``names`` or its file has not moved.
     moved
         New locations of files by old ones.
     """

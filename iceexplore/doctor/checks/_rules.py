@@ -179,7 +179,7 @@ class _Known:
                     self._broken.add(place)
 
     def reports(self, item: RuleBreak) -> bool:
-        """Return whether a violated rule need not be reported, because there is a finding that makes this unnecessary.
+        """Return whether a finding already reports a violated rule, so that it need not be reported again.
 
         One of these findings about the snapshot is enough:
 

@@ -112,9 +112,9 @@ class Axis:
             See the attributes of `Axis`.
         text
             True for a string column, False for a binary column. Values of a binary column may contain any byte. Values
-            of a string column are assumed to contain only the bytes in ``seen`` and, between two digits or two letters
-            in ``seen``, the digits or letters that lie between them: if ``0`` and ``4`` are in ``seen``, also ``1``,
-            ``2`` and ``3`` (see `_CLASSES`).
+            of a string column are assumed to contain only the bytes in ``seen``, with the gaps between digits and
+            between letters filled: if ``0`` and ``4`` are in ``seen``, ``1``, ``2`` and ``3`` may occur, too (see
+            `_CLASSES`).
         """
         there = np.zeros(256, dtype=np.int64)
         there[seen] = 1

@@ -109,7 +109,7 @@ _POWERLESS = {
     "not-in": "a file is skipped only if every row has one of these values",
     "not-null": "a file is skipped only if every row is null",
     "not-nan": "a file is skipped only if every row is NaN",
-    "not-starts-with": "a file is skipped only if every value begins with this prefix",
+    "not-starts-with": "only files in which every value begins with the excluded prefix are skipped",
 }
 _EVEN = "values are spread evenly between bounds"
 #: If at least this share of the rows matches, hardly any file can be skipped.

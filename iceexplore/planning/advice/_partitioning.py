@@ -286,8 +286,8 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # Rows in which the column is null get partitions of their own. `read` includes the files of these partitions, but
-    # `total`, the number of files of the table, does not. So `read` could exceed `total`; limit it to `total`.
+    # Rows in which the column is null get partitions of their own, and thus files of their own. The estimate `read`
+    # includes these files, but the estimate `total` does not. So `read` could exceed `total`: limit it to `total`.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 

@@ -26,7 +26,7 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: In a group with fewer files that have bounds, the files are not taken as random samples of the group's values: see
+#: If fewer files of a group than this have bounds, the files are not taken as random samples of the group's values: see
 #: `Shares._samples`.
 _SAMPLES = 8
 #: Only this number of groups, those with the most files, are examined by `Shares._samples`. In all other groups, the

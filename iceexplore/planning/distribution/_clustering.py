@@ -191,7 +191,9 @@ def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | No
         given = [columns] if isinstance(columns, str) else list(columns)
         for name in given:
             if name not in known:
-                raise OptionError(f"no column {name!r} with a single value per row; {nearest(str(name), [*known])}")
+                raise OptionError(
+                    f"no column {name!r} of a primitive type outside lists and maps; {nearest(str(name), [*known])}"
+                )
         return {known[name]: name for name in given}, True
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
     names = {field_id: name for name, field_id in known.items()}

@@ -130,7 +130,8 @@ class StopPredicates:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
                 continue  # no predicate has a projection to this partition field, as with the transform bucket[16]
             last = _allowed(source, self.lower)
-            # `_allowed` takes the widest predicate first. Of `id <= 0`, `id <= 10` and `id <= 20`, this is the last.
+            # `_allowed` expects the widest predicate first. `upper` has it last (`id <= 0`, `id <= 10`, `id <= 20`), so
+            # its order is reversed.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing

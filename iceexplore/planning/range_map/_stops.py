@@ -29,8 +29,8 @@ _SAMPLE = 50_000
 #: Equally spaced stops are not used if fewer than a tenth (1 / ``_CROWDED``) of the intervals between them contain a
 #: bound of a file. Instead, the bounds themselves become stops, and are displayed at equal distances.
 _CROWDED = 10
-#: To show an edge of the filter that is outside of all bounds, the axis is extended at that end. This is the maximum
-#: extension, as a fraction of the axis.
+#: If the filter compares with a value below or above all bounds, the axis is extended at its low or high end to show
+#: this value. This is the maximum extension, as a fraction of the axis.
 _ROOM = 0.15
 #: Maximum length of a stop's text or bytes.
 _LONGEST = 64
@@ -220,7 +220,8 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
     if even and isinstance(values[0], float):
-        # These stops are bounds. A stop need not equal a bound, so shorten it to 6 significant digits.
+        # These stops were taken from the files' bounds. They need not be exactly at the bounds, so round them to 6
+        # significant digits.
         values = sorted({float(f"{v:.6g}") for v in values})
     if type_base(kind) == "float":
         # In the text of a filter, such a stop is cast to FLOAT, which has 32 bits. Round it to the same number here.

@@ -127,7 +127,11 @@ def test_a_frequent_value_and_a_dense_middle_are_not_seen() -> None:
         ("shuffled", "x = 99999", "the plan reads no data file"),
         ("shuffled", "x >= 0", "the plan reads|about 100 % of the rows match"),
         ("shuffled", "x <> 77", "a file is skipped only if every row has this one value"),
-        ("prefix", "x not like 'user-000000%'", "a file is skipped only if every value begins with this prefix"),
+        (
+            "prefix",
+            "x not like 'user-000000%'",
+            "only files in which every value begins with the excluded prefix are skipped",
+        ),
         ("shuffled", "x is not null", "a file is skipped only if every row is null"),
         ("outliers", "isnan(x)", "NaN use only NaN counts, not bounds|the plan reads no data file"),
         ("shuffled", None, "without a filter, every file is read"),
