@@ -23,8 +23,9 @@ _BITS = 50
 #: that values contain. For example, if ``0`` and ``4`` are the only digits in bounds, values are assumed to contain
 #: ``1``, ``2`` and ``3`` as well. In each class, the gaps between the characters in bounds are filled in this way.
 _CLASSES = (b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmnopqrstuvwxyz")
-#: Maximum number of bytes of each bound that are examined, after the prefix that all bounds share. More are not needed.
-#: A number has at most `_BITS` bits, and each byte takes at least one of them, so it represents at most `_BITS` bytes.
+#: Maximum number of bytes of each bound that are examined, after the prefix that all bounds share. More bytes would
+#: have no effect on the number that represents the bound: it has at most `_BITS` bits, and each byte takes at least one
+#: of them.
 _LOOKED_AT = 64
 #: Bounds with fewer characters are taken as complete, because writers hardly ever truncate to so few (the default of
 #: ``write.metadata.metrics.default`` is 16).
@@ -126,10 +127,12 @@ class Axis:
                     there[own.min() : own.max() + 1] = 1
         else:
             there[:] = 1
-        # `there` is 1 for each byte that may occur in values. The digit of a byte is 1 plus the number of lower bytes
-        # that may occur; the 1 is added in the last line. So if n bytes may occur, their digits are 1 to n. A byte that
-        # cannot occur has the digit of the next higher byte that may occur, or n + 1 if there is none. The digit 0
-        # marks the places after the end of a text.
+        # A text or a binary value is represented by a number with one digit per byte. `there` is 1 for each byte that
+        # may occur in the values, and 0 for each other byte. The digit of a byte is 1 plus the number of lower bytes
+        # that may occur (`ranks` does not have the 1 yet; the last line adds it). For example, if only ``a``, ``b`` and
+        # ``d`` may occur, their digits are 1, 2 and 3. A byte that cannot occur, such as ``c``, has the digit of the
+        # next higher byte that may occur (3); if there is none, it has the highest digit of those bytes plus one (4).
+        # All digits after the end of a value are 0.
         ranks = np.cumsum(there) - there
         base = int(there.sum()) + 2
         digits = max(1, int(_BITS / np.log2(base)))

@@ -114,8 +114,9 @@ _MAX_BUCKETS = 512
 _SMALLEST = 0.5
 #: Up to this number of distinct values, a column may be partitioned by value (identity).
 _SINGLE_VALUES = 200
-#: If the number of distinct values is an estimate, it misses rare values. Then ``identity`` is only suggested if files
-#: would not become too small even with this many times as many distinct values as estimated.
+#: An estimated number of distinct values is usually too low, because rare values are missed. So if it is an estimate,
+#: it is first multiplied by this factor. ``identity`` is suggested only if data files would not become too small even
+#: with so many partitions.
 _RARE = 6
 
 
@@ -191,7 +192,7 @@ def candidates(
         found = _cut(spread, every, left, wanted, time_units(unit, kind))
         if found is not None:
             yield Candidate(unit, *found)
-            break  # the finest unit that does not make files too small
+            break  # the finest unit comes first, so stop at the first one that does not make files too small
     step = spread.axis.step
     numbers = step > 0 and base in ("int", "long", "decimal", "boolean")
     width = (float(np.nanmax(spread.high) - np.nanmin(spread.low)) / step + 1) if numbers else None
@@ -271,9 +272,10 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
     before = -np.inf
     low, high = float(np.nanmin(own.low)), float(np.nanmax(own.high))
     for span in wanted.spans:
-        # A scan reads whole partitions, and each unit becomes a partition. So find the units that contain a value of
-        # `span` (an interval of values that the filter selects): they are numbered from `first` to `end`. If the
-        # previous `span` ends in unit `first`, that unit has been counted already, so begin with the next one.
+        # A scan reads whole partitions. Each unit, such as a day, becomes a partition. `span` is an interval of values
+        # that the filter selects. So the scan reads the units numbered `first` to `end`, which contain values of the
+        # span. If the previous span ended in unit `first`, that unit has been counted already, so begin with the next
+        # one.
         first, end = units.number(np.array([max(span.low, low), min(span.high, high)]))
         first = max(first, before + 1)
         if end < first:
@@ -286,8 +288,9 @@ def _cut(spread: Spread, every: Files, left: Mask, wanted: Wanted, units: Units)
         read += np.where(part > 0, matched * np.ceil(part * count / matched - 1e-9), 0.0)
         before = end
     share = np.minimum(share, 1.0)
-    # Rows in which the column is null get partitions of their own, and thus files of their own. The estimate `read`
-    # includes these files, but the estimate `total` does not. So `read` could exceed `total`: limit it to `total`.
+    # `read` and `total` are both estimates for the new partitions: the number of data files that the filter would read,
+    # and the number that the table would have. Rows in which the column is null get their own files. `read` includes
+    # these files, but `total` does not, so `read` could exceed `total`. Limit it to `total`.
     most = min(round(float(read.sum())), round(total))
     return Reading(most, round(float((share * size).sum()))), round(total)
 
@@ -343,8 +346,9 @@ def _hashed(every: Files, left: Mask, points: int, parts: int) -> tuple[Reading,
         return None
     total = float((parts * np.ceil(every.counts / parts)).sum())
     files = every.take(left)
-    # Assume that each value that the filter selects is in a random one of the new partitions. Then this is the share of
-    # the new partitions that contain at least one of these values.
+    # The filter selects `points` values. Assume that each of them is in one new partition, chosen at random from
+    # `parts` partitions. Then `share` is the expected share of the new partitions that contain at least one of the
+    # values.
     share = 1.0 - (1.0 - 1.0 / parts) ** points
     read = np.ceil(parts * share * np.ceil(files.counts / parts) - 1e-9)
     return Reading(round(float(read.sum())), round(float(files.add(files.bytes).sum()) * share)), round(total)

@@ -26,15 +26,15 @@ __all__ = ["Files", "Mask", "Reading", "Shares", "Spread", "sorted_reading"]
 
 Mask = npt.NDArray[np.bool_]
 
-#: If fewer files of a group than this have bounds, the files are not taken as random samples of the group's values: see
-#: `Shares._samples`.
+#: Minimum number of files with bounds in a partition (group). In a partition with fewer, `Shares._samples` does not
+#: take files as random samples of all values in the partition.
 _SAMPLES = 8
-#: Only this number of groups, those with the most files, are examined by `Shares._samples`. In all other groups, the
-#: values in a file are assumed to be spread evenly between its bounds.
+#: Maximum number of partitions (groups) that `Shares._samples` examines: those with the most files. In all other
+#: partitions, the values in a file are assumed to be spread evenly between its bounds.
 _MOST_GROUPS = 200
-#: The central value of a group is the middle between the median of its files' lower bounds and the median of their
-#: upper bounds. The files are taken as random samples of the group's values only if at least this share of the files
-#: has the central value between its bounds: see `Shares._samples`.
+#: Minimum share of a partition's files that must have the central value between their bounds, so that `Shares._samples`
+#: may take each file as a random sample of all values in the partition (group). The central value is the mean of two
+#: numbers: the median of the files' lower bounds and the median of their upper bounds.
 _COVERING = 0.9
 
 
@@ -221,7 +221,8 @@ class Shares:
             low, width = own.low, own.high - own.low + own.axis.step
             before = np.clip(np.nan_to_num((span.low - low) / width, nan=0.0), 0.0, 1.0)
             until = np.clip(np.nan_to_num((span.high + own.axis.step - low) / width, nan=1.0), 0.0, 1.0)
-        # If the width is 0, all values in the file are equal, so all are below the span, in it, or above it.
+        # `width` is 0 only if the two bounds of a file are equal. Then the file has only one value: it is below the
+        # span, in it, or above it. So each share is 0 or 1.
         point = width == 0
         before = np.where(point, (low < span.low).astype(np.float64), before)
         until = np.where(point, (low <= span.high).astype(np.float64), until)
@@ -330,10 +331,10 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     for span in wanted.spans:
         before, until = shares.around(span)
         if distinct:
-            # Each distinct value is assumed to have the share 1 / distinct of the rows that are not null, and the span
-            # to contain at least one of the values. So `until` is raised, if necessary, to `before` + 1 / distinct. For
-            # this, `before` may not be above 1 - 1 / distinct. It is raised to `passed`, the end of the previous span,
-            # because no row is in two spans.
+            # Each distinct value is assumed to have the share 1 / distinct of the rows that are not null, and `span` to
+            # contain at least one of these values. So `until`, where the span ends, is at least `before` + 1 /
+            # distinct. A row is in one span only, so `before`, where the span begins, is not below `passed`, where the
+            # previous span ends. But to leave room for one value, `before` is never above 1 - 1 / distinct.
             before = np.minimum(np.maximum(before, passed), max(0.0, 1.0 - 1.0 / distinct))
             until = np.maximum(until, np.minimum(1.0, before + 1.0 / distinct))
             passed = until

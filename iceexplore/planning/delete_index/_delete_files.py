@@ -192,7 +192,7 @@ def _has_one(summary: pa.StructArray, kind: Type, values: AnyArray) -> Mask:
     if order is None:
         return np.ones(len(summary), dtype=bool)
     lowest, highest, there = order
-    turned = (highest >= 0) & (lowest > highest)  # the lower bound is above the upper bound
+    turned = (highest >= 0) & (lowest > highest)  # bounds in the wrong order prove nothing, so the manifest is kept
     found = _between(lowest, highest, there)
     found |= bool_array(low_damaged) | bool_array(high_damaged) | turned
     if values.null_count:

@@ -18,8 +18,9 @@ from iceexplore.planning.evaluators._file_evaluator import always_required
 
 __all__ = ["END", "Intervals", "cut_off", "equality_intervals", "reaching", "trusted"]
 
-#: Intervals do not contain the bounds themselves, but their ranks: their positions in sort order. This number is above
-#: every rank: the upper end of an interval whose bounds are unknown.
+#: A number above every rank. The ends of an interval (`Intervals`) are not bounds, but the ranks of bounds: their
+#: positions if all bounds are sorted. If the bounds of a file or a delete are unknown, its interval goes from 0 to this
+#: number.
 END = 1 << 31
 #: The length to which writers truncate strings by default (``write.metadata.metrics.default``).
 _USUAL_CUT = 16
@@ -92,9 +93,9 @@ class Intervals:
             return self
         shared = int(np.bitwise_or.reduce(self.file_extra)) if len(self.file_extra) else 0
         wide = ~self.used | ((self.delete_extra & shared) != 0)
-        # A file with only nulls and NaN has an empty interval, so it would overlap no delete, although some deletes may
-        # match its nulls or NaN. These deletes are marked in `wide`, and their interval becomes 0 to `END`. The file's
-        # interval becomes 0 to 0, which overlaps theirs.
+        # A file with only nulls and NaN has an empty interval, which overlaps no other. But some deletes may match its
+        # nulls or NaN. For these deletes, `wide` is True, so their interval becomes 0 to `END`. Replace the file's
+        # empty interval by 0 to 0, which overlaps 0 to `END`: so the file is paired with these deletes.
         empty = self.file_low > self.file_high
         return Intervals(
             np.where(empty, 0, self.file_low), np.where(empty, 0, self.file_high),

@@ -192,7 +192,8 @@ class DeleteIndex:
         files, deletes = files[mine], deletes[mine]
         order = np.lexsort((deletes, self.found.sequence[deletes]))
         out = np.full(len(self.files), -1, dtype=np.int64)
-        out[files[order]] = deletes[order]  # of several deletion vectors of a file, the newest is assigned last
+        # If a file has several deletion vectors, the newest is assigned last and replaces the others.
+        out[files[order]] = deletes[order]
         return out
 
     def position_pairs(self) -> list[Found]:
@@ -296,10 +297,12 @@ class DeleteIndex:
         object is left out. Deletes that the filter excludes (`ruled_out`) are in neither object.
         """
         wanted = self.found.equality & ~self.ruled_out
-        # Unlike a position delete, an equality delete does not apply to files with its own sequence number.
+        # A position delete applies to data files with its own sequence number or a lower one, an equality delete only
+        # to files with a lower one. `Scope` pairs as for position deletes, so subtract 1.
         below = self.found.sequence - 1
         near, wide = np.flatnonzero(wanted & ~self.is_global), np.flatnonzero(wanted & self.is_global)
-        # Equality deletes of an unpartitioned spec apply in every partition, so all files and deletes get one group.
+        # A delete is paired only with data files that have the same group number. Equality deletes of an unpartitioned
+        # spec apply in every partition, so give all files and all deletes the group number 0.
         one = np.zeros(len(self.files), dtype=np.int64), np.zeros(len(self.found), dtype=np.int64)
         groups = ((near, self.groups), (wide, one))
         return [Scope(mine, self.file_sequence, theirs, below, rows) for rows, (mine, theirs) in groups if len(rows)]

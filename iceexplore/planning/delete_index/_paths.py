@@ -58,9 +58,10 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
     met[ours[ours >= 0]] = True
     lost = np.flatnonzero(theirs >= 0)
     lost = lost[~met[theirs[lost]]]
-    # A data file and a delete are a pair if the file's number in `ours` equals the delete's number in `theirs`. So far,
-    # -1 occurs in both arrays: for data files whose location is in no delete, and for deletes that reference no data
-    # file. These must not form pairs. So replace each -1 in `ours` by a number that no delete has.
+    # `ours` has one number per data file, and `theirs` has one number per delete. A data file and a delete form a pair
+    # if their numbers are equal. So far, -1 occurs in both arrays: in `ours` if no delete references the data file's
+    # location, in `theirs` if the delete references no data file. Such a file and such a delete must not form a pair.
+    # So replace each -1 in `ours` by a number that no delete has.
     other = ours < 0
     ours[other] = len(met) + np.flatnonzero(other)
     otherwise = np.zeros(len(referenced), dtype=bool)
@@ -275,7 +276,8 @@ def _places(locations: Strings, low: Strings, high: Strings) -> list[Ints]:
     # paths that begin with the bound.
     beyond = pc.binary_join_element_wise(_tail(high).cast(pa.binary()), b"\xff", b"")
     order = ranks(_tail(locations), _tail(low), beyond)
-    assert order is not None  # texts are always comparable
+    # `ranks` returns None only if the types cannot be compared, and here all are text or bytes.
+    assert order is not None
     return order
 
 

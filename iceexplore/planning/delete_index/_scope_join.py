@@ -166,8 +166,9 @@ def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     for flipped, way in enumerate((spans,) if best is None else best):
         for files, deletes in pieces(way):
             if flipped:
-                # The second result of `overlapping` lists data files per delete. So before this line, `files` are
-                # indices into `scope.deletes`, and `deletes` are row numbers of data files.
+                # `way` is now the second result of `overlapping`, which lists data files per delete, not deletes per
+                # data file. So `files` are in fact indices into `scope.deletes`, and `deletes` are row numbers of data
+                # files. Exchange the two, and turn the indices into row numbers of deletes.
                 files, deletes = deletes, scope.deletes[files]
             keep = np.ones(len(files), dtype=bool)
             if best is not None:

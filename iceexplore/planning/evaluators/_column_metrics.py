@@ -279,7 +279,8 @@ def aligned(values: AnyArray, kind: Type | None) -> AnyArray | None:
     )  # fmt: skip
     if same:
         return comparable(values)
-    numbers = (pa.types.is_date32, pa.types.is_integer)  # some writers store the result of day as int, not as date
+    # Accept int for date: some writers store results of `day` as int.
+    numbers = (pa.types.is_date32, pa.types.is_integer)
     if any(test(found) for test in numbers) and any(test(wanted) for test in numbers):
         return comparable(values)
     return None

@@ -73,9 +73,10 @@ def metrics_as_text(
     nulls = pa.nulls(len(e), pa.int64()) if e.null_count is None else e.null_count
     partition = source.by == "partition"
     subject = f"{source.name} of the {thing}'s partition{'s' if thing == 'manifest' else ''}" if partition else ""
-    # The text starts with what is known of the column. If the metrics are partition values (`e.exact`), this is the
-    # value, as in "id is 10". Otherwise, it is what the null and NaN counts prove, as in "id is never null", or, if the
-    # proof is the bounds, these bounds, as in "id is 10 to 20".
+    # The explanation starts with what the metrics prove about the column. There are three cases. If the metrics are
+    # partition values (`e.exact`), it starts with the value, as in "id is 10". Otherwise, if `by` is ``counts``, it
+    # starts with what the null and NaN counts prove, as in "id is never null". If `by` is ``bounds``, it starts with
+    # the bounds, as in "id is 10 to 20".
     if by == "counts" and not e.exact:
         known = _counted(p, e.all_null, source.name, subject)
     else:

@@ -240,11 +240,13 @@ def transformed(p: Computed, evidence: ColumnMetrics) -> ColumnMetrics | None:
             values = side if side.type == arrow_type(kind) else side.cast(arrow_type(kind))
             bounds.append(transform.apply(kind, values))
         except (OptionError, pa.ArrowException, OverflowError, ValueError):
-            return None  # `cast` cannot convert a bound to the column's type, or the transformed bound is out of range
+            return None  # a bound cannot be converted to the column's type, or its transformed value is out of range
     lower, upper = bounds
     if transform.may_overflow and pa.types.is_integer(lower.type):
-        # In Java, the transform of a very low integer may overflow to a very high one. This may be the case where the
-        # transformed lower bound is above the lower bound, so both bounds are set to null there.
+        # ``truncate`` rounds down. So if the transformed lower bound is above the lower bound itself, the result has
+        # overflowed: as in Java, the lowest integers get very high results. Then some values of the file may have
+        # results outside the transformed bounds, so set both to null. Do the same if the lower bound is unknown,
+        # because the file may then have such low values.
         kept = pa.array(known(pc.less_equal(lower, evidence.lower.cast(lower.type))))
         nothing = build.scalar(None, lower.type)
         lower, upper = pc.if_else(kept, lower, nothing), pc.if_else(kept, upper, nothing)

@@ -227,7 +227,8 @@ def same_partition(
         spec = None if number is None else metadata.spec(number)
         columns = {} if spec is None else {c.field.name: c for c in partition_columns(metadata, spec)}
         if not partition.keys() <= columns.keys():
-            continue  # the spec lacks one of the fields, so it is unknown whether its files have the given values
+            # The spec lacks a field of `partition`, so it is unknown whether its files have the values given there.
+            continue
         mine = known(pc.equal(numbers, number))
         for name, given in partition.items():
             values = sources.value(columns[name].key)

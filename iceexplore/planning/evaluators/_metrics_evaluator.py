@@ -247,9 +247,9 @@ def _scalar(value: PlainValue, kind: pa.DataType) -> AnyScalar:
         try:
             return pa.scalar(value, kind)
         except pa.ArrowInvalid:
-            # The literal has more digits than the type of the bounds allows, so convert it to a decimal type that can
-            # hold it. If Arrow cannot compare this type with that of the bounds, `equal` raises an error, for which
-            # callers return None.
+            # The literal has more digits than the type of the bounds (`kind`) allows, so convert it to a decimal type
+            # with enough digits. Then compare it with a null of type `kind`, only as a test: if Arrow cannot compare
+            # the two types, this raises an error, and `_scalars` returns None.
             own = build.scalar(value)
             pc.equal(pa.scalar(None, kind), own)
             return own
@@ -260,7 +260,7 @@ def _among(values: AnyArray, literals: list[AnyScalar]) -> Mask:
     """Return which values equal one of the literals."""
     if len(literals) > 8 and all(x.type == values.type for x in literals):
         wanted = pa.array([x.as_py() for x in literals], values.type)
-        if pa.types.is_floating(values.type):  # is_in distinguishes -0.0 and 0.0, which are equal
+        if pa.types.is_floating(values.type):  # `is_in` would not find -0.0 for 0.0: adding 0 turns -0.0 into 0.0
             zero = pa.scalar(0, values.type)
             values, wanted = pc.add(values, zero), pc.add(wanted, zero)
         return known(pc.is_in(values, value_set=wanted))
