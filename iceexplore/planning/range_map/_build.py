@@ -41,14 +41,17 @@ if TYPE_CHECKING:
 
 __all__ = ["default_column", "range_columns", "range_map_of", "range_map_steps"]
 
-#: Indices of the verdicts in `VERDICTS`.
+#: Indices in `VERDICTS`, the tuple of texts that state whether the plan reads a file, or why it skips it.
 _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
-#: The maximum number of stops, not counting the edges of the filter's range: the first number applies to at most
-#: `DRAWN` files, which are drawn one by one, and the second to more files.
+#: The approximate maximum number of stops, which are the values to which a user can move an end of the filter's range.
+#: The first number applies if files are drawn one by one (up to `DRAWN` files), and the second if there are more files.
+#: The literals of the filter's own range are stops too, but are not counted.
 _STOPS, _STOPS_OF_MANY = 240, 96
-#: The maximum length of a stop's label.
+#: Maximum number of characters in the label of a stop; longer labels are cut off.
 _LONGEST = 60
-#: The minimum number of digits of a rounded number, and the length up to which numbers are not rounded.
+#: Two numbers for the labels of stops in a column of floating-point numbers. The first is the minimum number of
+#: significant digits that are kept when a label is rounded. The second is a length in characters: if no label is
+#: longer, no label is rounded.
 _LEAST_DIGITS, _SHORT_NUMBER = 6, 10
 #: Matches a timestamp in ISO 8601, in UTC or without a time zone. Group 1 is the date, group 2 the hours and minutes.
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?:\+00:00)?$")
@@ -134,7 +137,8 @@ def range_map_steps(
     found = next((files for have, files in known.items() if have >= key), None)
     if found is None:
         found = yield from read_live_files(plan, ids)
-        known.clear()  # keep one item only: the live files of a large table take much memory
+        # Keep the live files of one call only, because those of a large table take much memory.
+        known.clear()
         known[key] = found
     yield "Comparing bounds"
     return range_map_from(plan, field, by, found)
@@ -257,7 +261,9 @@ def _rounded(values: Sequence[Any], texts: list[str], *, single: bool) -> list[s
     single
         True for Iceberg's type float (32 bits), False for double.
     """
-    if single:  # in Python, a float is a double: the float 1.3 would be formatted as 1.2999999523162842
+    # Python's floats have 64 bits, so the 32-bit float 1.3 has the text 1.2999999523162842. NumPy's `float32` has the
+    # text 1.3.
+    if single:
         texts = [str(np.float32(v)) for v in values]
     for digits in range(_LEAST_DIGITS, 17):
         if max(map(len, texts), default=0) <= _SHORT_NUMBER:

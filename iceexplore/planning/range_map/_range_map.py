@@ -46,9 +46,10 @@ KINDS = ("range", "no bounds", "only nulls")
 #: A picture of more than `DRAWN` files has at most `_ROWS` rows and, if possible, at most `_CELLS` cells. In any
 #: picture, at most `_NAMES` names of partitions or snapshots are written beside the rows.
 _ROWS, _CELLS, _NAMES = 48, 9000, 40
-#: Resolutions to try, from fine to coarse. Each is a number of rows and a step: with the step 4, ranges of files begin
-#: and end only at every 4th stop. The first resolution with at most `_CELLS` cells is drawn; if none has so few, the
-#: last one is drawn.
+#: Resolutions to try, from fine to coarse. Each is a maximum number of rows in the picture, and a step. With the step
+#: 4, for example, the range of a file (two indices of stops) is widened: the lower index is rounded down to a multiple
+#: of 4, and the upper one is rounded up. The first resolution that makes at most `_CELLS` cells is used; if none does,
+#: the last one is used.
 _COARSER = ((_ROWS, 1), (_ROWS, 2), (_ROWS, 4), (_ROWS, 8), (_ROWS // 2, 8), (_ROWS // 4, 8), (1, 8))
 _Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -268,8 +269,8 @@ def cells_of(found: RangeMap) -> RangeCells:
         )
     for rows, step in _COARSER:
         row = _rows(found, order, rows)
-        # Ranges are rounded outwards for the picture only. To count the files that are read while a user moves an edge,
-        # `exact_cells` returns exact ranges.
+        # Extend each range to multiples of `step`, so that more files have equal ranges and share a cell. These ranges
+        # are only drawn. To count files, `exact_cells` keeps the exact ranges.
         first = found.first[order] // step * step
         last = np.minimum(-(-found.last[order] // step) * step, len(found.stops))
         made = _grouped(found, order, row, first, last)

@@ -122,16 +122,18 @@ class StopPredicates:
         out = Spans(np.zeros(rows, np.int64), np.full(rows, count), np.zeros(rows, np.bool_))
         if not count or not rows:
             return out
-        # `sources(p)` leaves out the partition fields to which the predicate `p` has no projection. This happens mostly
-        # to predicates at the first or last stop. All partition fields are needed here, so call it with a predicate in
-        # the middle, the first one and the last one, and use the longest of the three lists.
+        # `sources(p)` returns metrics of the column, and of the partition fields to which the predicate `p` can be
+        # projected. The metrics of all partition fields are needed here. A field may be missing if `p` compares with
+        # the first or the last stop, so try three predicates, and use the longest result.
         found = max((sources(p) for p in (self.lower[count // 2], self.lower[0], self.upper[-1])), key=len)
         for source in found:
             if all(_projected(source, p) is None for p in (*self.lower, *self.upper)):
-                continue  # no predicate has a projection to this partition field, as with the transform bucket[16]
+                # None of the predicates can be projected to this partition field, so its values exclude no file. An
+                # example is ``id >= 5`` and the transform bucket[16].
+                continue
             last = _allowed(source, self.lower)
-            # `_allowed` expects the widest predicate first. `upper` has it last (`id <= 0`, `id <= 10`, `id <= 20`), so
-            # its order is reversed.
+            # `_allowed` expects the predicate that matches the most values first. In `upper` it is the last one, as in
+            # `id <= 0`, `id <= 10`, `id <= 20`, so reverse the order.
             first = count - _allowed(source, self.upper[::-1])
             evidence = source.evidence
             bounded = np.asarray(evidence.lower.is_valid()) | np.asarray(evidence.upper.is_valid()) | evidence.nothing
@@ -216,9 +218,10 @@ def _allowed(source: MetricsSource, side: Sequence[Predicate]) -> _Ints:
         denied = known(pc.if_else(strict.take(at), touching(bound, x), beyond(bound, x)))
         end = np.where(open_ & denied, middle, end)
         start = np.where(open_ & ~denied, middle + 1, start)
-    # If all values of a file are null or NaN (`nothing`), no comparison is true, so the number is 0. Otherwise, a null
-    # bound usually means that the bound is unknown. In exact metrics, such as partition values, both bounds are the
-    # value itself: if they are null, the value is null, and the number is 0 too.
+    # The result is 0 for a file in which no value can match a predicate: all of its values are null or NaN
+    # (`evidence.nothing`), or the metrics are exact and the bound is null. In exact metrics, such as partition values,
+    # both bounds are the value itself, so a null bound is a null value. In other metrics, a null bound is an unknown
+    # bound, so the number computed above is returned.
     none = evidence.nothing | (np.asarray(bound.is_null()) if evidence.exact else np.zeros(rows, np.bool_))
     return np.where(none, 0, start)
 

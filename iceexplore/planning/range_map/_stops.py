@@ -23,16 +23,22 @@ from iceexplore.planning.evaluators._column_metrics import comparable
 
 __all__ = ["RangeFilter", "Stops", "range_filter", "stops_of"]
 
-#: Stops are chosen from samples of the files' lower bounds and upper bounds: at least this many of each, or all of them
-#: if there are fewer.
+#: `stops_of` chooses the stops from a sample of the files' lower bounds and a sample of their upper bounds. If there
+#: are fewer than twice this number of bounds, the sample contains all of them. Otherwise, it contains at least this
+#: number, but fewer than twice as many.
 _SAMPLE = 50_000
-#: Equally spaced stops are not used if fewer than a tenth (1 / ``_CROWDED``) of the intervals between them contain a
-#: bound of a file. Instead, the bounds themselves become stops, and are displayed at equal distances.
+#: A stop is a value to which a user can move an end of the filter's range. Usually, stops have equal distances, such as
+#: 0, 10, 20 and 30. But if the bounds of the files are, for example, 1, 2, 3, … 50 and 1,000,000, almost all of them
+#: are between the same two stops, which would not separate the files. In this case, bounds become the stops, and are
+#: drawn at equal distances. The rule: it is the case if the intervals between stops that contain a bound are fewer than
+#: a tenth (1 / ``_CROWDED``) of the stops, and also fewer than a tenth of the distinct bounds.
 _CROWDED = 10
-#: If the filter compares with a value below or above all bounds, the axis is extended at its low or high end to show
-#: this value. This is the maximum extension, as a fraction of the axis.
+#: Maximum extension of the axis, as a fraction of its length. The axis goes from the lowest to the highest stop that
+#: was chosen from the bounds of the files. If the filter contains a lower or higher value, such as 1000 in
+#: ``id < 1000``, the axis is extended towards this value, at each end by at most this fraction.
 _ROOM = 0.15
-#: Maximum length of a stop's text or bytes.
+#: Maximum length of a stop, in characters for a string column, and in bytes for a binary column. Longer bounds are cut
+#: to this length before they are used as stops.
 _LONGEST = 64
 _SECOND = 1_000_000
 #: Possible distances between two neighboring stops (the values to which an edge of the filter's range can be moved) of
@@ -194,7 +200,8 @@ def _sampled(values: AnyArray) -> list[Any]:
     step = max(1, len(there) // _SAMPLE)
     some = there if step == 1 else there.take(build.array(np.arange(0, len(there), step)))
     found = [ends["min"].as_py(), ends["max"].as_py(), *pc.unique(some).to_pylist()]
-    # A bound may have a million characters. It can be cut, because a stop need not be a value that occurs in the table.
+    # A bound may have a million characters, so cut it to `_LONGEST`. The result may be a value that no row has, but any
+    # value of the column's type can be a stop.
     return sorted(v[:_LONGEST] if isinstance(v, (str, bytes)) else v for v in found)
 
 
@@ -220,11 +227,13 @@ def _is_crowded(stops: Sequence[Any], low: Sequence[Any], high: Sequence[Any]) -
 
 def _stops(kind: Type, values: Sequence[Any], literals: Sequence[Any], edges: RangeFilter, *, even: bool) -> Stops:
     if even and isinstance(values[0], float):
-        # These stops were taken from the files' bounds. They need not be exactly at the bounds, so round them to 6
-        # significant digits.
+        # `values` are bounds of files here, such as 0.30000000000000004. Round them to 6 significant digits: a value
+        # close to a bound is good enough as a stop.
         values = sorted({float(f"{v:.6g}") for v in values})
     if type_base(kind) == "float":
-        # In the text of a filter, such a stop is cast to FLOAT, which has 32 bits. Round it to the same number here.
+        # The column has the type float, with 32 bits, but Python's floats have 64. If a filter such as ``x >= 1.3`` is
+        # read from text, its literal is rounded to 32 bits. Round the stops in the same way, so that they are equal to
+        # such literals.
         values = [float(np.float32(v)) for v in values]
     every = sorted({*values, *literals})
     if even or len(every) < 2:

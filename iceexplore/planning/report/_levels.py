@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAF_LEVEL", "LEVELS_SCHEMA", "WHOLE_TABLE", "WITH_DELETES", "levels_table", "pruned_counts", "root_level"]
 
-#: The columns of `levels_table`. ``known`` is a text: where the numbers of files, rows and bytes in this row come from,
-#: which of them are unknown, and why.
+#: The columns of `levels_table`. The column ``known`` describes where the numbers of files, rows and bytes in the row
+#: come from, such as ``counted in the manifests``. If a number is unknown, it also states which one, and why.
 LEVELS_SCHEMA = build.schema(
     [
         ("level", pa.string()), ("manifests", pa.int64()), ("files", pa.int64()), ("rows", pa.int64()),
@@ -35,9 +35,9 @@ LEVELS_SCHEMA = build.schema(
 
 
 _UNITS = ("files", "rows", "bytes")
-#: Two texts in the column ``level`` of `levels_table`. The row `WHOLE_TABLE` counts all live files, before any are
-#: skipped (an incremental plan has the text ``appended`` instead). The row `LEAF_LEVEL` counts the files that remain
-#: after the filter is evaluated on the entries of the leaf manifests.
+#: Names of two levels, in the column ``level`` of `levels_table`. The row with `WHOLE_TABLE` counts all live files,
+#: before any are skipped (in an incremental plan, this row has the name ``appended`` instead). The row with
+#: `LEAF_LEVEL` counts the files that remain after the filter is evaluated on the entries of the leaf manifests.
 WHOLE_TABLE = "the table"
 LEAF_LEVEL = "after the leaf manifests"
 #: The column ``known`` of `levels_table` contains this text if the number of bytes is taken from the snapshot's
@@ -87,7 +87,8 @@ def levels_table(plan: PlannedScan, *, exact: bool = False) -> pa.Table:
     rows.append(
         _row(
             LEAF_LEVEL,
-            # A manifest that could not be read in full is counted too, because a file that it lists may match.
+            # The number of manifests that list at least one file to read. A manifest that could not be read in full is
+            # included, because the entries that could not be read may contain such a file.
             sum(1 for leaf in read if leaf.kept_files or not leaf.readable),
             Counts(len(entries), _total(entries["record_count"]), _total(entries["file_size_in_bytes"])),
             f"counted in the manifests{_damaged(plan)}",
@@ -114,7 +115,8 @@ def pruned_counts(scan: RootScan) -> list[Counts]:
     if not len(rows):
         return []
     if scan.added_by is not None:
-        # The plan is incremental. The root's counts also include files that other snapshots added.
+        # An incremental plan counts only the files that certain snapshots added. The counts in a root also include
+        # files of other snapshots, so the numbers for this plan are unknown.
         return [Counts(None, None, None)] * len(rows)
     removals = Removals(scan.root)
     picked = scan.root.entries.select(["location", "manifest_stats"]).take(build.array(rows))

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "PlanNodes", "PlannedDelete"]
 
-#: Each shown data file is connected to at most this many position delete files, and to as many equality delete files.
+#: For each data file that is shown, `PlanNodes.deletes` looks at up to this many position delete files and up to this
+#: many equality delete files. If it is called with a larger ``most``, the limit is ``most``.
 _MOST_OF_A_FILE = 200
 
 #: Names of the groups into which the children of a node are divided. ``read`` are data files that the plan reads, and
@@ -111,7 +112,8 @@ class PlanNodes:
         self._starts = {leaf.root_row: int(start) for leaf, start in zip(plan.leaves, ends, strict=False)}
         self._leaves = {leaf.root_row: leaf for leaf in plan.leaves}
         named = [leaf for leaf in plan.leaves if leaf.root_row is not None]
-        #: Manifests in the order of the root, but those with files that are read come first.
+        #: The manifests that were read: first those that list at least one file to read, then the others. Both groups
+        #: keep the order of ``plan.leaves``.
         self._read = sorted(named, key=lambda leaf: leaf.kept_files == 0)
 
     @property

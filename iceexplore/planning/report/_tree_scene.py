@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_scene"]
 
-#: Up to this many skipped items below the same manifest or root get nodes of their own if there is room. If there are
-#: more, one node per term of the filter shows how many items the term excludes.
+#: If a root has at most this many skipped manifests, each of them has a node. Otherwise, they are grouped by the term
+#: of the filter that excludes them, and a node shows how many manifests are in a group. The same applies to the skipped
+#: files of a manifest, but if there is little room in the picture, two files are already grouped.
 _SINGLE = 2
 _TERMS = 4
 

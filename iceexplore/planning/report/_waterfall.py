@@ -32,7 +32,8 @@ _LABELS = {WHOLE_TABLE: "whole table", LEAF_LEVEL: "after the manifests"}
 _KINDS = {"manifest": "manifest", "data file": "file", "row group": "row group"}
 _UNITS = ("manifests", "files", "bytes", "rows", "row_groups")
 _OPTIONAL = ("manifests", "row_groups")
-#: The number that remains after a level (None if it is unknown), and whether this number is only an upper limit.
+#: How many manifests, files, bytes, rows or row groups remain after one level of the plan, such as the manifest list:
+#: the number (None if unknown), and whether it is only an upper limit.
 _Measure: TypeAlias = tuple[int | None, bool]
 
 

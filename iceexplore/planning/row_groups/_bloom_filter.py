@@ -103,8 +103,9 @@ def _checked(header: dict[int, Any], location: str, offset: int) -> int:
         found = header.get(number)
         if not isinstance(found, dict):
             raise _bad(f"a Bloom filter lacks its {what}", location, offset)
-        # Each of the three fields is a Thrift union that has only one member so far, with the field id 1: BLOCK for the
-        # algorithm, XXHASH for the hash, and UNCOMPRESSED for the compression.
+        # Each of the three fields is a Thrift union, with a member for each possible choice. Today each has only the
+        # member with the id 1: BLOCK for the algorithm, XXHASH for the hash, UNCOMPRESSED for the compression. If this
+        # member is missing, the filter uses something that is not supported here.
         if 1 not in found:
             raise UnsupportedError(f"{location}: the Bloom filter at byte {offset} has an unknown {what}")
     return count

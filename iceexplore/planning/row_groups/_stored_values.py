@@ -116,8 +116,8 @@ def hash_inputs(leaf: ParquetLeaf, kind: Type, literal: PlainValue) -> list[byte
             if decimal_of(number, scale) != literal:
                 return []
             if physical == "BYTE_ARRAY":
-                # A number may be stored with more bytes than needed, for example 5 as 05 or 00 05. It is unknown
-                # which of these the writer hashed.
+                # The writer may have stored the number with leading zero bytes, for example 5 as 05 or as 00 05. These
+                # have different hashes, and it is unknown which form was stored, so the Bloom filter cannot be used.
                 return None
             if physical == "FIXED_LEN_BYTE_ARRAY":
                 return _big_endian(number, leaf.length)
@@ -179,8 +179,8 @@ def _text(raw: bytes, up: bool) -> str | None:
     try:
         return bytes(raw).decode()
     except UnicodeDecodeError as error:
-        # The bound was truncated within a character. The text before this character is still a lower bound, but not an
-        # upper one.
+        # The writer cut the bound in the middle of a character's UTF-8 bytes. The text before this character is not
+        # greater than the bound, so it can be used as a lower bound, but not as an upper bound.
         return None if up else bytes(raw)[: error.start].decode()
 
 

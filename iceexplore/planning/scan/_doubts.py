@@ -154,21 +154,21 @@ def _at_files(plan: _Plan, items: Sequence[Problem]) -> list[Problem]:
     counts = _counts(places, _locations(plan.files.files.entries))
     deletes = set(places).intersection(build.to_pylist(_locations(plan.files.matched.deletes.entries)))
     if any(p.code in _OF_DELETES for p in items):
-        # The problem may be that a delete applies to no data file. The plan does not contain such deletes, so look them
-        # up in its delete manifests.
+        # One of these codes is `delete-no-effect`: a delete file applies to no data file. Such a delete file is not
+        # among the deletes of the planned files, so look for it in the plan's delete manifests.
         deletes |= _listed_deletes(plan, places)
     out = []
     for item, place in zip(items, places, strict=True):
         if (place in roots or place in manifests) and item.severity == "error" and item.code in _UNREAD:
             continue
         if place in roots:
-            # Some values in a root are used only to prune manifests. If such a value is wrong but no manifest was
-            # pruned, the plan is not affected.
+            # A problem with the concern `filters` is in a value that is used only to prune, such as a partition summary
+            # in the root. If no manifest was pruned, a wrong value of this kind does not affect the plan.
             if pruned or concern_of(item.code, item.field, item.severity) != "filters":
                 out.append(item)
         elif item.code == "file-twice" and place not in manifests:
-            # This problem means that a snapshot lists the same data file twice. It may be another snapshot than the
-            # planned one, so the plan is affected only if it contains the file twice.
+            # `file-twice` means that some snapshot, not necessarily the planned one, lists the same data file twice.
+            # The plan is affected only if the file is twice in the plan.
             if counts.get(place, 0) > 1:
                 out.append(item)
         elif place in manifests or place in deletes or place in counts:

@@ -65,7 +65,9 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
         return None
     first = None if after is None else _first(state, after)
     line: list[Snapshot] = []
-    seen: set[int] = set()  # a damaged history may contain a cycle
+    # In a damaged table, the parents of snapshots may form a cycle. The loop ends at a snapshot that it has seen
+    # before.
+    seen: set[int] = set()
     at: Snapshot | None = last
     parent: int | None = last.snapshot_id
     while at is not None and at.snapshot_id != first and at.snapshot_id not in seen:
@@ -85,7 +87,9 @@ def appends_between(state: TableState, after: SnapshotLike | None, upto: Snapsho
 
 def _first(state: TableState, after: SnapshotLike) -> int:
     if isinstance(after, int) and not isinstance(after, bool):
-        return after  # the id is not looked up, because its snapshot may have expired
+        # `after` is a snapshot id. Do not look up the snapshot: it may have expired, but a plan can still begin after
+        # it.
+        return after
     digits = after.removeprefix("-") if isinstance(after, str) and after not in state.metadata.refs else ""
     if digits.isdecimal() and len(digits) < 20:
         return int(cast(str, after))
