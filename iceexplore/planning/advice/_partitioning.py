@@ -114,9 +114,9 @@ _MAX_BUCKETS = 512
 _SMALLEST = 0.5
 #: Up to this number of distinct values, a column may be partitioned by value (identity).
 _SINGLE_VALUES = 200
-#: An estimated number of distinct values is usually too low, because rare values are missed. So if it is an estimate,
-#: it is first multiplied by this factor. ``identity`` is suggested only if data files would not become too small even
-#: with so many partitions.
+#: The number of distinct values is sometimes only estimated. An estimate is usually too low, because rare values are
+#: missed, so it is multiplied by this factor. ``identity`` is suggested only if the data files would still be large
+#: enough with that many partitions.
 _RARE = 6
 
 

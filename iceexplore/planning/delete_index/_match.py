@@ -280,12 +280,12 @@ class DeleteIndex:
         return out
 
     def equality_pairs(self) -> list[Found]:
-        """Return all pairs of a data file and an equality delete that applies to it.
+        """Find the data files to which each equality delete applies.
 
-        The list has up to two items: the pairs of deletes that apply only within their partition, and the pairs of
-        global deletes. A pair is left out if the metrics of an equality column prove that no row of the data file
-        equals a row of the delete. If an item has too many pairs to compare their metrics, it keeps all of them: see
-        `joined`.
+        Return up to two sets of pairs of a data file and a delete: one set for the deletes that apply only within their
+        partition, and one for the global deletes. A pair is left out if the metrics of an equality column prove that no
+        row of the data file equals a row of the delete. In a set with too many pairs for this comparison, no pair is
+        left out: see `joined`.
         """
         return [joined(scope, list(self.equality_bounds.values())) for scope in self.equality_scopes()]
 

@@ -192,7 +192,8 @@ def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | No
         for name in given:
             if name not in known:
                 raise OptionError(
-                    f"no column {name!r} of a primitive type outside lists and maps; {nearest(str(name), [*known])}"
+                    f"{name!r} is not a column of a primitive type, or is inside a list or map; "
+                    f"{nearest(str(name), [*known])}"
                 )
         return {known[name]: name for name in given}, True
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)

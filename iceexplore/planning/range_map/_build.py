@@ -47,7 +47,7 @@ _WHOLE, _READ, _MANIFEST, _PARTITION, _METRICS = range(5)
 #: The first number applies if files are drawn one by one (up to `DRAWN` files), and the second if there are more files.
 #: The literals of the filter's own range are stops too, but are not counted.
 _STOPS, _STOPS_OF_MANY = 240, 96
-#: Maximum number of characters in the label of a stop; longer labels are cut off.
+#: Maximum number of characters in the label of a stop (one of these values); longer labels are cut off.
 _LONGEST = 60
 #: Two numbers for the labels of stops in a column of floating-point numbers. The first is the minimum number of
 #: significant digits that are kept when a label is rounded. The second is a length in characters: if no label is

@@ -191,12 +191,13 @@ class RangeMap(RangePicture):
         return text
 
     def edge_text(self, lower: int | None, upper: int | None) -> str:
-        """Return the range with its edges at these stops as SQL, such as ``id >= 5 and id <= 9``.
+        """Return a range of the column's values as SQL, such as ``id >= 5 and id <= 9``.
 
         Parameters
         ----------
         lower, upper
-            Indices of the stops at the lower and upper edge; None for no edge. If both are None, the text is empty.
+            The ends of the range: indices of stops in `stops`, the values at which a range can begin or end. None if
+            the range is open on that side; if both are None, the text is empty.
         """
         edges = ((lower, self.stops.lower_ops), (upper, self.stops.upper_ops))
         return " and ".join(f"{self.name} {ops[at]} {self.literals[at]}" for at, ops in edges if at is not None)

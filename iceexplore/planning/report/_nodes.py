@@ -201,10 +201,9 @@ class PlanNodes:
     def deletes(self, shown: Mapping[int, str], most: int) -> tuple[list[PlannedDelete], int]:
         """Return the deletes that apply to the shown data files, and the number of such deletes that are not returned.
 
-        For each data file, its deletion vector and up to N position delete files and N equality delete files are
-        considered, where N is ``most``, or 200 if ``most`` is smaller. At most ``most`` of all these deletes are
-        returned. A delete that is found in no manifest is not returned. To find the deletes, manifests are opened
-        again, from the cache.
+        For each data file, its deletion vector is considered, and at most N position delete files and N equality delete
+        files, where N is ``max(most, 200)``. At most ``most`` of all these deletes are returned. A delete whose entry
+        is not found again in the manifests is not returned, but counted. The manifests are read from the cache.
 
         Parameters
         ----------

@@ -80,7 +80,8 @@ def read_bloom_filter(storage: Storage, location: str, offset: int, length: int 
     if length is None and len(data) < taken + count:
         data = storage.read(location, kind="data-footer", offset=offset, length=taken + count)
     if len(data) < taken + count:
-        raise _bad(f"expected a Bloom filter of {count:,} bytes, found {len(data):,} with its header", location, offset)
+        found = max(0, len(data) - taken)
+        raise _bad(f"expected {count:,} bytes of a Bloom filter after its header, found {found:,}", location, offset)
     return BloomFilter(np.frombuffer(data, "<u4", count // 4, taken).reshape(-1, 8))
 
 

@@ -179,7 +179,7 @@ class _Cut:
 
 
 def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
-    """Split data files, combine the splits into tasks, and return one row per split.
+    """Split data files, pack the splits into combined tasks, and return one row per split.
 
     A file with split offsets is split at these, any other file every ``options.size`` bytes. A file of a format that
     cannot be split is one split.
@@ -188,10 +188,9 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     ``options.open_file_cost`` for the data file, plus the same number for each of these deletes. For example, if 2
     deletes apply to a file, the weight of each of its splits is at least 3 times ``options.open_file_cost``.
 
-    Splits are then combined into tasks. The weights of the splits in a task add up to at most ``options.size``; a split
-    with a higher weight is a task by itself. A task is open as long as splits may be added to it. At most
-    ``options.lookback`` tasks are open at the same time: if there would be more, the open task with the highest weight
-    is closed.
+    The weights of the splits in a combined task add up to at most ``options.size``; a split with a higher weight is a
+    combined task by itself. A combined task is open as long as splits may be added to it. At most ``options.lookback``
+    of them are open at the same time: if there would be more, the open one with the highest weight is closed.
 
     Unlike this function, Spark also adjusts the split size to its parallelism (``read.split.adaptive-size.enabled``).
 
@@ -205,7 +204,7 @@ def split_table(tasks: FileTasks, options: SplitOptions) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        - ``task`` is the row number of the data file in ``tasks``.
+        - ``task`` is the row number of the data file in ``tasks`` (not of the combined task).
         - ``start`` is the position of the split's first byte in the file, and ``length`` the number of its bytes.
         - ``rows`` is the number of its rows, estimated from its bytes.
         - ``deletes`` and ``delete_bytes`` are the number and the bytes of the deletes that apply to the file.

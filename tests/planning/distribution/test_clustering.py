@@ -74,7 +74,7 @@ def test_only_files_of_a_plan_count(lab: ix.Lab) -> None:
 def test_columns_are_those_of_the_sort_order(lab: ix.Lab) -> None:
     assert lab.plan().clustering(["name", "id"]).columns["column"].to_pylist() == ["name", "id"]
     for name in ("nam", "tags", "tags.element", "s"):
-        with pytest.raises(OptionError, match="of a primitive type outside lists and maps"):
+        with pytest.raises(OptionError, match="not a column of a primitive type, or is inside a list or map"):
             lab.plan().clustering([name])
     s = lab.simulate(seed=1)
     s.set_sort_order("id")
