@@ -22,7 +22,7 @@ from iceexplore.manifests import ContentType, Manifest, whole
 from iceexplore.planning.evaluators._explain import explain_files
 from iceexplore.planning.report._skipped import skipped_manifests
 from iceexplore.planning.report._tables import task_records
-from iceexplore.planning.report._tree_deletes import skipped_deletes
+from iceexplore.planning.report._tree_deletes import MOST_OF_A_FILE, skipped_deletes
 from iceexplore.planning.report._tree_folds import evidence
 from iceexplore.planning.report._tree_labels import amount, basename, file_lines, held, leaf_lines, root_lines
 from iceexplore.planning.scan._files import LeafScan, leaves_of, parts_of, pruned_of
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from iceexplore.planning.scan._result import PlannedScan
 
 __all__ = ["Group", "PlanNodes", "PlannedDelete"]
-
-#: For each data file that is shown, `PlanNodes.deletes` looks at up to this many position delete files and up to this
-#: many equality delete files. If it is called with a larger ``most``, the limit is ``most``.
-_MOST_OF_A_FILE = 200
 
 #: Names of the groups into which the children of a node are divided. ``read`` are data files that the plan reads, and
 #: ``skipped`` are data files that it skips. ``manifests`` are manifests that the plan reads, and ``skipped-manifests``
@@ -202,8 +198,9 @@ class PlanNodes:
         """Return the deletes that apply to the shown data files, and the number of such deletes that are not returned.
 
         For each data file, its deletion vector is considered, and at most N position delete files and N equality delete
-        files, where N is ``max(most, 200)``. At most ``most`` of all these deletes are returned. A delete whose entry
-        is not found again in the manifests is not returned, but counted. The manifests are read from the cache.
+        files, where N is ``max(most, MOST_OF_A_FILE)``. At most ``most`` of all these deletes are returned. A delete
+        whose entry is not found again in the manifests is not returned, but counted. The manifests are read from the
+        cache.
 
         Parameters
         ----------
@@ -225,7 +222,7 @@ class PlanNodes:
                 targets.setdefault(vector, []).append(node)
             for kind, lists in (("position-delete", matched.positions), ("equality-delete", matched.equality)):
                 listed.append(lists[task].values.cast(pa.int64()))
-                for delete in build.to_pylist(lists[task].values.slice(0, max(_MOST_OF_A_FILE, most))):
+                for delete in build.to_pylist(lists[task].values.slice(0, max(MOST_OF_A_FILE, most))):
                     kinds[delete] = kind
                     targets.setdefault(delete, []).append(node)
         picked = sorted(targets)[:most]

@@ -21,13 +21,14 @@ from iceexplore.render import Mark, SceneEdge, SceneNode
 if TYPE_CHECKING:
     from iceexplore.planning.scan._result import PlannedScan
 
-__all__ = ["draw_deletes", "skipped_deletes"]
+__all__ = ["MOST_OF_A_FILE", "draw_deletes", "skipped_deletes"]
 
 _KINDS = {"vector": "deletion-vector", "position": "position-delete", "equality": "equality-delete"}
 #: Maximum number of edges from deletes to data files; more would clutter the picture. The node of a delete that applies
 #: to several files shows their number, even if its edges are left out.
 _MOST_EDGES = 80
-_MOST_OF_A_FILE = 200
+#: Up to this number of position delete files, and of equality delete files, are drawn for a data file.
+MOST_OF_A_FILE = 200
 _FOLDED: frozenset[Mark] = frozenset({"folded"})
 _SKIPPED: frozenset[Mark] = frozenset({"pruned"})
 
@@ -161,7 +162,7 @@ def _deletes_of(matched: MatchedDeletes, task: int) -> list[int]:
     vector = matched.vector[task].as_py()
     found = [] if vector is None else [vector]
     for lists in (matched.positions, matched.equality):
-        found += build.to_pylist(lists[task].values.slice(0, _MOST_OF_A_FILE))
+        found += build.to_pylist(lists[task].values.slice(0, MOST_OF_A_FILE))
     return found
 
 

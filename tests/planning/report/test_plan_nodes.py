@@ -84,7 +84,7 @@ def check_terms(plan: ScanPlan, group: str, evidence: Any) -> None:
 
 
 def test_deletes_that_are_left_out_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iceexplore.planning.report._nodes._MOST_OF_A_FILE", 1)
+    monkeypatch.setattr("iceexplore.planning.report._nodes.MOST_OF_A_FILE", 1)
     table = ix.empty({"id": "long"}, format_version=2, seed=1)
     table.append(files=1, rows=10)
     [file] = table.inspect.data_files()["file_path"]
