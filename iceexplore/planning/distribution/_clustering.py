@@ -191,10 +191,7 @@ def _wanted(metadata: TableMetadata, schema: Schema, columns: Iterable[str] | No
         given = [columns] if isinstance(columns, str) else list(columns)
         for name in given:
             if name not in known:
-                raise OptionError(
-                    f"{name!r} is not a column of a primitive type, or is inside a list or map; "
-                    f"{nearest(str(name), [*known])}"
-                )
+                raise OptionError(f"{_refused(name, schema)}; {nearest(str(name), [*known])}")
         return {known[name]: name for name in given}, True
     order = next((o for o in metadata.sort_orders if o.order_id == metadata.default_sort_order_id), None)
     names = {field_id: name for name, field_id in known.items()}
@@ -214,6 +211,16 @@ def _columns(schema: Schema) -> list[tuple[str, Any]]:
         elif not hasattr(f.type, "fields"):
             repeated.append(name)
     return out
+
+
+def _refused(name: object, schema: Schema) -> str:
+    """Return why no clustering is measured by this name, which is not one of `_columns`."""
+    found = next((f for full, f in schema.walk() if full == name), None)
+    if found is None:
+        return f"no column {name!r}"
+    if isinstance(found.type, PrimitiveType):
+        return f"column {name!r} is inside a list or map, so a row has several values"
+    return f"column {name!r} has type {found.type}, whose values have no order"
 
 
 def _measured(name: str, stats: pa.StructArray | None, group: Ints, *, parted: bool) -> dict[str, Any] | None:
