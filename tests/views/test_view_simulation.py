@@ -144,6 +144,23 @@ def test_losing_metadata_files_of_a_catalog_are_not_saved(tmp_path: Path) -> Non
     assert ix.open_view(saved.path).sql() == b.sql() and list(ix.open_view(saved.path).problems) == []
 
 
+def test_metadata_files_of_one_name_in_several_folders_are_all_saved(tmp_path: Path) -> None:
+    """A view that has moved has files of one name in its old folder and in the new one."""
+    name = "v1.metadata.json"
+    moved, oldest, older = (
+        ix.open_view(write_view(tmp_path / where, view(location=str(tmp_path / where)), name), allow=[tmp_path])
+        for where in ("new", "a", "b")
+    )
+    saved = ix.commits.save_view(
+        moved._state, tmp_path / "saved", earlier=[oldest.metadata_location, older.metadata_location]
+    )
+    assert not saved.missing
+    files = sorted(file.name for file in (saved.path / "metadata").glob("*.json"))
+    assert files == ["1-v1.metadata.json", "2-v1.metadata.json", name]
+    assert saved.metadata_location.endswith(f"/{name}") and saved.files == 4
+    assert ix.open_view(saved.path).sql() == moved.sql()
+
+
 def test_a_view_with_damage(tmp_path: Path) -> None:
     for changes, says in (
         ({"current-version-id": 7}, "no current version"),

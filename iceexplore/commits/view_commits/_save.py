@@ -46,7 +46,7 @@ def save_view(
     with new_folder(path) as (building, target):
         new = (location or str(target)).rstrip("/")
         documents, missing = _documents(state, earlier)
-        names = {one: _name(one, number) for number, one in enumerate(documents, 1)}
+        names = _names([*documents])
         folder = building / "metadata"
         folder.mkdir()
         size = files = 0
@@ -74,6 +74,23 @@ def _documents(state: ViewState, earlier: Iterable[str]) -> tuple[dict[str, dict
         except IceexploreError as error:
             missing[one] = str(error)
     return {**found, state.metadata_location: state.opened.document}, missing
+
+
+def _names(locations: list[str]) -> dict[str, str]:
+    """Return the file names under which metadata files are saved, by location; the last location is the current one.
+
+    Files of one name in different folders, as after the view has moved, get different names: the newest keeps the name,
+    and ``1-``, ``2-`` and so on is put before the others.
+    """
+    names: dict[str, str] = {}
+    for number, location in reversed([*enumerate(locations, 1)]):
+        name = wanted = _name(location, number)
+        copies = 0
+        while name in names.values():
+            copies += 1
+            name = f"{copies}-{wanted}"
+        names[location] = name
+    return names
 
 
 def _name(location: str, number: int) -> str:

@@ -141,12 +141,13 @@ def _from_manifests(draft: Draft, found: list[Finding], known: list[Recovery], m
     """
     total = _sum(one.from_history for one in known)
     certain = all(one.certain for one in known)
-    text = f"{_counted(total, known)} of {_manifests(known)} were found in manifests of other snapshots."
-    text += " These files are listed again."
+    one = total.files == 1
+    text = f"{_counted(total, known)} of {_manifests(known)} {'was' if one else 'were'} found in manifests of other "
+    text += f"snapshots. {'This file is' if one else 'These files are'} listed again."
     if certain:
         text += (
-            " Each must have been in a lost manifest: it was live in that manifest's snapshot, and no other manifest "
-            "of the snapshot lists it."
+            f" {'It' if one else 'Each'} must have been in a lost manifest: it was live in that manifest's snapshot, "
+            "and no other manifest of the snapshot lists it."
         )
     else:
         text += " They match the counts in the manifest list, but a later commit may have removed some of them."
@@ -172,11 +173,19 @@ def _from_files(draft: Draft, found: list[Finding], in_folder: list[Recovery], m
         The recovery results of all lost manifests.
     """
     total = _sum(one.from_folder for one in in_folder)
-    text = (
-        f"The data folder has {_counted(total, in_folder)} that no manifest lists. They match the counts and "
-        f"partitions recorded for {_manifests(in_folder)}. So they are listed again, with metrics from their footers. "
-        "But they may also be the remains of a failed commit: check their rows."
-    )
+    recorded = f"the counts and partitions recorded for {_manifests(in_folder)}"
+    if total.files == 1:
+        text = (
+            f"The data folder has {_counted(total, in_folder)} that no manifest lists. It matches {recorded}. So it is "
+            "listed again, with metrics from its footer. But it may also be the remains of a failed commit: check its "
+            "rows."
+        )
+    else:
+        text = (
+            f"The data folder has {_counted(total, in_folder)} that no manifest lists. They match {recorded}. So they "
+            "are listed again, with metrics from their footers. But they may also be the remains of a failed commit: "
+            "check their rows."
+        )
     entries = concat_batches([one.found for one in in_folder]).entries
     kinds = np.asarray(pc.fill_null(entries["content_type"], int(ContentType.DATA)))
     others = (kinds == ContentType.DATA) & np.asarray(pc.not_equal(entries["file_format"], Parquet.name))

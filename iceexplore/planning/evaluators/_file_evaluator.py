@@ -14,7 +14,7 @@ from iceexplore.arrow import compute as pc
 from iceexplore.errors import OptionError
 from iceexplore.expressions import Applied, Computed, Expression, FieldValue, Predicate, ValueExpression
 from iceexplore.manifests import EntryBatch, whole
-from iceexplore.metadata import PartitionSpec, TableMetadata, Type, arrow_type, parse_transform
+from iceexplore.metadata import PartitionSpec, PrimitiveType, TableMetadata, Type, arrow_type, parse_transform
 from iceexplore.planning.evaluators._column_metrics import ColumnMetrics, Mask, comparable, known
 from iceexplore.planning.evaluators._metrics_evaluator import all_masks, any_mask, may_match, must_match, walk
 from iceexplore.planning.evaluators._partition_values import PartitionColumn, partition_columns
@@ -36,6 +36,8 @@ __all__ = [
     "trusted_rows",
     "value_source",
 ]
+
+_INT, _LONG = PrimitiveType("int"), PrimitiveType("long")
 
 
 @dataclass(frozen=True)
@@ -277,8 +279,11 @@ def trusted_rows(
     parsed = parse_transform(transform)
     if not parsed.may_overflow:
         return where
-    fields = (s.find(field_id) for s in metadata.schemas)
-    for number in {parsed.wrapped_result(f.type) for f in fields if f is not None} - {None}:
+    types = {f.type for s in metadata.schemas if (f := s.find(field_id)) is not None}
+    if _schemas_removed(metadata):
+        # The column may have been an int in a removed schema, with files that are still live.
+        types |= {_INT for t in types if t == _LONG}
+    for number in {parsed.wrapped_result(t) for t in types} - {None}:
         if not pa.types.is_integer(evidence.lower.type):
             continue
         low, high = (side.cast(pa.int64()) for side in (evidence.lower, evidence.upper))
@@ -303,11 +308,16 @@ def always_required(metadata: TableMetadata, field_id: int) -> bool:
     The result is False if the schema ids are not 0, 1, 2, and so on without a gap. Then a schema was removed from the
     metadata, and the column may have been optional in it.
     """
-    ids = {s.schema_id for s in metadata.schemas}
     found = [f for s in metadata.schemas for f in s.fields if f.field_id == field_id]
-    if not found or ids != set(range(len(ids))) or not all(f.required for f in found):
+    if not found or _schemas_removed(metadata) or not all(f.required for f in found):
         return False
     return len(found) == len(metadata.schemas) or all(f.initial_default is not None for f in found)
+
+
+def _schemas_removed(metadata: TableMetadata) -> bool:
+    """Return whether the schema ids show that a schema was removed: they are not 0, 1, 2, and so on without a gap."""
+    ids = {s.schema_id for s in metadata.schemas}
+    return ids != set(range(len(ids)))
 
 
 class FileMetricsSources:

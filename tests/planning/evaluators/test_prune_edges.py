@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,25 @@ def test_the_lowest_integers_that_truncate_wraps_around(
         assert table.count("i < 0") == len(table.to_arrow("i < 0")) == 4
     assert len(planned(table, "i = 5")) < len(planned(table, "true"))
     table.close()
+
+
+def test_the_lowest_integers_of_a_promoted_column_whose_old_schema_is_removed(tmp_path: Path) -> None:
+    """The files still have the partition values that overflowed as ints, and the metadata knows only the long."""
+    low = -(1 << 31)
+    table = ix.empty({"i": "int"}, partition_by="truncate(10, i)", format_version=2)
+    table.append(rows(i=pa.array([low, 5], pa.int32())))
+    table.evolve_schema(update={"i": "long"})
+    path = table.save(tmp_path / "t").path
+    table.close()
+    (current,) = (path / "metadata").glob("v3.metadata.json")
+    document = json.loads(current.read_bytes())
+    assert [s["schema-id"] for s in document["schemas"]] == [0, 1]
+    del document["schemas"][0]
+    document["snapshots"][0]["schema-id"] = 1
+    current.write_text(json.dumps(document))
+    opened = ix.open(path)
+    assert opened.count("i < 0") == len(opened.to_arrow("i < 0")) == 1
+    assert len(planned(opened, "i < 0")) == len(planned(opened, "i = 5")) == 1
 
 
 @pytest.mark.parametrize("kind", ["string", "binary", "decimal(9,2)", "long"])
