@@ -296,24 +296,23 @@ def sorted_reading(shares: Shares, wanted: Wanted, distinct: float | None = None
     read = np.zeros(files.groups)
 
     def add(first: Floats, end: Floats, there: Mask, points: int) -> None:
-        """Add to ``read``, for each group, the number of files that are read for one range of its sorted rows.
+        """Add to ``read``, for each group, the number of files that hold one range of its sorted rows.
 
-        A range is given by two numbers from 0 to 1: its rows begin after the share ``first`` of the group's sorted
-        rows, and end at the share ``end``. For example, a group has ten files, each with a tenth of the sorted rows.
-        The rows from 0.25 to 0.5 are then in the third, fourth and fifth file. Files that an earlier call has counted
-        are not counted again.
+        A place in the sorted rows is a number from 0 (before the first row) to 1 (after the last row). For example, a
+        group has ten files, each with a tenth of the sorted rows. The rows from 0.25 to 0.5 are then in the third,
+        fourth and fifth file. Files that an earlier call has counted are not counted again.
 
         Parameters
         ----------
         first, end
-            The range in each group.
+            The places where the range begins and ends, for each group.
         there
             Mask of the groups whose files are counted.
         points
-            0 to count all files with rows of the range. Otherwise, the filter selects only some single values in the
-            range, and this is their number. The count is then limited to the files that these values can fill. One
-            value can fill the group's number of files divided by ``distinct``, rounded up; or one file if ``distinct``
-            is unknown.
+            0 to count all files with rows of the range. If the filter selects only some single values in the range,
+            this is their number. Then no more files are counted than these values can fill. One value can fill one
+            file or, if the column's number of distinct values (``distinct``) is known, the group's number of files
+            divided by ``distinct``, rounded up.
         """
         nonlocal last, read
         begin = np.minimum(np.floor(first * count + 1e-9), count - 1)

@@ -25,9 +25,9 @@ def missing_bounds(
 ) -> Iterator[Suggestion]:
     """Suggest writing bounds for files that lack bounds of a column, so that filters can prune them.
 
-    Yield nothing if the plan reads no such file. The saving is estimated from the files that have bounds: the filter is
-    assumed to prune the same share of the files without bounds, once they have bounds. If no file has bounds, the
-    saving is unknown.
+    Yield nothing if the plan reads no such file. A file in which the column is null in every row does not count: it
+    cannot have bounds. The saving is estimated from the files that have bounds: the filter is assumed to prune the same
+    share of the files without bounds, once they have bounds. If no file has bounds, the saving is unknown.
 
     Parameters
     ----------
@@ -90,13 +90,13 @@ def cut_bounds(
     kept: Mask,
     now: Reading,
 ) -> Iterator[Suggestion]:
-    """Suggest writing untruncated bounds of a string column, if they might exclude files that the plan reads.
+    """Suggest writing full bounds of a string column if the plan may read files only because bounds are truncated.
 
     For example, bounds are truncated to four characters, and the filter is ``name = 'abcdefgh'``. A file has the lower
     bound ``abcd``, which is also the beginning of ``abcdefgh``. So the bound does not show whether the lowest value in
-    the file is below or above ``abcdefgh``. An untruncated bound might exclude the file.
+    the file is below or above ``abcdefgh``. The full bound might exclude the file.
 
-    Yield one suggestion, with the number of such files; or nothing if there are none.
+    Yield one suggestion, which counts the files that have such a bound; or nothing if there are none.
 
     Parameters
     ----------

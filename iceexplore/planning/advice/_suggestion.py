@@ -109,7 +109,7 @@ def add_partition_field(
 
 
 def set_property(table: str, name: str, value: str) -> str:
-    """Return a statement that sets a table property."""
+    """Return a Spark SQL statement that sets a table property."""
     return f"ALTER TABLE {sql_name(table)} SET TBLPROPERTIES ({quoted(name)} = {quoted(value)})"
 
 
@@ -127,7 +127,10 @@ class Suggestion:
     Attributes
     ----------
     kind
-        ``sort``, ``partition``, ``old-spec``, ``metrics``, ``bounds``, ``small-files``, ``deletes`` or ``manifests``.
+        The kind of change: ``sort`` (sort by a column), ``partition`` (partition by a column), ``old-spec`` (rewrite
+        files of older partition specs), ``metrics`` (write missing bounds), ``bounds`` (write full bounds instead of
+        truncated ones), ``small-files`` (compact small files), ``deletes`` (rewrite data files or position delete
+        files, so that fewer deletes are read) or ``manifests`` (cluster manifests by partition).
     title, why
         A short title, and an explanation with the numbers behind it.
     unit
@@ -140,7 +143,7 @@ class Suggestion:
     statements
         SQL for Spark; review it before running it.
     assumes
-        Assumptions of the estimate.
+        Assumptions on which ``after`` is based; empty if there are none.
     column
         Name of the filter's column that the suggestion is about; None if it is not about one column.
     """
@@ -170,8 +173,8 @@ class Suggestion:
     def helps(self) -> bool:
         """Return whether the suggestion is worth the work; True if the saving is unknown.
 
-        The filter's cost consists of the bytes to read and the files to open (`Reading.cost`). A suggestion that
-        rewrites the table must save more than a tenth of the cost; any other only has to lower the cost.
+        The cost of a scan with the filter consists of the bytes to read and the files to open (`Reading.cost`). A
+        suggestion to rewrite all data files must save more than a tenth of this cost; any other only has to lower it.
         """
         if self.before is None or self.after is None:
             return True

@@ -49,9 +49,10 @@ def paired_partition_codes(metadata: TableMetadata, files: EntryBatch, deletes: 
 
 
 def _keys(metadata: TableMetadata, number: int, *batches: EntryBatch) -> list[str]:
-    """Return, as text, the ids of the partition fields of the spec with the id ``number``.
+    """Return the names that a spec's partition fields have in partition tuples: their field ids, as text.
 
-    If the metadata does not have this spec, return the ids of all partition fields in the tuples of ``batches``.
+    ``number`` is the spec's id. If the metadata does not have this spec, return the names of all partition fields in
+    the tuples of ``batches``.
     """
     spec = metadata.spec(number)
     if spec is not None:
@@ -78,8 +79,8 @@ def equal_codes(a: AnyArray, b: AnyArray) -> Ints:
     """Return one array of codes: those of the values of ``a``, then those of ``b``; equal values have equal codes.
 
     Null equals null, NaN equals NaN, and -0.0 does not equal 0.0: floats are compared like the results of Java's
-    ``doubleToLongBits`` (Iceberg specification, "Scan Planning", note 3). Values of different types are compared by
-    value if one type is a promotion of the other, otherwise as text.
+    ``doubleToLongBits`` (Iceberg specification, "Scan Planning", note 3). Values of different types, such as
+    int32 and int64, are converted to a common type (`_common`) or, if there is none, to text.
     """
     sides = [_bits(a), _bits(b)]
     kinds = {s.type for s in sides if not pa.types.is_null(s.type)}
@@ -108,7 +109,10 @@ def _bits(values: AnyArray) -> AnyArray:
 
 
 def _plain(values: AnyArray) -> AnyArray:
-    """Convert booleans and dates to integers, and binary values of fixed size to binary."""
+    """Convert booleans and dates to integers, and fixed-size binary to binary, so that they compare with these types.
+
+    Values of other types are returned unchanged.
+    """
     kind = values.type
     if pa.types.is_boolean(kind):
         return values.cast(pa.uint8())

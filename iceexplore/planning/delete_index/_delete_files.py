@@ -37,13 +37,13 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 
     - All data files have higher sequence numbers than the manifest. No delete in it has a higher sequence number than
       the manifest, and a delete does not apply to newer data files.
-    - In versions 1 to 3, no data file can be in the same partition as a delete in the manifest. A manifest has one
-      partition spec and, for each partition field, a summary: the bounds of the field's values, and whether there are
-      nulls or NaN. So the manifest is left out if no data file has this spec. It is also left out if there is a field
-      for which the partition values of all these data files are outside the summary. For example, the summary of
-      ``day`` goes from 1 to 3 May, and all data files are of 7 May. If the spec is unpartitioned, the manifest is not
-      left out, because its equality deletes apply to the data files of all specs.
-    - In V4, column metrics in the root manifest, which has no such summaries, show the same: see `_near_by_statistics`.
+    - In versions 1 to 3, no data file can be in the same partition as a delete in the manifest. This is so if no data
+      file has the manifest's partition spec. It is also so if the manifest's summary of some partition field includes
+      no value of the data files with this spec. For example, the summary of ``day`` goes from 1 to 3 May, and all data
+      files are of 7 May. If the spec is unpartitioned, the manifest is not left out for this reason, because its
+      equality deletes apply to the data files of all specs.
+    - In V4, no data file can be in the same partition as a delete in the manifest. A root manifest has no partition
+      summaries, but column metrics, which may prove the same: see `_near_by_statistics`.
 
     Parameters
     ----------
@@ -75,13 +75,13 @@ def concerned(state: TableState, root: Manifest, rows: list[int], files: EntryBa
 def _near_by_statistics(state: TableState, root: Manifest, rows: Ints, files: EntryBatch) -> Mask:
     """Return which manifests of a V4 root manifest may hold a delete that applies to one of the data files.
 
-    The result is false only if no data file can be in the same partition as a delete in the manifest. To find this out,
-    the partition values of the data files are compared with the metrics that the root manifest has for each manifest.
-    For example, they give bounds for ``day(ts)``, and the partition values of all data files are outside these bounds.
+    The root manifest has metrics for each manifest, which give bounds of partition values, such as ``day(ts)``. If the
+    partition values of all data files are outside these bounds, no data file is in the same partition as a delete in
+    the manifest. Then the result is False.
 
-    The root manifest also names one partition spec for each manifest. But a V4 manifest may hold deletes of other
-    specs, whose partitions the metrics need not describe. So the result is false only under two more conditions, which
-    ensure that such deletes cannot apply to the data files:
+    But a V4 manifest may also hold deletes of specs other than the one that the root manifest names for it, and the
+    metrics may not cover the partitions of these deletes. So the result is False only if two more conditions hold,
+    which ensure that such deletes cannot apply to the data files:
 
     - All data files have the spec that the root manifest names for the manifest.
     - No spec of the table is unpartitioned. (Equality deletes of an unpartitioned spec apply to data files of all
@@ -252,8 +252,8 @@ def live_deletes(
 ) -> DeleteFiles:
     """Read the live delete files and deletion vectors of a state's snapshot.
 
-    The root is the snapshot's manifest list or, in V4, its root manifest. A root manifest may itself hold deletes, not
-    only manifests; these are always included in the result.
+    Manifests are listed in the snapshot's root: its manifest list or, in V4, its root manifest. A root manifest may
+    also hold deletes itself. These are always included in the result.
 
     Parameters
     ----------

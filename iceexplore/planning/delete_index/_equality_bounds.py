@@ -43,7 +43,8 @@ class Intervals:
         interval is empty: its low end is `END` + 1, and its high end is -1.
     file_extra, delete_extra
         Whether the column may contain nulls or NaN: 1 for nulls, 2 for NaN, 3 for both, otherwise 0. A null in a delete
-        matches a null in a data file, and NaN matches NaN. Both arrays are None if nulls and NaN need not be compared.
+        matches a null in a data file, and NaN matches NaN. Both arrays are None if nulls and NaN need not be compared,
+        as for ``file_path``.
     used
         One boolean per delete: whether the column is one of its equality columns. If this is false, the column cannot
         exclude the delete. None if it is true for all deletes.
@@ -80,12 +81,13 @@ class Intervals:
     def widened(self) -> Intervals:
         """Return wider intervals, which can be compared by their ends alone.
 
-        In the result, `file_extra`, `delete_extra` and `used` are None. To make up for this, the interval of a delete
-        goes from 0 to `END` if the delete may match a null or NaN of some data file, or if the column is not one of the
-        delete's equality columns. An empty interval of a data file becomes the interval from 0 to 0.
+        In the result, `file_extra`, `delete_extra` and `used` are None. So that no match is missed without them, the
+        interval of a delete becomes 0 to `END` if the delete may match a null or NaN of some data file, or if the
+        column is not one of the delete's equality columns. The empty interval of a data file that has only nulls and
+        NaN becomes 0 to 0, so that it overlaps the intervals of these deletes.
 
         If the new intervals of a file and a delete do not overlap, the two certainly have no value in common. If they
-        overlap, the two may still have no value in common: call `apart` of the old intervals, which are more exact.
+        overlap, the two may still have no value in common. To find out, call `apart` on the old intervals.
 
         If one of the three attributes is already None, the old intervals are returned unchanged.
         """
@@ -167,9 +169,9 @@ def _side(stats: pa.StructArray, low: Ints, high: Ints, required: bool) -> tuple
 
 
 def trusted(metadata: TableMetadata, column: int, stats: pa.StructArray) -> pa.StructArray:
-    """Return the metrics ``stats`` of a column, with null in place of bounds that may differ from the real values.
+    """Return the metrics ``stats`` of a column, with null in place of each bound that may not be exact.
 
-    A bound is replaced by null in each of these cases:
+    A bound is exact if it is the lowest or the highest value in the file. It is replaced by null in these cases:
 
     - It is NaN.
     - The metrics have the field ``tight_bounds`` (V4), and it is false.
@@ -194,7 +196,7 @@ def reaching(stats: pa.StructArray) -> pa.StructArray:
     Some writers truncate an upper bound without incrementing its last character. For example, the highest value in a
     delete file is ``abcdef``, but the upper bound is ``abcd``. Because ``abcdef`` is above ``abcd``, a filter for
     ``abcdef`` would wrongly exclude the delete file. The raised bound is ``abcd`` with four characters U+10FFFF
-    appended, which is above ``abcdef``. To bytes, 64 bytes 0xff are appended.
+    appended, which is above ``abcdef``. A bound of bytes gets 64 bytes 0xff instead.
 
     Parameters
     ----------
@@ -266,8 +268,9 @@ def _cuts(metadata: TableMetadata, column: int | None) -> set[int]:
 def _beyond(upper: AnyArray) -> AnyArray:
     """Raise upper bounds of text or bytes so that they include longer values that begin with them.
 
-    A writer may have truncated a bound without incrementing its last character. Bounds of text are returned as binary,
-    with one byte 0xff appended; to bytes, 64 such bytes are appended. Bounds of other types are not changed.
+    This is needed because a writer may have truncated a bound without incrementing its last character. A bound of text
+    becomes binary and gets one byte 0xff at its end, which no UTF-8 text contains. A bound of bytes gets 64 bytes 0xff.
+    Bounds of other types are not changed.
     """
     if pa.types.is_string(upper.type):
         # UTF-8 has no byte 0xff, so the bound with this byte appended is above every longer text that begins with it.

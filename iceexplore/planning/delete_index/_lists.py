@@ -1,4 +1,4 @@
-"""Store the deletes of each data file as lists in one array; lists may share ranges of it, which saves memory."""
+"""Store a list of deletes for each data file; the lists are slices of one array and may overlap, to save memory."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Stretches:
-    """For each data file, the list of the deletes that apply to it, read from an Arrow array.
+    """Lists of the deletes that apply to each data file, read from an Arrow array such as `MatchedDeletes.equality`.
 
-    The deletes of data file ``i`` are ``values[start[i] : start[i] + size[i]]``, as row numbers. `Lists` is the
-    class that builds such an array.
+    The list of data file ``i`` is ``values[start[i] : start[i] + size[i]]``. Its items are row numbers of deletes, in
+    `MatchedDeletes.deletes`. Lists may overlap in `values`. To build such an Arrow array, use `Lists`.
     """
 
     values: _Longs
@@ -94,10 +94,10 @@ MOST_VALUES = 1 << 28
 
 
 class Lists:
-    """For each data file, the list of the deletes that apply to it, from which `array` builds an Arrow array.
+    """Lists of the deletes that apply to each data file, from which `array` builds an Arrow array.
 
-    The deletes of data file ``i`` are ``values[start[i] : start[i] + size[i]]``, as row numbers. Lists may share
-    values.
+    The list of data file ``i`` is ``values[start[i] : start[i] + size[i]]``. Its items are row numbers of deletes, in
+    `DeleteIndex.found`. Lists may overlap in ``values``.
     """
 
     def __init__(self, values: Ints, start: Ints, size: Ints) -> None:
@@ -116,7 +116,8 @@ class Lists:
     def array(self, renamed: Ints) -> AnyListViewArray:
         """Return the lists as an Arrow array, with new row numbers for the deletes.
 
-        The new row number of delete ``d`` is ``renamed[d]``. Items of `values` that are in no list are left out.
+        The new row number of delete ``d`` is ``renamed[d]``. The numbers change because the caller removes the deletes
+        that apply to no data file. Items of ``values`` that are in no list are left out.
         """
         used = self.used()
         places = np.concatenate([[0], np.cumsum(used)])
@@ -147,9 +148,9 @@ def lists_of(count: int, found: Sequence[Found], without: Mask) -> Lists:
     Raises
     ------
     UnsupportedError
-        There are more than 268,435,456 pairs. If all pairs are in one `Spans`, any number is allowed, because the lists
-        then share ranges of one array. This is not the case if, for example, some position deletes reference one data
-        file each, and others apply to a whole partition.
+        There are more than 268,435,456 pairs, and they are not all in one `Spans`. For example, some position deletes
+        reference one data file each, and others apply to a whole partition. In a single `Spans`, any number of pairs is
+        allowed, because the lists then overlap in one array.
     """
     stretches = [f for f in found if isinstance(f, Spans) and bool((f.stop > f.start).any())]
     pairs = [f for f in found if not isinstance(f, Spans) and len(f[0])]

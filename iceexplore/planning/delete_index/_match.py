@@ -49,8 +49,8 @@ def match_deletes(
     position delete that references one data file applies to no other, and no position delete applies to a data file
     whose location is outside the delete's bounds of ``file_path``. An equality delete does not apply to a data file if
     the bounds and the counts of nulls and NaN prove that no row of the data file equals a row of the delete in the
-    equality columns. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. Metrics of the other
-    columns of an equality delete are ignored.
+    equality columns. Bounds that are missing, damaged, NaN or possibly truncated exclude nothing. An
+    equality delete file may also hold other columns than the equality columns; their metrics are ignored.
 
     If one of these faults is found, a problem that describes it is added to ``state.problems``:
 
@@ -64,19 +64,21 @@ def match_deletes(
     Parameters
     ----------
     files
-        Data files with their partition tuples, and the column metrics of `equality_columns` if available.
+        Data files with their partition tuples and, if available, the metrics of the columns that `equality_columns`
+        returns.
     where
         The filter of the scan; None if there is no filter. An equality delete is left out if its partition tuple and
         the metrics of its equality columns prove that none of its rows matches the filter. The data rows that it
         removes have the same values, so they do not match the filter either, and the scan does not need the delete. For
         example, a delete on ``id`` whose bounds are 1 and 5 is left out if the filter is ``id > 9``.
     manifests
-        Row numbers, in the root, of the manifests to read; by default all that may hold deletes. In V4, these include
-        data manifests, because V4 stores deletion vectors on the entries of data files.
+        Row numbers, in the manifest list (V4: in the root manifest), of the manifests to read; by default all that may
+        hold deletes. In V4, these include data manifests, because V4 stores deletion vectors on the entries of data
+        files.
     replaced
         Also return the position delete files that a deletion vector replaces, for example in order to remove them.
     loaded
-        Manifests that have already been read, by row number in the root.
+        Manifests that have already been read, by their row numbers in the manifest list or root manifest.
 
     Returns
     -------
@@ -95,7 +97,8 @@ def equality_columns(state: TableState, manifests: Iterable[int] | None = None) 
     Parameters
     ----------
     manifests
-        Row numbers, in the root, of the manifests to read; by default all that may hold deletes.
+        Row numbers, in the manifest list (V4: in the root manifest), of the manifests to read; by default all that may
+        hold deletes.
     """
     found = live_deletes(state, manifests=manifests)
     ids = pc.unique(pc.list_flatten(found.batch.entries["equality_ids"].filter(pa.array(found.equality))))
@@ -186,7 +189,7 @@ class DeleteIndex:
 
     @cached_property
     def vector(self) -> Ints:
-        """Return the row number, in `found`, of each file's deletion vector; -1 if the file has none."""
+        """Return the row number, in `found`, of each data file's newest deletion vector; -1 if the file has none."""
         files, deletes, _ = self.named
         mine = self.in_scope & self.found.vector[deletes]
         files, deletes = files[mine], deletes[mine]
@@ -215,8 +218,8 @@ class DeleteIndex:
         """Return a mask of `found`: True for position delete files that may apply to several data files.
 
         These are the ones that reference no single data file. If the lower and the upper bound of ``file_path`` are
-        equal, the delete usually references the data file at this location. But if no data file is there, the mask is
-        True for this delete too: writers truncate bounds, so both may be the beginning of several longer paths.
+        equal, the delete usually references the data file at this location. But if none of `files` is there, the mask
+        is True for this delete too: writers truncate bounds, so both may be the beginning of several longer paths.
         """
         lost = self.found.by_bounds.copy()
         lost[self.named[1]] = False
@@ -245,7 +248,8 @@ class DeleteIndex:
         Returns
         -------
         list
-            A list of one `Intervals` object; an empty list if no delete in ``rows`` has both bounds.
+            A list of one `Intervals` object, the form in which `joined` expects it; an empty list if no delete in
+            ``rows`` has both bounds.
         """
         low, high = path_bounds(self.found.batch)
         mine = np.zeros(len(self.found), dtype=bool)
@@ -257,9 +261,9 @@ class DeleteIndex:
         return [path_intervals(locations, low, high, self._cut, self.state.storage.prefixes)]
 
     def _cut(self, values: AnyArray) -> Mask:
-        """Return which of ``values``, which are bounds of ``file_path``, a writer may have truncated.
+        """Return which of the given bounds of ``file_path`` may be truncated.
 
-        These are the bounds whose length is one to which writers truncate.
+        A bound may be truncated if its length is one to which writers truncate bounds: see `cut_off`.
         """
         return cut_off(self.state.metadata, None, values)
 
@@ -267,8 +271,8 @@ class DeleteIndex:
     def equality_bounds(self) -> dict[int, Intervals]:
         """Return the `Intervals` of equality columns, by field id.
 
-        A column is left out if the data files or the deletes have no metrics of it, or if the filter excludes all
-        deletes that compare it.
+        A column is left out if the data files or the deletes have no metrics of it, or if no equality delete compares
+        it, apart from those that the filter excludes (`ruled_out`).
         """
         out = {}
         wanted = self.found.equality & ~self.ruled_out

@@ -44,10 +44,10 @@ def named_files(state: TableState, locations: Strings, referenced: Strings) -> t
         Two arrays with one item per pair: the index of the data file in ``locations``, and the index of the delete in
         ``referenced``.
     otherwise
-        One boolean per pair: True if the two locations differ even in canonical form. They form a pair nevertheless if,
-        in a moved table, both resolve to the same real file; or if only scheme or authority differ, as in ``s3://a/x``
-        and ``s3://b/x``. In the second case, two more conditions must hold for the snapshot's live data files: none is
-        at the location that the delete references, and only one of their locations has this path.
+        One boolean per pair: True if the two locations differ even in canonical form. Such locations form a pair in two
+        cases. In a moved table, both resolve to the same real file. Or they differ only in scheme or authority, as in
+        ``s3://a/x`` and ``s3://b/x``, and two conditions hold: no live data file of the snapshot is at the location
+        that the delete references, and at most one location of a live data file has this path.
     """
     locations = pc.fill_null(locations, "")
     # Build the hash table of `referenced`, not of `locations`: deletes are usually fewer than data files.
@@ -142,7 +142,7 @@ def _by_meaning(
 
 
 def _alike(locations: Strings, names: Strings, lost: Ints, *, moved: bool) -> tuple[Ints, Ints]:
-    """Select the data files and deletes among which pairs are possible, by the texts of their locations.
+    """Select the data files and deletes that may form pairs, by comparing parts of their locations as text.
 
     First, file names (the part after the last slash) are compared. A data file is kept if a location in ``names`` has
     the same file name; a delete is kept if the location that it references has the same file name as a data file. Then
@@ -236,8 +236,8 @@ def path_intervals(
     prefixes
         If the table has moved, its known prefixes (the folders that its locations begin with, such as
         ``s3://bucket/t``), the longest first; otherwise empty. One file may have a location under each prefix, so
-        only locations under the same prefix can be compared. The prefix with the most data files is chosen. All other
-        data files, and the deletes of which a bound is not under this prefix, get the widest interval.
+        only locations under the same prefix can be compared: the prefix with the most data files. Data files outside
+        this prefix, and deletes with a bound outside it, get the widest interval.
     """
     place, lowest, highest = _places(locations, low, high)
     free = _odd(locations)

@@ -32,7 +32,7 @@ class Spans:
     Attributes
     ----------
     order
-        Row numbers of deletes or, in the second case, of data files. Slices may overlap.
+        Row numbers of deletes or, in the second result of `Scope.overlapping`, of data files. Slices may overlap.
     start, stop
         Where each slice starts and stops in `order`: one value per slice.
     """
@@ -57,10 +57,11 @@ class Scope:
     Attributes
     ----------
     file_group, delete_group
-        Group numbers, one per data file and one per delete. A file with a negative number is in no group.
+        Group numbers, one per data file and one per delete. A negative number means that the data file or delete is in
+        no group, so it is not paired.
     file_sequence, delete_sequence
-        Data sequence numbers, one per data file and one per delete. Those of equality deletes are reduced by one,
-        because an equality delete applies only to data files with a lower sequence number.
+        Data sequence numbers, one per data file and one per delete. For an equality delete, it is the real sequence
+        number minus 1, because an equality delete applies only to data files with a lower sequence number.
     deletes
         Row numbers of the deletes to pair: indices into `delete_group` and `delete_sequence`. No other deletes are
         paired.
@@ -91,8 +92,9 @@ class Scope:
     def overlapping(self, intervals: Intervals) -> tuple[Spans, Spans]:
         """Return the pairs of a data file and a delete in one group whose intervals of one column overlap.
 
-        Sequence numbers are not compared. Two intervals overlap if the second begins inside the first, or the first
-        inside the second. The two results are for these two cases, and each pair is in only one of them.
+        Sequence numbers are not compared. If two intervals overlap, one begins inside the other. The first result has
+        the pairs in which the delete's interval begins inside the data file's, or both begin at the same rank. The
+        second result has the pairs in which the data file's interval begins inside the delete's.
 
         Parameters
         ----------
@@ -107,7 +109,8 @@ class Scope:
             For each data file, the deletes whose interval begins inside the data file's interval or at its start.
         by_delete
             For each item of `deletes`, the data files whose interval begins inside the delete's interval, but not at
-            its start. So this result lists data files per delete, where a `Spans` normally lists deletes per data file.
+            its start. So this result lists data files per delete, although a `Spans` usually lists deletes per data
+            file.
         """
         wide = intervals.widened()
         width = END + 2
@@ -129,12 +132,12 @@ class Scope:
 def joined(scope: Scope, intervals: Sequence[Intervals]) -> Found:
     """Return the pairs of a data file and a delete in ``scope``, except those that metrics exclude.
 
-    A pair is excluded if there is a column that the delete compares, and of which the two have no value in common. For
-    example, the bounds of this column are 1 and 5 in the data file, but 7 and 9 in the delete.
+    A pair is excluded if the metrics of a column that the delete compares prove that the data file and the delete have
+    no value in common. For example, the bounds of the column are 1 and 5 in the data file, but 7 and 9 in the delete.
 
-    If there are more than `_AT_ONCE` pairs, the column that excludes the most is used first, and only the pairs that it
-    does not exclude are compared by all columns. If even these are more than `MOST_PAIRS`, no pair is excluded. Readers
-    then apply more deletes than necessary, which is slower but equally correct.
+    If there are more than `_AT_ONCE` pairs (about a million), the column that excludes the most pairs is used alone
+    first. Only the remaining pairs are then compared in all columns. If more than `MOST_PAIRS` (about 33 million)
+    remain, no pair is excluded. Readers then apply more deletes than necessary, which is slower but equally correct.
 
     Parameters
     ----------

@@ -40,8 +40,8 @@ class Reasons:
     """Reasons why deletes do not apply to data files.
 
     `matching` is the delete index that holds the deletes and the data files. In the methods, ``delete`` is a row number
-    in ``matching.found``, and ``file`` is a row number in ``matching.files``. A reason consists of a code, one of those
-    of `UNMATCHED_SCHEMA`, and a text.
+    in ``matching.found``, and ``file`` is a row number in ``matching.files``. A reason is a pair: a code, such as
+    ``partition`` (the comment on `UNMATCHED_SCHEMA` lists all codes), and a text for the user.
     """
 
     matching: DeleteIndex
@@ -63,7 +63,7 @@ class Reasons:
         return "file-path", f"it removes rows only of data files whose locations are from {low} to {high}"
 
     def of_bounds(self, file: int, delete: int) -> Reason:
-        """Explain that, by bounds or null counts, no row of a data file can equal a row of an equality delete."""
+        """Explain that the metrics of a column prove that an equality delete matches no row of a data file."""
         m = self.matching
         pair = np.array([file]), np.array([delete])
         column = next(c for c, found in m.equality_bounds.items() if found.apart(*pair)[0])
@@ -78,9 +78,10 @@ class Reasons:
 
     @staticmethod
     def _stats(batch: EntryBatch, row: int, column: int) -> dict[str, Any]:
-        """Return the metrics, such as ``lower`` and ``null_count``, of one column of the file in one row of a batch.
+        """Return one file's metrics of one column, such as ``lower`` and ``null_count``.
 
-        ``column`` is the column's field id. The result is empty if the file has no metrics of the column.
+        ``row`` is the file's row number in ``batch``, and ``column`` is the column's field id. The result is empty if
+        the file has no metrics of the column.
         """
         # The cast corrects pyarrow-stubs, which declare that ``as_py`` of a struct returns a list of dictionaries.
         return cast("dict[str, Any] | None", batch.stats[column][row].as_py()) or {}
@@ -94,15 +95,15 @@ class Reasons:
     def alone(self, delete: int, live: dict[str, str]) -> Reason:
         """Explain why a delete applies to no data file of the plan.
 
-        The reason is the filter, the location that the delete references, its partition or its sequence number; column
-        bounds and null counts are not compared.
+        The reason is the filter, the location that the delete references, its partition or its sequence number. The
+        column bounds and null counts of data files are not considered.
 
         Parameters
         ----------
         live
             The result of `live_places`: locations of live data files, by canonical form. If the delete references one
             data file, these must include all live data files with the same path (the location without scheme and
-            authority). Otherwise they are not used.
+            authority). Otherwise ``live`` is not used.
         """
         m = self.matching
         if m.ruled_out[delete]:
